@@ -1,0 +1,157 @@
+//! What `main.rs` starts: configuration, clients, clock, and the loop around a handler.
+
+use std::env;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use futures_util::FutureExt;
+use lambda_http::http::{Method, Response};
+use lambda_http::{Body, Request, service_fn};
+use uuid::Uuid;
+
+use crate::auth::AccessCache;
+use crate::http::{Answer, Incoming, Problem, preflight};
+use crate::models::timestamp::Timestamp;
+use crate::store::{Store, client};
+use crate::telemetry;
+
+/// The prefix of all table names, set by `template.yaml`.
+pub const TABLE_PREFIX_VARIABLE: &str = "WAYMARK_TABLE_PREFIX";
+/// The prefix where none is set.
+pub const DEFAULT_TABLE_PREFIX: &str = "waymark-";
+
+/// How long a request may take before it is answered with 503, whatever it waits for. With the
+/// first connection of a cold start, that leaves every caller an answer within 3 seconds.
+pub const REQUEST_BUDGET: Duration = Duration::from_millis(2_400);
+/// How long a cold start may wait for its first connection.
+const WARM_UP_BUDGET: Duration = Duration::from_millis(500);
+
+/// Why a function could not start.
+pub type StartError = lambda_http::Error;
+
+/// All that an operation works with.
+#[derive(Debug)]
+pub struct App {
+    /// The tables.
+    pub store: Store,
+    /// The time.
+    pub clock: Clock,
+    /// New identifiers.
+    pub ids: Ids,
+    pub(crate) access: AccessCache,
+}
+
+impl App {
+    /// An app that remembers nothing yet.
+    pub fn new(store: Store, clock: Clock, ids: Ids) -> Self {
+        Self { store, clock, ids, access: AccessCache::default() }
+    }
+}
+
+/// Where the time comes from.
+#[derive(Debug)]
+pub enum Clock {
+    /// The system's clock.
+    System,
+    /// Milliseconds since the Unix epoch, set by a test.
+    Fixed(AtomicU64),
+}
+
+impl Clock {
+    /// The current time.
+    pub fn now(&self) -> Timestamp {
+        let millis = match self {
+            Self::System => SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |elapsed| u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)),
+            Self::Fixed(millis) => millis.load(Ordering::Relaxed),
+        };
+        Timestamp::from_millis(i64::try_from(millis).unwrap_or(i64::MAX))
+    }
+}
+
+/// Where new identifiers come from.
+#[derive(Debug)]
+pub enum Ids {
+    /// The time and the system's randomness.
+    Random,
+    /// The time and a counter, for a test.
+    Sequential(AtomicU64),
+}
+
+impl Ids {
+    /// A new UUID of version 7, made at `now`.
+    pub fn new_uuid(&self, now: Timestamp) -> Uuid {
+        let mut tail = [0; 10];
+        match self {
+            Self::Random => {
+                // Without the system's randomness the hasher's, seeded once per process, keeps
+                // identifiers apart; that they cannot be guessed is not relied on.
+                if getrandom::fill(&mut tail).is_err() {
+                    use std::hash::{BuildHasher, RandomState};
+                    let random = RandomState::new().hash_one(Instant::now());
+                    tail[2..].copy_from_slice(&random.to_le_bytes());
+                }
+            }
+            Self::Sequential(counter) => {
+                let count = counter.fetch_add(1, Ordering::Relaxed);
+                tail[2..].copy_from_slice(&count.to_be_bytes());
+            }
+        }
+        let millis = u64::try_from(now.as_millis()).unwrap_or_default();
+        uuid::Builder::from_unix_timestamp_millis(millis, &tail).into_uuid()
+    }
+}
+
+/// What a handler gives back.
+pub type Handling<'a> = Pin<Box<dyn Future<Output = Result<Answer, Problem>> + Send + 'a>>;
+
+/// An operation: from a request to an answer, or to a problem.
+pub type Handler = for<'a> fn(&'a App, &'a Incoming) -> Handling<'a>;
+
+/// Starts a function: reads its configuration, opens its connection and answers requests, one at a
+/// time, until Lambda stops it.
+pub async fn serve(operation: &'static str, handler: Handler) -> Result<(), StartError> {
+    telemetry::start();
+    let prefix =
+        env::var(TABLE_PREFIX_VARIABLE).unwrap_or_else(|_| DEFAULT_TABLE_PREFIX.to_owned());
+    let store = Store::new(client::for_function()?, prefix);
+    // Lambda gives a full CPU before the first request: a good time for a TLS handshake.
+    let _ = tokio::time::timeout(WARM_UP_BUDGET, store.warm_up()).await;
+    let app = &App::new(store, Clock::System, Ids::Random);
+    lambda_http::run(service_fn(async |request: Request| {
+        Ok::<_, std::convert::Infallible>(respond(app, operation, handler, request).await)
+    }))
+    .await
+}
+
+/// Answers one request, whatever happens: a problem, a panic and a request that takes too long all
+/// become answers, and every answer is logged once.
+pub async fn respond(
+    app: &App,
+    operation: &'static str,
+    handler: Handler,
+    request: Request,
+) -> Response<Body> {
+    let started = Instant::now();
+    let incoming = Incoming::new(request);
+    let outcome = if incoming.method() == Method::OPTIONS {
+        Ok(preflight())
+    } else {
+        // A handler keeps nothing between requests but the caches, whose locks recover.
+        let handling = AssertUnwindSafe(handler(app, &incoming)).catch_unwind();
+        match tokio::time::timeout(REQUEST_BUDGET, handling).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(panic)) => Err(Problem::internal(telemetry::panic_message(&*panic))),
+            Err(_) => Err(Problem::unavailable("the request took too long")),
+        }
+    };
+    let (answer, problem) = match outcome {
+        Ok(answer) => (answer, None),
+        Err(problem) => (problem.to_answer(incoming.request_id()), Some(problem)),
+    };
+    telemetry::log_request(operation, &incoming, &answer, problem.as_ref(), started.elapsed());
+    answer.into_response(incoming.request_id())
+}

@@ -1,0 +1,130 @@
+//! Answers.
+
+use lambda_http::Body;
+use lambda_http::http::header::{CONTENT_TYPE, ETAG, HeaderName, LOCATION};
+use lambda_http::http::{HeaderMap, HeaderValue, Response, StatusCode};
+use serde::Serialize;
+
+use crate::models::idempotency::StoredAnswer;
+
+use super::{Problem, cors};
+
+/// An answer before the headers that every answer has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Option<String>,
+}
+
+impl Answer {
+    /// An answer without a body.
+    pub fn empty(status: StatusCode) -> Self {
+        Self { status, headers: HeaderMap::new(), body: None }
+    }
+
+    /// An answer whose body is `value` as JSON.
+    pub fn json(status: StatusCode, value: &impl Serialize) -> Result<Self, Problem> {
+        let body = serde_json::to_string(value)
+            .map_err(|error| Problem::internal(format!("an answer cannot be written: {error}")))?;
+        Ok(Self { status, headers: HeaderMap::new(), body: Some(body) })
+    }
+
+    /// 201 with a new resource at `location`, in its first `version`.
+    pub fn created(
+        location: &str,
+        version: u64,
+        resource: &impl Serialize,
+    ) -> Result<Self, Problem> {
+        let invalid = |error| Problem::internal(format!("a header cannot be written: {error}"));
+        let etag = HeaderValue::from_str(&format!("\"{version}\"")).map_err(invalid)?;
+        let location = HeaderValue::from_str(location).map_err(invalid)?;
+        Ok(Self::json(StatusCode::CREATED, resource)?
+            .with_header(LOCATION, location)
+            .with_header(ETAG, etag))
+    }
+
+    /// The answer with one more header.
+    #[must_use]
+    pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.insert(name, value);
+        self
+    }
+
+    /// The status code.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The answer as it is stored under an idempotency key.
+    pub fn to_stored(&self) -> StoredAnswer {
+        let headers = self.headers.iter().filter_map(|(name, value)| {
+            // Every value came from a string, so none is left out.
+            Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+        });
+        StoredAnswer {
+            status: self.status.as_u16(),
+            headers: headers.collect(),
+            body: self.body.clone().unwrap_or_default(),
+        }
+    }
+
+    /// An answer that was stored under an idempotency key, given again.
+    pub fn replayed(stored: StoredAnswer) -> Result<Self, Problem> {
+        let damaged = || Problem::internal("a stored answer is damaged");
+        let status = StatusCode::from_u16(stored.status).map_err(|_| damaged())?;
+        let body = Some(stored.body).filter(|body| !body.is_empty());
+        let mut answer = Self { status, headers: HeaderMap::new(), body };
+        for (name, value) in stored.headers {
+            let name = HeaderName::try_from(name).map_err(|_| damaged())?;
+            let value = HeaderValue::try_from(value).map_err(|_| damaged())?;
+            answer = answer.with_header(name, value);
+        }
+        let replayed = HeaderName::from_static("idempotency-replayed");
+        Ok(answer.with_header(replayed, HeaderValue::from_static("true")))
+    }
+
+    /// The response of the request `request_id`.
+    pub(crate) fn into_response(self, request_id: &str) -> Response<Body> {
+        let Self { status, mut headers, body } = self;
+        cors::expose(&mut headers);
+        if let Ok(request_id) = HeaderValue::from_str(request_id) {
+            headers.insert("x-request-id", request_id);
+        }
+        if body.is_some() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        let mut response = Response::new(body.map_or(Body::Empty, Body::Text));
+        *response.status_mut() = status;
+        *response.headers_mut() = headers;
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_answer_is_given_again_as_it_was() {
+        let answer = Answer::created("/v0/x/1", 7, &["é"]).unwrap();
+        let replayed = Answer::replayed(answer.to_stored()).unwrap();
+        let expected = answer.with_header(
+            HeaderName::from_static("idempotency-replayed"),
+            HeaderValue::from_static("true"),
+        );
+        assert_eq!(replayed, expected);
+        assert_eq!(replayed.headers["etag"], "\"7\"");
+    }
+
+    #[test]
+    fn every_response_names_its_request_and_lets_pages_read_it() {
+        let response = Answer::empty(StatusCode::NO_CONTENT).into_response("r-1");
+        assert_eq!(response.headers()["x-request-id"], "r-1");
+        assert_eq!(response.headers()["access-control-allow-origin"], "*");
+        assert!(!response.headers().contains_key("content-type"));
+        let response = Answer::json(StatusCode::OK, &1).unwrap().into_response("r-2");
+        assert_eq!(response.headers()["content-type"], "application/json");
+        assert_eq!(response.into_body(), Body::Text("1".to_owned()));
+    }
+}

@@ -1,0 +1,32 @@
+//! Cross-origin requests (`contract.md` §1): any page may call, since only a key gives access.
+
+use lambda_http::http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,
+};
+use lambda_http::http::{HeaderMap, HeaderValue, StatusCode};
+
+use super::Answer;
+
+const ALLOWED_METHODS: &str = "GET, POST, PUT, PATCH, DELETE";
+const ALLOWED_HEADERS: &str =
+    "authorization, x-api-key, content-type, if-match, if-none-match, idempotency-key";
+/// What a page's script may read of an answer.
+pub const EXPOSED_HEADERS: &str = "etag, location, retry-after, x-request-id, \
+     idempotency-replayed, x-bucket-seconds, x-range-from, x-range-to";
+/// How long a browser may remember the answer to a preflight, in seconds; browsers cap it lower.
+const MAX_AGE: &str = "86400";
+
+/// The answer to a preflight request.
+pub fn preflight() -> Answer {
+    Answer::empty(StatusCode::NO_CONTENT)
+        .with_header(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(ALLOWED_METHODS))
+        .with_header(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(ALLOWED_HEADERS))
+        .with_header(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(MAX_AGE))
+}
+
+/// Lets any page read an answer, an error's too.
+pub(super) fn expose(headers: &mut HeaderMap) {
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED_HEADERS));
+}

@@ -1,0 +1,180 @@
+//! Requests, as API Gateway (HTTP and REST APIs) and `cargo lambda watch` hand them over.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use lambda_http::http::Method;
+use lambda_http::http::header::CONTENT_TYPE;
+use lambda_http::{Request, RequestExt};
+use percent_encoding::percent_decode_str;
+
+use crate::json::{Json, MAX_BODY_DEPTH, Violations};
+use crate::models::api_key::KeyId;
+use crate::models::idempotency::{IdempotencyKey, IdempotentRequest, RequestFingerprint};
+use crate::models::project::ProjectId;
+
+use super::{Problem, ProblemCode};
+
+/// The most bytes of a body: 256 KiB.
+const MAX_BODY_BYTES: usize = 256 * 1024;
+
+/// A request, and what the log should tell of it.
+pub struct Incoming {
+    request: Request,
+    request_id: String,
+    pub(crate) key_id: OnceLock<KeyId>,
+    pub(crate) project_id: OnceLock<ProjectId>,
+}
+
+impl Incoming {
+    /// Takes a request. Its id is that of the Lambda invocation, under which AWS's own log lines
+    /// and traces stand.
+    pub fn new(request: Request) -> Self {
+        let context = request.lambda_context_ref();
+        let request_id = context.map(|context| context.request_id.clone()).unwrap_or_default();
+        Self { request, request_id, key_id: OnceLock::new(), project_id: OnceLock::new() }
+    }
+
+    /// The id under which the request is logged and answered.
+    pub fn request_id(&self) -> &str {
+        &self.request_id
+    }
+
+    /// The method.
+    pub fn method(&self) -> &Method {
+        self.request.method()
+    }
+
+    /// All values of a header.
+    pub(crate) fn header_values(&self, name: &str) -> impl Iterator<Item = &[u8]> {
+        self.request.headers().get_all(name).iter().map(lambda_http::http::HeaderValue::as_bytes)
+    }
+
+    /// A path parameter, decoded: HTTP APIs hand it over decoded, the local stack as it was sent.
+    /// Decoding once more does no harm, since nothing that a path names may contain `%`.
+    pub fn path_parameter(&self, name: &str) -> Option<String> {
+        let parameters = self.request.path_parameters_ref()?;
+        let decoded = percent_decode_str(parameters.first(name)?).decode_utf8().ok()?;
+        Some(decoded.into_owned())
+    }
+
+    /// The body as JSON. Its size is checked first, then its type, then its form.
+    pub fn json(&self) -> Result<Json<'_>, Problem> {
+        let body: &[u8] = self.request.body().as_ref();
+        if body.len() > MAX_BODY_BYTES {
+            let length = body.len();
+            let detail =
+                format!("The body has {length} bytes; at most {MAX_BODY_BYTES} are allowed.");
+            return Err(Problem::new(ProblemCode::BodyTooLarge, detail));
+        }
+        if let Some(other) = self.other_media_type() {
+            let detail = format!("The body is of type {other}; send application/json.");
+            return Err(Problem::new(ProblemCode::UnsupportedMediaType, detail));
+        }
+        let malformed = |detail: String| Problem::new(ProblemCode::MalformedJson, detail);
+        if body.is_empty() {
+            return Err(malformed("The body is empty; send a JSON object.".to_owned()));
+        }
+        let text = std::str::from_utf8(body).map_err(|error| {
+            malformed(format!("The body is not UTF-8 from byte {} on.", error.valid_up_to()))
+        })?;
+        Ok(Json::parse(text, MAX_BODY_DEPTH)?)
+    }
+
+    /// The body's media type, if it is given and is not JSON.
+    fn other_media_type(&self) -> Option<Cow<'_, str>> {
+        let value = self.request.headers().get(CONTENT_TYPE)?;
+        let value = String::from_utf8_lossy(value.as_bytes());
+        let media_type = value.split(';').next().unwrap_or_default().trim();
+        let is_json = media_type.is_empty() || media_type.eq_ignore_ascii_case("application/json");
+        (!is_json).then_some(value)
+    }
+
+    /// The request's idempotency key, where it has one.
+    pub fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Problem> {
+        const NAME: &str = "idempotency-key";
+        let mut violations = Violations::default();
+        let mut read = None;
+        if let Some(value) = self.header_values(NAME).next() {
+            match IdempotencyKey::parse(value) {
+                Ok(key) => read = Some(key),
+                Err(fault) => violations.note_header(NAME, fault),
+            }
+        }
+        Ok(violations.into_result(Some(read))?)
+    }
+
+    /// The request under its idempotency key, for one operation of one API key.
+    pub fn idempotent(
+        &self,
+        api_key: &KeyId,
+        operation: &str,
+        key: &IdempotencyKey,
+    ) -> IdempotentRequest {
+        let method = self.request.method().as_str();
+        let fingerprint = RequestFingerprint::of(
+            method,
+            self.request.raw_http_path(),
+            self.request.body().as_ref(),
+        );
+        IdempotentRequest::new(api_key, operation, key, fingerprint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lambda_http::Body;
+    use lambda_http::http;
+
+    fn incoming(content_type: Option<&str>, body: impl Into<Body>) -> Incoming {
+        let mut request = http::Request::builder().method("POST").uri("/");
+        if let Some(content_type) = content_type {
+            request = request.header("content-type", content_type);
+        }
+        Incoming::new(request.body(body.into()).unwrap())
+    }
+
+    fn code(incoming: &Incoming) -> Option<ProblemCode> {
+        incoming.json().err().map(|problem| problem.code())
+    }
+
+    #[test]
+    fn takes_json_or_no_type_at_all() {
+        let json =
+            [None, Some(""), Some("application/json"), Some("Application/JSON; charset=utf-8")];
+        for content_type in json {
+            assert_eq!(code(&incoming(content_type, "{}")), None, "{content_type:?}");
+        }
+        for content_type in ["text/plain", "application/jsonp", "application/x-ndjson", "json"] {
+            let refused = code(&incoming(Some(content_type), "{}"));
+            assert_eq!(refused, Some(ProblemCode::UnsupportedMediaType), "{content_type}");
+        }
+    }
+
+    #[test]
+    fn checks_size_then_type_then_form() {
+        let full = format!("{{{}}}", " ".repeat(MAX_BODY_BYTES - 2));
+        assert_eq!(code(&incoming(None, full.clone())), None);
+        let refused = code(&incoming(Some("text/plain"), format!("{full} ")));
+        assert_eq!(refused, Some(ProblemCode::BodyTooLarge));
+        let refused = code(&incoming(Some("text/plain"), "{"));
+        assert_eq!(refused, Some(ProblemCode::UnsupportedMediaType));
+        for body in [&b""[..], b"{", b"{\"a\": \"\xff\"}", b"\xef\xbb\xbf{}"] {
+            let refused = code(&incoming(None, body.to_vec()));
+            assert_eq!(refused, Some(ProblemCode::MalformedJson), "{body:?}");
+        }
+    }
+
+    #[test]
+    fn reads_path_parameters_encoded_or_decoded() {
+        use std::collections::HashMap;
+        for (sent, read) in [("a-b", "a-b"), ("a%2Db", "a-b"), ("%C3%A9", "é"), ("é", "é")] {
+            let request = http::Request::new(Body::Empty);
+            let parameters = HashMap::from([("idOrSlug".to_owned(), vec![sent.to_owned()])]);
+            let incoming = Incoming::new(request.with_path_parameters(parameters));
+            assert_eq!(incoming.path_parameter("idOrSlug").as_deref(), Some(read));
+            assert_eq!(incoming.path_parameter("other"), None);
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Errors on the wire: the members of RFC 9457, a stable code, and for an invalid request
+//! everything that is wrong with it (`contract.md` §1).
+
+use lambda_http::http::StatusCode;
+use lambda_http::http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use serde::Serialize;
+
+use crate::json::{Malformed, Violation, Violations};
+use crate::models::api_key::Scope;
+use crate::store::StoreError;
+
+use super::Answer;
+
+/// The stable, machine-readable kind of a problem. Each is documented in `openapi.yaml`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // Their meanings stand in openapi.yaml, once.
+pub enum ProblemCode {
+    MalformedJson,
+    ValidationFailed,
+    MissingApiKey,
+    InvalidApiKey,
+    InsufficientScope,
+    ProjectNotFound,
+    FlagExists,
+    FlagLimitReached,
+    Conflict,
+    IdempotencyConflict,
+    IdempotencyInProgress,
+    BodyTooLarge,
+    UnsupportedMediaType,
+    Internal,
+    Unavailable,
+}
+
+impl ProblemCode {
+    /// Every code.
+    pub const ALL: [Self; 15] = [
+        Self::MalformedJson,
+        Self::ValidationFailed,
+        Self::MissingApiKey,
+        Self::InvalidApiKey,
+        Self::InsufficientScope,
+        Self::ProjectNotFound,
+        Self::FlagExists,
+        Self::FlagLimitReached,
+        Self::Conflict,
+        Self::IdempotencyConflict,
+        Self::IdempotencyInProgress,
+        Self::BodyTooLarge,
+        Self::UnsupportedMediaType,
+        Self::Internal,
+        Self::Unavailable,
+    ];
+
+    /// The code's name, its status, and what it is called in a title.
+    fn parts(self) -> (&'static str, StatusCode, &'static str) {
+        use StatusCode as S;
+        match self {
+            Self::MalformedJson => ("malformed_json", S::BAD_REQUEST, "Malformed JSON"),
+            Self::ValidationFailed => ("validation_failed", S::BAD_REQUEST, "Validation failed"),
+            Self::MissingApiKey => ("missing_api_key", S::UNAUTHORIZED, "Missing API key"),
+            Self::InvalidApiKey => ("invalid_api_key", S::UNAUTHORIZED, "Invalid API key"),
+            Self::InsufficientScope => ("insufficient_scope", S::FORBIDDEN, "Insufficient scope"),
+            Self::ProjectNotFound => ("project_not_found", S::NOT_FOUND, "Project not found"),
+            Self::FlagExists => ("flag_exists", S::CONFLICT, "Flag exists"),
+            Self::FlagLimitReached => ("flag_limit_reached", S::CONFLICT, "Flag limit reached"),
+            Self::Conflict => ("conflict", S::CONFLICT, "Conflict"),
+            Self::IdempotencyConflict => {
+                ("idempotency_conflict", S::CONFLICT, "Idempotency conflict")
+            }
+            Self::IdempotencyInProgress => {
+                ("idempotency_in_progress", S::CONFLICT, "Idempotency in progress")
+            }
+            Self::BodyTooLarge => ("body_too_large", S::PAYLOAD_TOO_LARGE, "Body too large"),
+            Self::UnsupportedMediaType => {
+                ("unsupported_media_type", S::UNSUPPORTED_MEDIA_TYPE, "Unsupported media type")
+            }
+            Self::Internal => ("internal", S::INTERNAL_SERVER_ERROR, "Internal error"),
+            Self::Unavailable => ("unavailable", S::SERVICE_UNAVAILABLE, "Service unavailable"),
+        }
+    }
+
+    /// The code's name on the wire.
+    pub fn as_str(self) -> &'static str {
+        self.parts().0
+    }
+
+    /// The HTTP status code that goes with it.
+    pub fn status(self) -> StatusCode {
+        self.parts().1
+    }
+
+    /// What it is called.
+    pub fn title(self) -> &'static str {
+        self.parts().2
+    }
+}
+
+/// The one error type that reaches the wire. What caused it stays behind, for the log.
+#[derive(Debug)]
+pub struct Problem {
+    code: ProblemCode,
+    detail: String,
+    violations: Violations,
+    retry_after_seconds: Option<u16>,
+    cause: Option<String>,
+}
+
+impl Problem {
+    /// A problem whose `detail` tells the caller what is wrong and what to do.
+    pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
+        Self {
+            code,
+            detail: detail.into(),
+            violations: Violations::default(),
+            retry_after_seconds: None,
+            cause: None,
+        }
+    }
+
+    /// 401: the request carries no key.
+    pub fn missing_api_key() -> Self {
+        let detail = "Send an API key in the header x-api-key, or as Authorization: Bearer KEY.";
+        Self::new(ProblemCode::MissingApiKey, detail)
+    }
+
+    /// 401: the key is unknown, wrong, revoked or expired; which of these is not told.
+    pub fn invalid_api_key() -> Self {
+        let detail =
+            "The API key is not valid. Check it, or make a new one with `waymark key create`.";
+        Self::new(ProblemCode::InvalidApiKey, detail)
+    }
+
+    /// 403: the key does not allow this.
+    pub fn insufficient_scope(scope: Scope) -> Self {
+        let detail = format!("The API key lacks the scope {scope}.");
+        Self::new(ProblemCode::InsufficientScope, detail)
+    }
+
+    /// 404: there is no such project, or the key may not see it.
+    pub fn project_not_found() -> Self {
+        let detail = "There is no project of this id or slug that the API key may see.";
+        Self::new(ProblemCode::ProjectNotFound, detail)
+    }
+
+    /// 409: the idempotency key was used for another request.
+    pub fn idempotency_conflict() -> Self {
+        let detail = "The idempotency key was used for another request. Use a new key for each.";
+        Self::new(ProblemCode::IdempotencyConflict, detail)
+    }
+
+    /// 409: the first request with the idempotency key still runs.
+    pub fn idempotency_in_progress() -> Self {
+        let detail = "The first request with this idempotency key is still running. Try again.";
+        Self::new(ProblemCode::IdempotencyInProgress, detail).retry_after(1)
+    }
+
+    /// 500. The cause goes to the log only.
+    pub fn internal(cause: impl Into<String>) -> Self {
+        let detail = "Something went wrong here. Quote the request id when you report it.";
+        Self { cause: Some(cause.into()), ..Self::new(ProblemCode::Internal, detail) }
+    }
+
+    /// 503. The cause goes to the log only.
+    pub fn unavailable(cause: impl Into<String>) -> Self {
+        let detail = "The service cannot reach its data at the moment. Try again.";
+        Self {
+            cause: Some(cause.into()),
+            ..Self::new(ProblemCode::Unavailable, detail).retry_after(1)
+        }
+    }
+
+    /// The problem with a time after which to try again.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u16) -> Self {
+        self.retry_after_seconds = Some(seconds);
+        self
+    }
+
+    /// The kind of the problem.
+    pub fn code(&self) -> ProblemCode {
+        self.code
+    }
+
+    /// What caused the problem, for the log.
+    pub fn cause(&self) -> Option<&str> {
+        self.cause.as_deref()
+    }
+
+    /// The answer to the request `request_id`.
+    pub fn to_answer(&self, request_id: &str) -> Answer {
+        let (code, status, title) = self.code.parts();
+        let violations = self.violations.listed();
+        let body = ProblemBody {
+            problem_type: format!("/problems/{code}"),
+            title,
+            status: status.as_u16(),
+            detail: &self.detail,
+            code,
+            request_id,
+            errors: (!violations.is_empty()).then_some(violations),
+        };
+        // Nothing in the body can fail to serialize; an empty answer keeps the status all the same.
+        let mut answer = Answer::json(status, &body).unwrap_or_else(|_| Answer::empty(status));
+        if status == StatusCode::UNAUTHORIZED {
+            answer = answer.with_header(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(seconds) = self.retry_after_seconds {
+            answer = answer.with_header(RETRY_AFTER, seconds.into());
+        }
+        answer
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ProblemBody<'p> {
+    #[serde(rename = "type")]
+    problem_type: String,
+    title: &'static str,
+    status: u16,
+    detail: &'p str,
+    code: &'static str,
+    request_id: &'p str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errors: Option<&'p [Violation]>,
+}
+
+impl From<Violations> for Problem {
+    fn from(violations: Violations) -> Self {
+        let (count, listed) = (violations.count(), violations.listed().len());
+        let detail = match count {
+            1 => "The request has 1 error; see `errors`.".to_owned(),
+            _ if count > listed => {
+                format!("The request has {count} errors; `errors` lists the first {listed}.")
+            }
+            _ => format!("The request has {count} errors; see `errors`."),
+        };
+        Self { violations, ..Self::new(ProblemCode::ValidationFailed, detail) }
+    }
+}
+
+impl From<Malformed> for Problem {
+    fn from(malformed: Malformed) -> Self {
+        let detail = format!("The body is not JSON as this API reads it: {malformed}.");
+        Self::new(ProblemCode::MalformedJson, detail)
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let cause = error.to_string();
+        match error {
+            StoreError::Unavailable(_) => Self::unavailable(cause),
+            StoreError::Contended(_) => Self {
+                cause: Some(cause),
+                ..Self::new(
+                    ProblemCode::Conflict,
+                    "Other requests kept changing the same data. Try again.",
+                )
+                .retry_after(1)
+            },
+            StoreError::Refused(_) | StoreError::Damaged { .. } => Self::internal(cause),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::{Place, ViolationCode};
+    use lambda_http::Body;
+
+    fn shown(problem: &Problem) -> (serde_json::Value, lambda_http::http::HeaderMap) {
+        let (parts, body) = problem.to_answer("r-1").into_response("r-1").into_parts();
+        let Body::Text(body) = body else { panic!("a problem has a body") };
+        (serde_json::from_str(&body).unwrap(), parts.headers)
+    }
+
+    #[test]
+    fn shows_the_members_of_the_contract() {
+        let (body, headers) = shown(&Problem::project_not_found());
+        let expected = serde_json::json!({
+            "type": "/problems/project_not_found",
+            "title": "Project not found",
+            "status": 404,
+            "detail": "There is no project of this id or slug that the API key may see.",
+            "code": "project_not_found",
+            "requestId": "r-1",
+        });
+        assert_eq!(body, expected);
+        assert_eq!(headers["content-type"], "application/json");
+    }
+
+    #[test]
+    fn lists_violations_and_counts_them() {
+        let mut violations = Violations::default();
+        violations.note(&Place::Root.member("key"), ViolationCode::Required, "`key` is required");
+        let (body, _) = shown(&violations.clone().into());
+        assert_eq!(body["detail"], "The request has 1 error; see `errors`.");
+        assert_eq!(
+            body["errors"],
+            serde_json::json!([
+                {"pointer": "/key", "code": "required", "message": "`key` is required"}
+            ])
+        );
+        for index in 0..2_000 {
+            violations.note(&Place::Root.item(index), ViolationCode::InvalidType, "no");
+        }
+        let (body, _) = shown(&violations.into());
+        assert_eq!(body["detail"], "The request has 2001 errors; `errors` lists the first 1000.");
+    }
+
+    #[test]
+    fn never_shows_a_cause() {
+        for problem in [
+            Problem::internal("secret cause"),
+            StoreError::Unavailable("secret cause".to_owned()).into(),
+            StoreError::Contended("secret cause".to_owned()).into(),
+            StoreError::Refused("secret cause".to_owned()).into(),
+        ] {
+            assert!(problem.cause().is_some_and(|cause| cause.contains("secret cause")));
+            let (body, _) = shown(&problem);
+            assert!(!body.to_string().contains("secret"), "{body}");
+        }
+    }
+
+    #[test]
+    fn tells_how_to_authenticate_and_when_to_retry() {
+        let (_, headers) = shown(&Problem::missing_api_key());
+        assert_eq!(headers["www-authenticate"], "Bearer");
+        let (_, headers) = shown(&Problem::unavailable("x"));
+        assert_eq!(headers["retry-after"], "1");
+    }
+
+    #[test]
+    fn codes_are_named_as_they_serialize() {
+        for code in ProblemCode::ALL {
+            assert_eq!(serde_json::to_value(code).unwrap(), code.as_str());
+        }
+    }
+}

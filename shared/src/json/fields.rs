@@ -1,0 +1,297 @@
+//! Reading JSON values into types, noting every fault on the way.
+
+use std::fmt;
+
+use super::{Fault, Json, Place, ViolationCode, Violations};
+
+/// An optional member of an object after reading.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Field<T> {
+    /// The member is missing.
+    Absent,
+    /// The member is `null`, which most fields take for missing.
+    Null,
+    /// The member is there but not usable; its faults are noted.
+    Invalid,
+    /// The member's value.
+    Valid(T),
+}
+
+impl<T> Field<T> {
+    /// The value, where there is one.
+    pub fn valid(self) -> Option<T> {
+        match self {
+            Field::Valid(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The value, or a default where the member is missing or `null`; nothing where it is invalid.
+    pub fn or_default_with(self, default: impl FnOnce() -> T) -> Option<T> {
+        match self {
+            Field::Valid(value) => Some(value),
+            Field::Absent | Field::Null => Some(default()),
+            Field::Invalid => None,
+        }
+    }
+
+    /// The value, or the type's default where the member is missing or `null`.
+    pub fn or_default(self) -> Option<T>
+    where
+        T: Default,
+    {
+        self.or_default_with(T::default)
+    }
+}
+
+/// The members of one object.
+#[derive(Debug, Clone, Copy)]
+pub struct Fields<'j, 'a, 'p> {
+    members: &'j [(std::borrow::Cow<'a, str>, Json<'a>)],
+    place: &'p Place<'p>,
+}
+
+impl<'j, 'a, 'p> Fields<'j, 'a, 'p> {
+    /// Opens an object that may have the `known` members and no others. Notes a value that is no
+    /// object, and each unknown or repeated member.
+    pub fn open(
+        json: &'j Json<'a>,
+        place: &'p Place<'p>,
+        known: &[&str],
+        violations: &mut Violations,
+    ) -> Option<Self> {
+        let Json::Object(members) = json else {
+            note_type(json, place, "an object", violations);
+            return None;
+        };
+        let mut names: Vec<&str> = Vec::with_capacity(known.len());
+        for (name, _) in members {
+            let name = name.as_ref();
+            if !known.contains(&name) {
+                let message = format_args!("unknown field; allowed here: {}", known.join(", "));
+                violations.note(&place.member(name), ViolationCode::UnknownField, message);
+            } else if names.contains(&name) {
+                let message = "the field stands here twice; keep one";
+                violations.note(&place.member(name), ViolationCode::Duplicate, message);
+            } else {
+                names.push(name);
+            }
+        }
+        Some(Self { members, place })
+    }
+
+    /// The member as it was sent, `null` included.
+    pub fn get(&self, name: &str) -> Option<&'j Json<'a>> {
+        self.members.iter().find(|(member, _)| member == name).map(|(_, value)| value)
+    }
+
+    /// Reads a member that must be there.
+    pub fn required<T>(
+        &self,
+        name: &str,
+        violations: &mut Violations,
+        read: impl FnOnce(&'j Json<'a>, &Place<'_>, &mut Violations) -> Option<T>,
+    ) -> Option<T> {
+        match self.optional(name, violations, read) {
+            Field::Valid(value) => Some(value),
+            Field::Invalid => None,
+            Field::Absent | Field::Null => {
+                let message = format_args!("`{name}` is required");
+                violations.note(&self.place.member(name), ViolationCode::Required, message);
+                None
+            }
+        }
+    }
+
+    /// Reads a member that may be missing.
+    pub fn optional<T>(
+        &self,
+        name: &str,
+        violations: &mut Violations,
+        read: impl FnOnce(&'j Json<'a>, &Place<'_>, &mut Violations) -> Option<T>,
+    ) -> Field<T> {
+        match self.get(name) {
+            None => Field::Absent,
+            Some(Json::Null) => Field::Null,
+            Some(value) => match read(value, &self.place.member(name), violations) {
+                Some(value) => Field::Valid(value),
+                None => Field::Invalid,
+            },
+        }
+    }
+}
+
+/// Reads a string into a type. NUL is refused everywhere: few systems downstream can hold it.
+pub fn text<'j, T>(
+    parse: impl FnOnce(&'j str) -> Result<T, Fault>,
+) -> impl FnOnce(&'j Json<'_>, &Place<'_>, &mut Violations) -> Option<T> {
+    move |json, place, violations| {
+        let Json::String(text) = json else {
+            note_type(json, place, "a string", violations);
+            return None;
+        };
+        if text.contains('\0') {
+            let message = "NUL (\\u0000) is not allowed in text";
+            violations.note(place, ViolationCode::InvalidFormat, message);
+            return None;
+        }
+        note_fault(parse(text), place, violations)
+    }
+}
+
+/// Reads a number, given as it was written, into a type.
+pub fn number<'a, T>(
+    parse: impl FnOnce(&'a str) -> Result<T, Fault>,
+) -> impl FnOnce(&Json<'a>, &Place<'_>, &mut Violations) -> Option<T> {
+    move |json, place, violations| {
+        let Json::Number(written) = json else {
+            note_type(json, place, "a number", violations);
+            return None;
+        };
+        note_fault(parse(written), place, violations)
+    }
+}
+
+/// Reads `true` or `false`.
+pub fn boolean(json: &Json<'_>, place: &Place<'_>, violations: &mut Violations) -> Option<bool> {
+    let Json::Bool(value) = json else {
+        note_type(json, place, "true or false", violations);
+        return None;
+    };
+    Some(*value)
+}
+
+/// Reads an array of at most `max` items, each with `read`. A longer one is noted and its items
+/// are left unread.
+pub fn array<'j, 'a, T>(
+    max: usize,
+    mut read: impl FnMut(&'j Json<'a>, &Place<'_>, &mut Violations) -> Option<T>,
+) -> impl FnOnce(&'j Json<'a>, &Place<'_>, &mut Violations) -> Option<Vec<T>>
+where
+    'a: 'j,
+{
+    move |json, place, violations| {
+        let Json::Array(items) = json else {
+            note_type(json, place, "an array", violations);
+            return None;
+        };
+        if items.len() > max {
+            let message =
+                format_args!("at most {max} items are allowed; there are {}", items.len());
+            violations.note(place, ViolationCode::TooManyItems, message);
+            return None;
+        }
+        // Every item is read, also after a fault: all violations are answered at once.
+        let read_items: Vec<Option<T>> = items
+            .iter()
+            .enumerate()
+            .map(|(index, item)| read(item, &place.item(index), violations))
+            .collect();
+        read_items.into_iter().collect()
+    }
+}
+
+fn note_fault<T>(
+    result: Result<T, Fault>,
+    place: &Place<'_>,
+    violations: &mut Violations,
+) -> Option<T> {
+    result.map_err(|Fault { code, message }| violations.note(place, code, message)).ok()
+}
+
+fn note_type(
+    json: &Json<'_>,
+    place: &Place<'_>,
+    expected: impl fmt::Display,
+    violations: &mut Violations,
+) {
+    let message = format_args!("must be {expected}, not {}", json.type_name());
+    violations.note(place, ViolationCode::InvalidType, message);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read<T>(
+        text: &str,
+        read: impl FnOnce(&Json<'_>, &mut Violations) -> T,
+    ) -> (T, Vec<(String, ViolationCode)>) {
+        let json = Json::parse(text, 8).unwrap();
+        let mut violations = Violations::default();
+        let value = read(&json, &mut violations);
+        let listed = violations.listed().iter().map(|v| (v.pointer.clone(), v.code)).collect();
+        (value, listed)
+    }
+
+    #[test]
+    fn notes_each_unknown_and_repeated_member() {
+        let (opened, violations) = read(r#"{"a":1,"x":2,"a":3,"y/z":4}"#, |json, violations| {
+            Fields::open(json, &Place::Root, &["a", "b"], violations).is_some()
+        });
+        assert!(opened);
+        assert_eq!(
+            violations,
+            [
+                ("/x".to_owned(), ViolationCode::UnknownField),
+                ("/a".to_owned(), ViolationCode::Duplicate),
+                ("/y~1z".to_owned(), ViolationCode::UnknownField),
+            ]
+        );
+    }
+
+    #[test]
+    fn tells_absent_null_invalid_and_valid_apart() {
+        let (fields, violations) = read(r#"{"b":null,"c":1,"d":true}"#, |json, violations| {
+            let known = ["a", "b", "c", "d"];
+            let fields = Fields::open(json, &Place::Root, &known, violations).unwrap();
+            known.map(|name| fields.optional(name, violations, boolean))
+        });
+        assert_eq!(fields, [Field::Absent, Field::Null, Field::Invalid, Field::Valid(true)]);
+        assert_eq!(violations, [("/c".to_owned(), ViolationCode::InvalidType)]);
+    }
+
+    #[test]
+    fn a_required_member_may_neither_be_missing_nor_null() {
+        let ((), violations) = read(r#"{"b":null}"#, |json, violations| {
+            let fields = Fields::open(json, &Place::Root, &["a", "b"], violations).unwrap();
+            fields.required("a", violations, boolean);
+            fields.required("b", violations, boolean);
+        });
+        assert_eq!(
+            violations,
+            [
+                ("/a".to_owned(), ViolationCode::Required),
+                ("/b".to_owned(), ViolationCode::Required)
+            ]
+        );
+    }
+
+    #[test]
+    fn reads_every_item_of_an_array_but_none_of_one_that_is_too_long() {
+        let (items, violations) = read("[true, 1, false, \"x\"]", |json, violations| {
+            array(4, boolean)(json, &Place::Root, violations)
+        });
+        assert_eq!(items, None);
+        assert_eq!(
+            violations,
+            [
+                ("/1".to_owned(), ViolationCode::InvalidType),
+                ("/3".to_owned(), ViolationCode::InvalidType)
+            ]
+        );
+        let (items, violations) =
+            read("[1, 2, 3]", |json, violations| array(2, boolean)(json, &Place::Root, violations));
+        assert_eq!(items, None);
+        assert_eq!(violations, [(String::new(), ViolationCode::TooManyItems)]);
+    }
+
+    #[test]
+    fn refuses_nul_in_text() {
+        let (value, violations) = read(r#""a\u0000b""#, |json, violations| {
+            text(|text| Ok(text.to_owned()))(json, &Place::Root, violations)
+        });
+        assert_eq!(value, None);
+        assert_eq!(violations, [(String::new(), ViolationCode::InvalidFormat)]);
+    }
+}

@@ -1,0 +1,400 @@
+//! Conditions of a rule: which operators there are, and which values each of them takes
+//! (`contract.md` §2).
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use regex::RegexBuilder;
+use serde::de::IntoDeserializer;
+use serde::de::value::Error as NameError;
+use serde::{Deserialize, Serialize};
+
+use crate::json::{Fault, Json, Place, ViolationCode, Violations};
+use crate::models::timestamp::Timestamp;
+
+/// The most values of one condition.
+pub const MAX_VALUES: usize = 250;
+/// The most bytes of one value.
+const MAX_VALUE_BYTES: usize = 1_000;
+/// The most bytes of a regular expression.
+const MAX_PATTERN_BYTES: usize = 512;
+/// The most memory, in bytes, that a compiled regular expression may take.
+const MAX_COMPILED_PATTERN_BYTES: usize = 64 * 1024;
+/// The name of the evaluation's own point in time.
+const NOW: &str = "$now";
+
+/// A test of one attribute of the evaluation context.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Condition {
+    /// The name of the attribute; `$now` is the time of the evaluation.
+    pub attribute: String,
+    /// How the attribute is compared.
+    pub operator: Operator,
+    /// What it is compared with, valid for the operator.
+    pub values: Vec<String>,
+}
+
+/// How an attribute is compared with the values of a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // Their meanings stand in openapi.yaml, once.
+pub enum Operator {
+    Equals,
+    NotEquals,
+    In,
+    NotIn,
+    Contains,
+    NotContains,
+    StartsWith,
+    NotStartsWith,
+    EndsWith,
+    NotEndsWith,
+    Matches,
+    NotMatches,
+    Exists,
+    NotExists,
+    GreaterThan,
+    GreaterThanOrEqual,
+    LessThan,
+    LessThanOrEqual,
+    Before,
+    After,
+    SemverEquals,
+    SemverGreaterThan,
+    SemverGreaterThanOrEqual,
+    SemverLessThan,
+    SemverLessThanOrEqual,
+    InCidr,
+}
+
+/// What an operator's values must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ValueForm {
+    None,
+    AnyText,
+    NonEmptyText,
+    Pattern,
+    OneNumber,
+    OneDate,
+    OneVersion,
+    AddressRange,
+}
+
+impl Operator {
+    /// Reads an operator's name. The message of a refusal lists all names.
+    pub fn parse(name: &str) -> Result<Self, Fault> {
+        Self::deserialize(name.into_deserializer())
+            .map_err(|error: NameError| Fault::new(ViolationCode::InvalidValue, error))
+    }
+
+    fn value_form(self) -> ValueForm {
+        match self {
+            Self::Equals | Self::NotEquals | Self::In | Self::NotIn => ValueForm::AnyText,
+            Self::Contains
+            | Self::NotContains
+            | Self::StartsWith
+            | Self::NotStartsWith
+            | Self::EndsWith
+            | Self::NotEndsWith => ValueForm::NonEmptyText,
+            Self::Matches | Self::NotMatches => ValueForm::Pattern,
+            Self::Exists | Self::NotExists => ValueForm::None,
+            Self::GreaterThan
+            | Self::GreaterThanOrEqual
+            | Self::LessThan
+            | Self::LessThanOrEqual => ValueForm::OneNumber,
+            Self::Before | Self::After => ValueForm::OneDate,
+            Self::SemverEquals
+            | Self::SemverGreaterThan
+            | Self::SemverGreaterThanOrEqual
+            | Self::SemverLessThan
+            | Self::SemverLessThanOrEqual => ValueForm::OneVersion,
+            Self::InCidr => ValueForm::AddressRange,
+        }
+    }
+
+    /// Notes a number of values that this operator does not take.
+    pub(super) fn check_count(self, count: usize, place: &Place<'_>, violations: &mut Violations) {
+        let (least, most) = match self.value_form() {
+            ValueForm::None => (0, 0),
+            ValueForm::OneNumber | ValueForm::OneDate | ValueForm::OneVersion => (1, 1),
+            _ => (1, MAX_VALUES),
+        };
+        if count < least {
+            let message = "this operator needs a value";
+            violations.note(place, ViolationCode::TooFewItems, message);
+        } else if count > most {
+            let message = format_args!("this operator takes at most {most} values");
+            violations.note(place, ViolationCode::TooManyItems, message);
+        }
+    }
+
+    /// Notes an attribute that cannot be used with this operator.
+    pub(super) fn check_attribute(
+        self,
+        attribute: &str,
+        place: &Place<'_>,
+        violations: &mut Violations,
+    ) {
+        if attribute == NOW && self.value_form() != ValueForm::OneDate {
+            let message = "`$now` can only be compared with `before` and `after`";
+            violations.note(place, ViolationCode::InvalidValue, message);
+        }
+    }
+}
+
+impl ValueForm {
+    fn check(self, value: &str) -> Result<(), Fault> {
+        let invalid = |message: &str| Err(Fault::new(ViolationCode::InvalidFormat, message));
+        match self {
+            Self::NonEmptyText if value.is_empty() => {
+                Err(Fault::new(ViolationCode::TooShort, "must not be empty"))
+            }
+            Self::OneNumber if !is_number(value) => {
+                invalid("must be a finite JSON number, such as \"12\" or \"-0.5\"")
+            }
+            Self::OneDate => Timestamp::parse_rfc3339(value)
+                .map(drop)
+                .map_err(|error| Fault::new(ViolationCode::InvalidFormat, error)),
+            Self::OneVersion if parse_version(value).is_none() => invalid(
+                "must be a semantic version without a leading v, such as \"2.1.0\" or \"2\"",
+            ),
+            Self::AddressRange if !is_address_range(value) => {
+                invalid("must be an IPv4 or IPv6 range, such as \"10.0.0.0/8\", or address")
+            }
+            Self::Pattern => check_pattern(value),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads one value of a condition, valid for its operator where that is known.
+pub(super) fn parse_value(operator: Option<Operator>, text: &str) -> Result<String, Fault> {
+    if text.len() > MAX_VALUE_BYTES {
+        let message = format_args!("a value has at most {MAX_VALUE_BYTES} bytes");
+        return Err(Fault::new(ViolationCode::TooLong, message));
+    }
+    operator.map_or(Ok(()), |operator| operator.value_form().check(text))?;
+    Ok(text.to_owned())
+}
+
+/// Reads the name of an attribute: 1 to 128 characters, none of them a control character.
+pub(super) fn parse_attribute(text: &str) -> Result<String, Fault> {
+    // Not trimmed: it must be found in a context as it is.
+    super::draft::check_label(text, 1, 128)?;
+    Ok(text.to_owned())
+}
+
+/// Whether `text` is exactly one JSON number with a finite value.
+pub(super) fn is_number(text: &str) -> bool {
+    let is_literal = matches!(Json::parse(text, 1), Ok(Json::Number(written)) if written == text);
+    is_literal && text.parse().is_ok_and(f64::is_finite)
+}
+
+/// Reads a semantic version, whose minor and patch number may be missing.
+fn parse_version(text: &str) -> Option<semver::Version> {
+    let end_of_core = text.find(['-', '+']).unwrap_or(text.len());
+    let (core, suffix) = text.split_at(end_of_core);
+    let padding = match core.matches('.').count() {
+        0 => ".0.0",
+        1 => ".0",
+        _ => "",
+    };
+    semver::Version::parse(&format!("{core}{padding}{suffix}")).ok()
+}
+
+fn is_address_range(text: &str) -> bool {
+    text.parse::<IpNet>().is_ok() || text.parse::<IpAddr>().is_ok()
+}
+
+/// Patterns are searched in linear time, without look-around and back-references; the size limit
+/// keeps what `{1000}` and Unicode classes multiply up to within bounds.
+fn check_pattern(pattern: &str) -> Result<(), Fault> {
+    if pattern.len() > MAX_PATTERN_BYTES {
+        let message = format_args!("a pattern has at most {MAX_PATTERN_BYTES} bytes");
+        return Err(Fault::new(ViolationCode::TooLong, message));
+    }
+    let compiled = RegexBuilder::new(pattern).size_limit(MAX_COMPILED_PATTERN_BYTES).build();
+    compiled.map(drop).map_err(|error| match error {
+        regex::Error::CompiledTooBig(limit) => Fault::new(
+            ViolationCode::TooLong,
+            format_args!("the compiled pattern would be larger than {limit} bytes; shorten it"),
+        ),
+        other => {
+            // The library draws the place of the fault over several lines; the last one names it.
+            let drawn = other.to_string();
+            let reason = drawn.lines().last().unwrap_or_default();
+            let reason = reason.trim_start_matches("error: ");
+            Fault::new(
+                ViolationCode::InvalidFormat,
+                format_args!("not a regular expression: {reason}"),
+            )
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn violations(operator: &str, values: &[&str]) -> Vec<(String, ViolationCode)> {
+        let mut violations = Violations::default();
+        let operator = Operator::parse(operator).unwrap();
+        let place = Place::Root.member("values");
+        operator.check_count(values.len(), &place, &mut violations);
+        for (index, value) in values.iter().enumerate() {
+            if let Err(Fault { code, message }) = parse_value(Some(operator), value) {
+                violations.note(&place.item(index), code, message);
+            }
+        }
+        violations.listed().iter().map(|v| (v.pointer.clone(), v.code)).collect()
+    }
+
+    fn accepts(operator: &str, value: &str) -> bool {
+        violations(operator, &[value]).is_empty()
+    }
+
+    #[test]
+    fn names_are_snake_case_and_unknown_ones_are_told_the_list() {
+        for name in ["equals", "not_in", "greater_than_or_equal", "semver_less_than", "in_cidr"] {
+            assert!(Operator::parse(name).is_ok(), "{name}");
+        }
+        for name in ["Equals", "EQUALS", "eq", "greaterThan", "", "equals "] {
+            let fault = Operator::parse(name).unwrap_err();
+            assert_eq!(fault.code, ViolationCode::InvalidValue);
+            assert!(fault.message.contains("`not_starts_with`"), "{}", fault.message);
+        }
+    }
+
+    #[test]
+    fn each_operator_takes_its_number_of_values() {
+        let too_few = [("/values".to_owned(), ViolationCode::TooFewItems)];
+        let too_many = [("/values".to_owned(), ViolationCode::TooManyItems)];
+        for operator in ["exists", "not_exists"] {
+            assert_eq!(violations(operator, &[]), []);
+            assert_eq!(violations(operator, &["x"]), too_many);
+        }
+        for (operator, value) in [
+            ("greater_than", "1"),
+            ("greater_than_or_equal", "1"),
+            ("less_than", "1"),
+            ("less_than_or_equal", "1"),
+            ("before", "2026-01-01T00:00:00Z"),
+            ("after", "2026-01-01T00:00:00Z"),
+            ("semver_equals", "1"),
+            ("semver_greater_than", "1"),
+            ("semver_greater_than_or_equal", "1"),
+            ("semver_less_than", "1"),
+            ("semver_less_than_or_equal", "1"),
+        ] {
+            assert_eq!(violations(operator, &[]), too_few, "{operator}");
+            assert_eq!(violations(operator, &[value]), [], "{operator}");
+            assert_eq!(violations(operator, &[value, value]), too_many, "{operator}");
+        }
+        for operator in [
+            "equals",
+            "not_equals",
+            "in",
+            "not_in",
+            "contains",
+            "not_contains",
+            "starts_with",
+            "not_starts_with",
+            "ends_with",
+            "not_ends_with",
+            "matches",
+            "not_matches",
+        ] {
+            assert_eq!(violations(operator, &[]), too_few, "{operator}");
+            assert_eq!(violations(operator, &["a", "a"]), [], "{operator}");
+        }
+    }
+
+    #[test]
+    fn empty_text_can_be_equal_but_not_contained() {
+        assert!(accepts("equals", "") && accepts("not_in", ""));
+        for operator in ["contains", "not_contains", "starts_with", "ends_with", "not_ends_with"] {
+            let expected = [("/values/1".to_owned(), ViolationCode::TooShort)];
+            assert_eq!(violations(operator, &["a", ""]), expected, "{operator}");
+        }
+    }
+
+    #[test]
+    fn numbers_follow_the_grammar_of_json() {
+        for value in ["0", "-0", "12", "12.0", "-1.5e-3", "123456789012345678901234567890"] {
+            assert!(accepts("less_than", value), "{value}");
+        }
+        for value in
+            ["", " 1", "1 ", "+1", "01", ".5", "1.", "1e", "0x1", "NaN", "1e999", "1,0", "\"1\""]
+        {
+            assert!(!accepts("less_than", value), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn versions_may_be_short_but_have_no_v() {
+        for value in
+            ["2", "2.1", "2.1.0", "2-rc", "2.1-rc.1+b5", "1.0.0+build", "18446744073709551615"]
+        {
+            assert!(accepts("semver_equals", value), "{value}");
+        }
+        for value in
+            ["", "v2", "2.", "2.1.0.0", "02", "2.x", "18446744073709551616", "-rc", "1.0.0-"]
+        {
+            assert!(!accepts("semver_equals", value), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_addresses_with_or_without_a_prefix() {
+        for value in
+            ["10.0.0.0/8", "10.1.2.3/8", "192.168.0.1", "2001:db8::/32", "::1", "0.0.0.0/0"]
+        {
+            assert!(accepts("in_cidr", value), "{value}");
+        }
+        for value in
+            ["", "10.0.0.0/33", "10.0.0/8", "2001:db8::/129", "localhost", "10.0.0.0/", "010.0.0.1"]
+        {
+            assert!(!accepts("in_cidr", value), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn patterns_are_checked_for_syntax_and_size() {
+        for value in ["", "^a+$", "(?i)beta", r"\p{Greek}{1,3}", r"\d+\.\d+"] {
+            assert_eq!(violations("matches", &[value]), [], "{value}");
+        }
+        let at_first = |code| [("/values/0".to_owned(), code)];
+        for value in ["(", "a{2,1}", r"(?=look)", r"(a)\1", "[z-a]"] {
+            assert_eq!(
+                violations("matches", &[value]),
+                at_first(ViolationCode::InvalidFormat),
+                "{value}"
+            );
+        }
+        let bomb = "(((a{100}){100}){100})";
+        assert_eq!(violations("not_matches", &[bomb]), at_first(ViolationCode::TooLong));
+        assert_eq!(violations("matches", &[&"a".repeat(513)]), at_first(ViolationCode::TooLong));
+        assert!(accepts("matches", &"a".repeat(512)));
+        let fault = check_pattern("a(").unwrap_err();
+        assert_eq!(fault.message, "not a regular expression: unclosed group");
+    }
+
+    #[test]
+    fn dates_need_a_zone() {
+        assert!(accepts("after", "2026-12-01T00:00:00+02:00"));
+        assert!(!accepts("after", "2026-12-01"));
+        assert!(!accepts("before", "1795234560007"));
+    }
+
+    #[test]
+    fn now_is_only_before_or_after() {
+        for (operator, allowed) in
+            [("before", true), ("after", true), ("equals", false), ("exists", false)]
+        {
+            let mut violations = Violations::default();
+            let operator = Operator::parse(operator).unwrap();
+            operator.check_attribute("$now", &Place::Root, &mut violations);
+            assert_eq!(violations.is_empty(), allowed, "{operator:?}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Points in time.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+/// A point in time with milliseconds, between the years 1970 and 9999. Displays as RFC 3339 in UTC:
+/// `2026-11-21T04:16:00.000Z`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(OffsetDateTime);
+
+/// A text that is no point in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be an RFC 3339 date-time with a time zone, such as 2026-11-21T04:16:00Z")]
+pub struct NotATimestamp;
+
+impl Timestamp {
+    /// The point `millis` milliseconds after the Unix epoch; points outside of the years 1970 to
+    /// 9999 become the nearest one inside.
+    pub fn from_millis(millis: i64) -> Self {
+        const END_OF_9999: i64 = 253_402_300_799_999;
+        let nanos = i128::from(millis.clamp(0, END_OF_9999)) * 1_000_000;
+        Self(OffsetDateTime::from_unix_timestamp_nanos(nanos).unwrap_or(OffsetDateTime::UNIX_EPOCH))
+    }
+
+    /// Milliseconds since the Unix epoch.
+    pub fn as_millis(self) -> i64 {
+        self.0.unix_timestamp() * 1_000 + i64::from(self.0.millisecond())
+    }
+
+    /// Whole seconds since the Unix epoch, the unit of DynamoDB's time to live.
+    pub fn as_seconds(self) -> i64 {
+        self.0.unix_timestamp()
+    }
+
+    /// The point `duration` later.
+    #[must_use]
+    pub fn plus(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self::from_millis(self.as_millis().saturating_add(millis))
+    }
+
+    /// Reads an RFC 3339 date-time: any zone, `T` and `Z` in either case, a fraction of any length
+    /// (kept to the millisecond). Second 60 is refused, since nothing can be compared with it.
+    pub fn parse_rfc3339(text: &str) -> Result<Self, NotATimestamp> {
+        let bytes = text.as_bytes();
+        // The library takes any separator, and a leap second for the one before it.
+        let separated_by_t = matches!(bytes.get(10), Some(b'T' | b't'));
+        let leap_second = bytes.get(17) == Some(&b'6');
+        if !separated_by_t || leap_second {
+            return Err(NotATimestamp);
+        }
+        let parsed = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| NotATimestamp)?;
+        let millis = parsed.unix_timestamp_nanos().div_euclid(1_000_000);
+        i64::try_from(millis).map(Self::from_millis).map_err(|_| NotATimestamp)
+    }
+
+    /// Reads an RFC 3339 date-time, or a full date, which means its first moment in UTC.
+    pub fn parse_date_or_date_time(text: &str) -> Result<Self, NotATimestamp> {
+        Self::parse_rfc3339(text)
+            .or_else(|_| Self::parse_rfc3339(&format!("{text}T00:00:00Z")))
+            .map_err(|_| NotATimestamp)
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (year, month, day) = self.0.to_calendar_date();
+        let (hour, minute, second, milli) = self.0.to_hms_milli();
+        write!(
+            formatter,
+            "{year:04}-{:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z",
+            u8::from(month)
+        )
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn displays_milliseconds_in_utc() {
+        let at = Timestamp::from_millis(1_795_234_560_007);
+        assert_eq!(at.to_string(), "2026-11-21T04:16:00.007Z");
+        assert_eq!(Timestamp::from_millis(0).to_string(), "1970-01-01T00:00:00.000Z");
+        assert_eq!(Timestamp::from_millis(i64::MAX).to_string(), "9999-12-31T23:59:59.999Z");
+    }
+
+    #[test]
+    fn reads_what_rfc_3339_allows() {
+        for text in ["2026-11-21T05:16:00.0079+01:00", "2026-11-21t04:16:00.007z"] {
+            let parsed = Timestamp::parse_rfc3339(text).map(Timestamp::as_millis);
+            assert_eq!(parsed, Ok(1_795_234_560_007), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_rfc_3339_does_not_allow() {
+        for text in [
+            "2026-11-21",
+            "2026-11-21T04:16:00",
+            "2026-11-21 04:16:00Z",
+            "2026-02-29T00:00:00Z",
+            "2016-12-31T23:59:60Z",
+            "2026-11-21T24:00:00Z",
+            "2026-11-21T04:16:00+25:00",
+            "2026-11-21T04:16:00+00:60",
+            "2026-11-21T04:16:00.Z",
+            "1795234560007",
+            "",
+            "T",
+            " 2026-11-21T04:16:00Z",
+            "2026-11-21T04:16:00Z ",
+        ] {
+            assert_eq!(Timestamp::parse_rfc3339(text), Err(NotATimestamp), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn takes_a_date_for_its_first_moment() {
+        let parsed = Timestamp::parse_date_or_date_time("2027-01-01").map(|at| at.to_string());
+        assert_eq!(parsed, Ok("2027-01-01T00:00:00.000Z".to_owned()));
+        assert!(Timestamp::parse_date_or_date_time("tomorrow").is_err());
+    }
+}

@@ -1,0 +1,77 @@
+//! Who calls, and which project is meant: the one read that crosses two tables.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::KeysAndAttributes;
+
+use crate::models::api_key::{ApiKeyRecord, KeyId};
+use crate::models::project::IdOrSlug;
+
+use super::item::{Item, item, s};
+use super::projects::ProjectIdentity;
+use super::transaction::pause;
+use super::{Store, StoreError, api_keys, projects};
+
+/// How often what DynamoDB left unprocessed is asked for again.
+const MAX_ROUNDS: u32 = 4;
+
+/// What is stored of a key and a project.
+#[derive(Debug, Clone, Default)]
+pub struct Access {
+    /// The key's record, if it was asked for and is there.
+    pub key: Option<ApiKeyRecord>,
+    /// The project, if it was asked for and is there.
+    pub project: Option<ProjectIdentity>,
+}
+
+impl Store {
+    /// Reads a key and a project in one round trip; either may be left out.
+    ///
+    /// Strongly consistent: a key or project that was just made works at once, and the time for
+    /// which a revoked key may still be remembered counts from the revocation, not from whenever a
+    /// replica heard of it.
+    pub async fn find_access(
+        &self,
+        key_id: Option<&KeyId>,
+        project: Option<&IdOrSlug>,
+    ) -> Result<Access, StoreError> {
+        let mut keys = HashMap::new();
+        if let Some(key_id) = key_id {
+            let key = item([(api_keys::KEY, s(key_id))]);
+            keys.insert(self.table(api_keys::TABLE), consistent(key)?);
+        }
+        if let Some(project) = project {
+            let key = item([(projects::KEY, s(project))]);
+            keys.insert(self.table(projects::TABLE), consistent(key)?);
+        }
+        let mut access = Access::default();
+        for round in 0..MAX_ROUNDS {
+            pause(round).await;
+            let answer = self.client.batch_get_item().set_request_items(Some(keys)).send().await?;
+            for (table, items) in answer.responses.unwrap_or_default() {
+                let Some(item) = items.first() else { continue };
+                if table == self.table(api_keys::TABLE) {
+                    access.key = Some(api_keys::read_api_key(item)?);
+                } else {
+                    access.project = Some(projects::read_identity(item)?);
+                }
+            }
+            keys = answer.unprocessed_keys.unwrap_or_default();
+            if keys.is_empty() {
+                return Ok(access);
+            }
+        }
+        Err(StoreError::Unavailable("keys of a batch stayed unprocessed".to_owned()))
+    }
+
+    /// Opens the connection, by a read that every function which authenticates may make.
+    pub async fn warm_up(&self) {
+        let key_id = KeyId::parse("0000000000000000");
+        // Only the connection matters; the first request tells what is wrong with it.
+        let _ = self.find_access(key_id.as_ref(), None).await;
+    }
+}
+
+fn consistent(key: Item) -> Result<KeysAndAttributes, StoreError> {
+    Ok(KeysAndAttributes::builder().keys(key).consistent_read(true).build()?)
+}

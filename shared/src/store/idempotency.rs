@@ -1,0 +1,87 @@
+//! Table `idempotency`, key `scope`: answers that are given again for 24 hours.
+//!
+//! An answer is stored by the very transaction that carries out its request: there is never one
+//! without the other, whatever crashes in between.
+
+use aws_sdk_dynamodb::types::{Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem};
+
+use crate::models::idempotency::{IdempotentRequest, RETENTION, StoredAnswer};
+use crate::models::timestamp::Timestamp;
+
+use super::item::{Item, Reader, b, item, n, s};
+use super::{Store, StoreError};
+
+const TABLE: &str = "idempotency";
+
+/// A request with an idempotency key and the answer that it gets if it is carried out.
+#[derive(Debug, Clone, Copy)]
+pub struct Idempotent<'a> {
+    /// The request.
+    pub request: &'a IdempotentRequest,
+    /// Its answer.
+    pub answer: &'a StoredAnswer,
+}
+
+/// What is already stored under an idempotency key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Earlier {
+    /// The same request, carried out before: its answer.
+    SameRequest(StoredAnswer),
+    /// Another request.
+    OtherRequest,
+}
+
+impl Store {
+    /// The action that stores an answer, and fails if one is stored already.
+    pub(super) fn put_answer(
+        &self,
+        idempotent: Idempotent<'_>,
+        now: Timestamp,
+    ) -> Result<TransactWriteItem, StoreError> {
+        let Idempotent { request, answer } = idempotent;
+        let headers = answer.headers.iter().map(|(name, value)| (name.clone(), s(value)));
+        let put = Put::builder()
+            .table_name(self.table(TABLE))
+            .set_item(Some(item([
+                ("scope", s(&request.scope)),
+                ("fingerprint", b(request.fingerprint.as_bytes())),
+                ("status", n(answer.status)),
+                ("headers", aws_sdk_dynamodb::types::AttributeValue::M(headers.collect())),
+                ("body", s(&answer.body)),
+                ("expiresAt", n(now.plus(RETENTION).as_seconds())),
+            ])))
+            // `scope` is a reserved word. What has expired may be there for days more until
+            // DynamoDB removes it.
+            .condition_expression("attribute_not_exists(#scope) OR expiresAt <= :now")
+            .expression_attribute_names("#scope", "scope")
+            .expression_attribute_values(":now", n(now.as_seconds()))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .build()?;
+        Ok(TransactWriteItem::builder().put(put).build())
+    }
+}
+
+/// Reads what was in the way of [`Store::put_answer`].
+pub(super) fn read_earlier(
+    item: &Item,
+    request: &IdempotentRequest,
+) -> Result<Earlier, StoreError> {
+    let reader = Reader { table: TABLE, item };
+    if reader.bytes::<32>("fingerprint")? != request.fingerprint.as_bytes() {
+        return Ok(Earlier::OtherRequest);
+    }
+    let status = reader.optional_integer("status")?;
+    let status = status.and_then(|status| u16::try_from(status).ok());
+    let headers = item.get("headers").and_then(|headers| headers.as_m().ok());
+    let headers = headers.ok_or_else(|| reader.damaged("headers"))?;
+    let mut read = Vec::with_capacity(headers.len());
+    for (name, value) in headers {
+        let value = value.as_s().map_err(|_| reader.damaged("headers"))?;
+        read.push((name.clone(), value.clone()));
+    }
+    Ok(Earlier::SameRequest(StoredAnswer {
+        status: status.ok_or_else(|| reader.damaged("status"))?,
+        headers: read,
+        body: reader.text("body")?.to_owned(),
+    }))
+}

@@ -1,0 +1,120 @@
+//! Items as DynamoDB holds them, read and written by attribute.
+
+use std::collections::{BTreeSet, HashMap};
+
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::StoreError;
+
+/// An item, or a part of one.
+pub(super) type Item = HashMap<String, AttributeValue>;
+
+/// An item, or a key, of the given attributes.
+pub(super) fn item<const N: usize>(attributes: [(&str, AttributeValue); N]) -> Item {
+    attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// A string.
+#[allow(clippy::needless_pass_by_value)] // Callers pass values and references alike.
+pub(super) fn s(value: impl ToString) -> AttributeValue {
+    AttributeValue::S(value.to_string())
+}
+
+/// A number.
+pub(super) fn n(value: impl Into<i64>) -> AttributeValue {
+    AttributeValue::N(value.into().to_string())
+}
+
+/// Bytes.
+pub(super) fn b(value: &[u8]) -> AttributeValue {
+    AttributeValue::B(Blob::new(value))
+}
+
+/// A set of strings, or nothing: DynamoDB knows no empty sets.
+pub(super) fn ss<T: ToString>(values: impl IntoIterator<Item = T>) -> Option<AttributeValue> {
+    let distinct: BTreeSet<String> = values.into_iter().map(|value| value.to_string()).collect();
+    (!distinct.is_empty()).then(|| AttributeValue::Ss(distinct.into_iter().collect()))
+}
+
+/// An item of a table, for reading.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'i> {
+    pub(super) table: &'static str,
+    pub(super) item: &'i Item,
+}
+
+impl<'i> Reader<'i> {
+    /// The error for an attribute that is missing or of another form.
+    pub(super) fn damaged(&self, attribute: &'static str) -> StoreError {
+        StoreError::Damaged { table: self.table, attribute }
+    }
+
+    pub(super) fn text(&self, attribute: &'static str) -> Result<&'i str, StoreError> {
+        self.optional_text(attribute)?.ok_or_else(|| self.damaged(attribute))
+    }
+
+    pub(super) fn optional_text(
+        &self,
+        attribute: &'static str,
+    ) -> Result<Option<&'i str>, StoreError> {
+        match self.item.get(attribute) {
+            None => Ok(None),
+            Some(AttributeValue::S(text)) => Ok(Some(text)),
+            Some(_) => Err(self.damaged(attribute)),
+        }
+    }
+
+    /// A text parsed into a type.
+    pub(super) fn parsed<T>(
+        &self,
+        attribute: &'static str,
+        parse: impl FnOnce(&'i str) -> Option<T>,
+    ) -> Result<T, StoreError> {
+        parse(self.text(attribute)?).ok_or_else(|| self.damaged(attribute))
+    }
+
+    /// A text parsed into a type, where there is one.
+    pub(super) fn optional_parsed<T>(
+        &self,
+        attribute: &'static str,
+        parse: impl FnOnce(&'i str) -> Option<T>,
+    ) -> Result<Option<T>, StoreError> {
+        let Some(text) = self.optional_text(attribute)? else { return Ok(None) };
+        parse(text).map(Some).ok_or_else(|| self.damaged(attribute))
+    }
+
+    pub(super) fn optional_integer(
+        &self,
+        attribute: &'static str,
+    ) -> Result<Option<i64>, StoreError> {
+        match self.item.get(attribute) {
+            None => Ok(None),
+            Some(AttributeValue::N(digits)) => {
+                digits.parse().map(Some).map_err(|_| self.damaged(attribute))
+            }
+            Some(_) => Err(self.damaged(attribute)),
+        }
+    }
+
+    pub(super) fn bytes<const N: usize>(
+        &self,
+        attribute: &'static str,
+    ) -> Result<[u8; N], StoreError> {
+        match self.item.get(attribute) {
+            Some(AttributeValue::B(blob)) => {
+                blob.as_ref().try_into().map_err(|_| self.damaged(attribute))
+            }
+            _ => Err(self.damaged(attribute)),
+        }
+    }
+
+    /// A set of strings; empty where there is none.
+    pub(super) fn text_set(&self, attribute: &'static str) -> Result<&'i [String], StoreError> {
+        match self.item.get(attribute) {
+            None => Ok(&[]),
+            Some(AttributeValue::Ss(texts)) => Ok(texts),
+            Some(_) => Err(self.damaged(attribute)),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The tables. Only this module knows their keys and attributes (docs/data-model.md).
+//!
+//! The store is concrete: the AWS SDK against whatever speaks DynamoDB's protocol at the
+//! configured endpoint. Tests use a real engine behind the same SDK.
+
+mod access;
+mod api_keys;
+pub mod client;
+mod feature_flags;
+mod idempotency;
+mod item;
+mod projects;
+mod transaction;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+
+pub use access::Access;
+pub use api_keys::Revocation;
+pub use feature_flags::FlagCreation;
+pub use idempotency::{Earlier, Idempotent};
+pub use projects::{ProjectCreation, ProjectIdentity};
+
+/// Why the store could not do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// DynamoDB throttles, is out of reach or did not answer in time, after all retries.
+    #[error("DynamoDB is not available: {0}")]
+    Unavailable(String),
+    /// Other writers kept getting in between until the retries ran out.
+    #[error("other writers kept getting in between: {0}")]
+    Contended(String),
+    /// DynamoDB refused a request that should be valid: a missing table or permission, or a bug.
+    #[error("DynamoDB refused a request: {0}")]
+    Refused(String),
+    /// An item is not of the form in which this code writes it.
+    #[error("an item of table {table} is damaged: attribute {attribute}")]
+    Damaged {
+        /// The table's name without its prefix.
+        table: &'static str,
+        /// The attribute that is missing or of another form.
+        attribute: &'static str,
+    },
+}
+
+/// All tables, behind one client.
+#[derive(Debug, Clone)]
+pub struct Store {
+    client: Client,
+    table_prefix: String,
+}
+
+impl Store {
+    /// The tables whose names start with `table_prefix`.
+    pub fn new(client: Client, table_prefix: impl Into<String>) -> Self {
+        Self { client, table_prefix: table_prefix.into() }
+    }
+
+    /// The full name of a table.
+    fn table(&self, name: &str) -> String {
+        format!("{}{name}", self.table_prefix)
+    }
+}
+
+impl<E, R> From<SdkError<E, R>> for StoreError
+where
+    E: ProvideErrorMetadata + std::error::Error + 'static,
+    R: std::fmt::Debug,
+{
+    fn from(error: SdkError<E, R>) -> Self {
+        let refused = match &error {
+            SdkError::ServiceError(service) => !is_transient(service.err().code()),
+            SdkError::ConstructionFailure(_) => true,
+            _ => false,
+        };
+        let cause = DisplayErrorContext(&error).to_string();
+        if refused { Self::Refused(cause) } else { Self::Unavailable(cause) }
+    }
+}
+
+impl From<aws_sdk_dynamodb::error::BuildError> for StoreError {
+    fn from(error: aws_sdk_dynamodb::error::BuildError) -> Self {
+        Self::Refused(error.to_string())
+    }
+}
+
+/// Whether DynamoDB names an error that says nothing about the request itself.
+fn is_transient(code: Option<&str>) -> bool {
+    matches!(
+        code,
+        Some(
+            "InternalServerError"
+                | "LimitExceededException"
+                | "ProvisionedThroughputExceeded"
+                | "ProvisionedThroughputExceededException"
+                | "RequestLimitExceeded"
+                | "ServiceUnavailable"
+                | "ThrottlingError"
+                | "ThrottlingException"
+                | "TransactionInProgressException"
+        )
+    )
+}

@@ -1,0 +1,104 @@
+//! Transactions: all of their actions happen, or none does and each says why.
+
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::types::{CancellationReason, TransactWriteItem};
+
+use super::item::Item;
+use super::{StoreError, is_transient};
+
+/// How often a transaction that met other writers is tried.
+pub(super) const MAX_ATTEMPTS: u32 = 8;
+/// From when on it is not tried again: early enough that the last attempt's outcome is the answer,
+/// and not that the request took too long.
+pub(super) const MAX_RETRYING: Duration = Duration::from_millis(1_500);
+
+/// Why a transaction did not happen, action by action.
+#[derive(Debug)]
+pub(super) struct Cancellation {
+    pub(super) reasons: Vec<Reason>,
+}
+
+/// Why one action did not happen; `None` of the others' faults.
+#[derive(Debug)]
+pub(super) struct Reason {
+    code: Option<String>,
+    /// The item as it was, where the action asked for it.
+    pub(super) item: Option<Item>,
+}
+
+impl Reason {
+    pub(super) fn condition_failed(&self) -> bool {
+        self.code.as_deref() == Some("ConditionalCheckFailed")
+    }
+
+    /// Another transaction or write was at work on the item.
+    pub(super) fn conflicted(&self) -> bool {
+        self.code.as_deref() == Some("TransactionConflict")
+    }
+
+    fn is_passing(&self) -> bool {
+        self.conflicted() || is_transient(self.code.as_deref())
+    }
+}
+
+impl Cancellation {
+    /// Whether trying again may help: nobody's condition failed, somebody was in the way.
+    pub(super) fn is_passing(&self) -> bool {
+        !self.reasons.iter().any(Reason::condition_failed)
+            && self.reasons.iter().any(Reason::is_passing)
+    }
+
+    /// The error for a cancellation that its caller has no other name for.
+    pub(super) fn into_error(self) -> StoreError {
+        let codes: Vec<&str> = self.reasons.iter().filter_map(|r| r.code.as_deref()).collect();
+        let codes = codes.join(", ");
+        if self.reasons.iter().any(Reason::conflicted) {
+            StoreError::Contended(codes)
+        } else if self.is_passing() {
+            StoreError::Unavailable(codes)
+        } else {
+            StoreError::Refused(codes)
+        }
+    }
+}
+
+/// Carries out all actions, or tells why none was carried out.
+///
+/// The SDK adds a client request token, so that its own retries of an attempt whose answer was lost
+/// cannot carry anything out twice.
+pub(super) async fn write(
+    client: &Client,
+    actions: Vec<TransactWriteItem>,
+) -> Result<Option<Cancellation>, StoreError> {
+    match client.transact_write_items().set_transact_items(Some(actions)).send().await {
+        Ok(_) => Ok(None),
+        Err(error) => match error.as_service_error() {
+            Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
+                let reasons = cancelled.cancellation_reasons().iter().map(read_reason).collect();
+                Ok(Some(Cancellation { reasons }))
+            }
+            _ => Err(error.into()),
+        },
+    }
+}
+
+fn read_reason(reason: &CancellationReason) -> Reason {
+    let code = reason.code.clone().filter(|code| code != "None");
+    Reason { code, item: reason.item.clone() }
+}
+
+/// Waits before attempt number `attempt`, counted from 0: not at all before the first, then a
+/// random time whose bound doubles from 20 ms to 320 ms, so that writers who met once do not meet
+/// again.
+pub(super) async fn pause(attempt: u32) {
+    let Some(doublings) = attempt.checked_sub(1) else { return };
+    let bound = 20_u64 << doublings.min(4);
+    let mut random = [0; 2];
+    // Without randomness the full bound is as good a time as any.
+    let share = getrandom::fill(&mut random)
+        .map_or(u64::from(u16::MAX), |()| u64::from(u16::from_le_bytes(random)));
+    tokio::time::sleep(Duration::from_micros(bound * 1_000 * share / u64::from(u16::MAX))).await;
+}
