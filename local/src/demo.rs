@@ -1,0 +1,95 @@
+//! The demo project and its key: made once, then remembered.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use shared::app::{Clock, Ids};
+use shared::models::api_key::{ApiKey, ApiKeyRecord, NoRandomness, Scope, UserId};
+use shared::models::project::{IdOrSlug, Organization, Project, ProjectId, ProjectName, Slug};
+use shared::store::{ProjectCreation, Store, StoreError};
+
+/// The slug of the demo project.
+pub const SLUG: &str = "demo";
+
+/// Why there is no demo data.
+#[derive(Debug, thiserror::Error)]
+pub enum DemoError {
+    /// The tables cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The key's file cannot be used.
+    #[error("the demo key's file cannot be used: {0}")]
+    File(#[from] io::Error),
+    /// No key can be made.
+    #[error(transparent)]
+    NoRandomness(#[from] NoRandomness),
+    /// A constant of this file is not what its type takes.
+    #[error("the demo data is not valid: {0}")]
+    Invalid(String),
+}
+
+/// Makes the demo project and an API key with all scopes, unless they are there. The key's text is
+/// kept in `file`, readable by its owner only, since the tables hold nothing but a hash of it.
+pub async fn ensure(store: &Store, file: &Path) -> Result<String, DemoError> {
+    ensure_project(store, SLUG, "Demo").await?;
+    if let Ok(text) = fs::read_to_string(file)
+        && ApiKey::parse(text.trim()).is_some()
+    {
+        return Ok(text.trim().to_owned());
+    }
+    let key = create_key(store, |record| record).await?;
+    let mut options = fs::OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(file)?;
+    writeln!(file, "{key}")?;
+    Ok(key)
+}
+
+/// Makes a project of the default organization, unless there is one of its slug.
+pub async fn ensure_project(store: &Store, slug: &str, name: &str) -> Result<ProjectId, DemoError> {
+    let now = Clock::System.now();
+    let slug = Slug::parse(slug).map_err(invalid)?;
+    let project = Project {
+        id: ProjectId::new(Ids::Random.new_uuid(now)),
+        slug: slug.clone(),
+        name: ProjectName::parse(name).map_err(invalid)?,
+        organization: default_organization()?,
+        created_at: now,
+    };
+    if store.create_project(&project).await? == ProjectCreation::Created {
+        return Ok(project.id);
+    }
+    let found = store.find_project(&IdOrSlug::Slug(slug)).await?;
+    found.map(|found| found.id).ok_or_else(|| DemoError::Invalid("the slug is taken".to_owned()))
+}
+
+/// Makes an API key of the default organization with all scopes, changed by `adjust` before it is
+/// stored, and answers its text.
+pub async fn create_key(
+    store: &Store,
+    adjust: impl FnOnce(ApiKeyRecord) -> ApiKeyRecord,
+) -> Result<String, DemoError> {
+    let key = ApiKey::generate()?;
+    let record = adjust(ApiKeyRecord {
+        key_id: key.key_id().clone(),
+        secret_hash: key.secret_hash(),
+        organization: default_organization()?,
+        user: UserId::parse("owner").map_err(invalid)?,
+        scopes: Scope::ALL.into_iter().collect(),
+        projects: None,
+        created_at: Clock::System.now(),
+        expires_at: None,
+        revoked_at: None,
+    });
+    store.create_api_key(&record).await?;
+    Ok(key.reveal())
+}
+
+fn default_organization() -> Result<Organization, DemoError> {
+    Organization::parse("default").map_err(invalid)
+}
+
+fn invalid(error: impl std::fmt::Display) -> DemoError {
+    DemoError::Invalid(error.to_string())
+}

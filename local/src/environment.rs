@@ -1,0 +1,44 @@
+//! The environment variables by which functions and commands find the local stack: those that AWS's
+//! own tools read, and the prefix of the tables.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use shared::app::TABLE_PREFIX_VARIABLE;
+
+use crate::template::STACK_NAME;
+
+/// The file below the data folder that holds the variables.
+pub const FILE: &str = "env";
+
+/// The prefix of the local stack's tables.
+pub fn table_prefix() -> String {
+    format!("{STACK_NAME}-")
+}
+
+/// The variables of a stack whose engine is at `endpoint`.
+pub fn variables(endpoint: &str) -> Vec<(&'static str, String)> {
+    vec![
+        ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.to_owned()),
+        ("AWS_REGION", "local".to_owned()),
+        // The engine checks no signature, but the SDK signs every request.
+        ("AWS_ACCESS_KEY_ID", "local".to_owned()),
+        ("AWS_SECRET_ACCESS_KEY", "local".to_owned()),
+        (TABLE_PREFIX_VARIABLE, table_prefix()),
+    ]
+}
+
+/// Writes the variables into a file of lines `NAME=value`.
+pub fn write(path: &Path, variables: &[(&'static str, String)]) -> io::Result<()> {
+    let lines: Vec<String> = variables
+        .iter()
+        .map(|(name, value)| {
+            format!(
+                "{name}={value}
+"
+            )
+        })
+        .collect();
+    fs::write(path, lines.concat())
+}

@@ -1,0 +1,142 @@
+//! `make run`: starts the local stack and tells how to use it.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use local::engine::Engine;
+use local::watch::{Watch, WatchOptions};
+use local::{demo, environment, template};
+use shared::store::{Store, client};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Starts the local stack: an embedded DynamoDB and every function behind one address.
+#[derive(Debug, Parser)]
+#[command(name = "waymark-local", version)]
+struct Options {
+    /// The port of the API.
+    #[arg(long, default_value_t = 9000)]
+    port: u16,
+    /// The port of the embedded DynamoDB.
+    #[arg(long, default_value_t = 8000)]
+    dynamodb_port: u16,
+    /// The folder of the workspace.
+    #[arg(long, default_value = ".")]
+    workspace: PathBuf,
+}
+
+/// Building a function that was not built before takes a while.
+const FIRST_ANSWER_LIMIT: Duration = Duration::from_mins(10);
+
+type AnyError = Box<dyn std::error::Error>;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(&Options::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tell(&format!("error: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[allow(clippy::print_stderr)] // A command's messages are for its terminal.
+fn tell(message: &str) {
+    eprintln!("{message}");
+}
+
+async fn run(options: &Options) -> Result<(), AnyError> {
+    let started = Instant::now();
+    let data = options.workspace.join(".local");
+    fs::create_dir_all(&data).map_err(|error| format!("{}: {error}", data.display()))?;
+    let api = free_address("PORT", options.port)?;
+    let dynamodb = free_address("DYNAMODB_PORT", options.dynamodb_port)?;
+
+    tell("Starting DynamoDB …");
+    let tables = template::read_tables(&options.workspace.join("template.yaml"))?;
+    let engine = Engine::start(dynamodb, Some(&data.join("dynamodb.sqlite")), &tables).await?;
+    let variables = environment::variables(&engine.endpoint());
+    let environment_file = data.join(environment::FILE);
+    environment::write(&environment_file, &variables)?;
+    let key = demo::ensure(&store(&engine)?, &data.join("demo-key")).await?;
+
+    tell("Starting the functions …");
+    let mut watch = Watch::start(WatchOptions {
+        workspace: &options.workspace,
+        address: api,
+        environment: &environment_file,
+        reload: true,
+        log: None,
+    })?;
+    let base_url = format!("http://{api}");
+    let first_url = format!("{base_url}/v0/project/{}/feature-flags", demo::SLUG);
+    let stopped = stop_signal()?;
+    tokio::select! {
+        answered = watch.until_answered(&first_url, FIRST_ANSWER_LIMIT) => answered?,
+        () = stopped => return stop(watch, engine).await,
+    }
+    tell(&welcome(&base_url, &key, &data, started.elapsed()));
+    tokio::select! {
+        ended = watch.ended() => Err(ended.into()),
+        () = stop_signal()? => stop(watch, engine).await,
+    }
+}
+
+async fn stop(watch: Watch, engine: Engine) -> Result<(), AnyError> {
+    tell("\nStopping …");
+    watch.stop().await;
+    engine.stop().await;
+    Ok(())
+}
+
+/// Resolves on Ctrl-C, or when asked to end.
+fn stop_signal() -> Result<impl Future<Output = ()>, AnyError> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => (),
+            _ = terminate.recv() => (),
+        }
+    })
+}
+
+fn free_address(variable: &str, port: u16) -> Result<SocketAddr, AnyError> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    TcpListener::bind(address).map_err(|error| {
+        format!(
+            "port {port} cannot be used ({error}). Stop what uses it, or choose another: \
+             make run {variable}={}",
+            port.wrapping_add(1).max(1024)
+        )
+    })?;
+    Ok(address)
+}
+
+fn store(engine: &Engine) -> Result<Store, AnyError> {
+    Ok(Store::new(client::for_endpoint(&engine.endpoint())?, environment::table_prefix()))
+}
+
+fn welcome(base_url: &str, key: &str, data: &Path, elapsed: Duration) -> String {
+    let seconds = elapsed.as_secs_f64();
+    let slug = demo::SLUG;
+    let data = data.display();
+    format!(
+        r#"
+Waymark runs at {base_url} (ready after {seconds:.1} s; Ctrl-C stops it).
+
+create-feature-flag
+  curl -i {base_url}/v0/project/{slug}/feature-flags \
+    -H 'x-api-key: {key}' \
+    -H 'content-type: application/json' \
+    -d '{{"key": "new-checkout", "name": "New checkout", "type": "boolean"}}'
+
+Projects and keys    target/debug/waymark --local --help
+Data                 {data}/ (make reset starts afresh)
+"#
+    )
+}

@@ -1,0 +1,146 @@
+//! `cargo lambda watch`: API Gateway and Lambda on a laptop.
+
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::{Child, Command};
+
+/// Processes per function. One would answer requests one after the other; more would not be faster
+/// on a laptop.
+const CONCURRENCY: &str = "2";
+
+/// Why the functions do not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    /// `cargo lambda` is not there.
+    #[error(
+        "`cargo lambda watch` cannot be started: {0}. Install it with `make tools`, or \
+         `pip install cargo-lambda`"
+    )]
+    NotInstalled(io::Error),
+    /// It ended.
+    #[error("`cargo lambda watch` ended ({0}); its messages above say why")]
+    Ended(std::process::ExitStatus),
+    /// No function answered in time.
+    #[error("no function answered within {} seconds; the messages above may say why", .0.as_secs())]
+    Silent(Duration),
+    /// The operating system would not say how the process is doing.
+    #[error("`cargo lambda watch` cannot be watched: {0}")]
+    Unknown(io::Error),
+}
+
+/// How the functions are run.
+#[derive(Debug)]
+pub struct WatchOptions<'a> {
+    /// The root of the workspace.
+    pub workspace: &'a Path,
+    /// Where requests are taken.
+    pub address: SocketAddr,
+    /// A file of environment variables for the functions.
+    pub environment: &'a Path,
+    /// Whether a change of the code rebuilds the functions.
+    pub reload: bool,
+    /// Where messages of the build and the functions' logs go; the terminal if not given.
+    pub log: Option<std::fs::File>,
+}
+
+/// A running `cargo lambda watch`; it and the functions end when it is dropped.
+pub struct Watch {
+    child: Child,
+    group: Option<Pid>,
+}
+
+impl Watch {
+    /// Starts it. The binaries should have been built: what is missing is built on first use.
+    pub fn start(options: WatchOptions<'_>) -> Result<Self, WatchError> {
+        let mut command = Command::new("cargo");
+        command
+            .current_dir(options.workspace)
+            .env("PATH", path_with_tools(options.workspace))
+            .args(["lambda", "watch", "--disable-cors"])
+            .args(["--concurrency", CONCURRENCY])
+            .args(["--invoke-address", &options.address.ip().to_string()])
+            .args(["--invoke-port", &options.address.port().to_string()])
+            .arg("--env-file")
+            .arg(options.environment)
+            .stdin(Stdio::null())
+            // A group of its own, so that all that it starts can be ended with it.
+            .process_group(0)
+            .kill_on_drop(true);
+        if !options.reload {
+            command.args(["--ignore-changes", "--quiet"]);
+        }
+        if let Some(log) = options.log {
+            let twin = log.try_clone().map_err(WatchError::Unknown)?;
+            command.stdout(log).stderr(twin);
+        }
+        let child = command.spawn().map_err(WatchError::NotInstalled)?;
+        let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        Ok(Self { child, group })
+    }
+
+    /// Waits until `url` is answered by a function, however it answers: a refusal shows that it
+    /// runs as well as anything.
+    pub async fn until_answered(&mut self, url: &str, limit: Duration) -> Result<(), WatchError> {
+        let client = reqwest::Client::new();
+        let started = Instant::now();
+        while started.elapsed() < limit {
+            if let Some(status) = self.child.try_wait().map_err(WatchError::Unknown)? {
+                return Err(WatchError::Ended(status));
+            }
+            let request = client.post(url).timeout(limit);
+            if let Ok(answer) = request.send().await
+                && answer.headers().contains_key("x-request-id")
+            {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        Err(WatchError::Silent(limit))
+    }
+
+    /// Waits until it ends by itself.
+    pub async fn ended(&mut self) -> WatchError {
+        match self.child.wait().await {
+            Ok(status) => WatchError::Ended(status),
+            Err(error) => WatchError::Unknown(error),
+        }
+    }
+
+    /// Ends it and the functions.
+    pub async fn stop(mut self) {
+        self.signal(Signal::TERM);
+        let patience = Duration::from_secs(2);
+        if tokio::time::timeout(patience, self.child.wait()).await.is_err() {
+            self.signal(Signal::KILL);
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group {
+            // It may have ended by itself.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+/// `PATH` with the workspace's own tools first, which `make tools` installs.
+fn path_with_tools(workspace: &Path) -> OsString {
+    let tools = workspace.join(".venv").join("bin");
+    let tools = tools.canonicalize().unwrap_or(tools);
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(tools).chain(env::split_paths(&path));
+    env::join_paths(folders).unwrap_or(path)
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
+}
