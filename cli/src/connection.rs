@@ -1,0 +1,229 @@
+//! Where the tables are: in the AWS account that the usual variables and profiles name, or in the
+//! local stack.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use shared::app::{DEFAULT_TABLE_PREFIX, TABLE_PREFIX_VARIABLE};
+use shared::store::client::{self, ClientError};
+use shared::store::{Store, StoreError};
+
+/// Where `make run` writes how the local stack is found, below the folder that it runs in.
+const LOCAL_FILE: &str = ".local/env";
+const ENDPOINT_VARIABLE: &str = "AWS_ENDPOINT_URL_DYNAMODB";
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct ConnectionOptions {
+    /// Use the local stack that `make run` starts, in this folder or one above.
+    #[arg(long, global = true)]
+    local: bool,
+    #[arg(
+        long, global = true, value_name = "PREFIX",
+        help = format!(
+            "What the names of all tables start with [env: {TABLE_PREFIX_VARIABLE}] \
+             [default: {DEFAULT_TABLE_PREFIX}]"
+        ),
+    )]
+    table_prefix: Option<String>,
+}
+
+/// Why the tables are not known.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConnectionError {
+    #[error(
+        "the local stack has not been started here; run `make run` (there is no {LOCAL_FILE} in \
+         {} or a folder above)", folder.display()
+    )]
+    NoLocalStack { folder: PathBuf },
+    #[error("{} cannot be read: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("{} does not say where DynamoDB is; run `make run` to write it anew", path.display())]
+    NoEndpoint { path: PathBuf },
+    #[error("{TABLE_PREFIX_VARIABLE} is not UTF-8; give it another value or none")]
+    PrefixNotUnicode,
+    #[error(transparent)]
+    Client(#[from] ClientError),
+}
+
+/// The tables, and what is known of where they are.
+pub(crate) struct Connection {
+    pub(crate) store: Store,
+    place: Place,
+    table_prefix: String,
+}
+
+enum Place {
+    Aws,
+    LocalStack { endpoint: String },
+}
+
+impl Connection {
+    /// Finds the tables. Nothing is sent before the first use of the store.
+    pub(crate) async fn open(options: &ConnectionOptions) -> Result<Self, ConnectionError> {
+        let (client, place, configured_prefix) = if options.local {
+            let folder = env::current_dir()
+                .map_err(|source| ConnectionError::Unreadable { path: ".".into(), source })?;
+            let LocalStack { endpoint, table_prefix } = LocalStack::find(&folder)?;
+            (client::for_endpoint(&endpoint)?, Place::LocalStack { endpoint }, table_prefix)
+        } else {
+            (client::for_command().await?, Place::Aws, prefix_of_environment()?)
+        };
+        let table_prefix = options
+            .table_prefix
+            .clone()
+            .or(configured_prefix)
+            .unwrap_or_else(|| DEFAULT_TABLE_PREFIX.to_owned());
+        Ok(Self { store: Store::new(client, table_prefix.clone()), place, table_prefix })
+    }
+
+    /// An error of the store in words, and what to do about it.
+    pub(crate) fn explain(&self, error: &StoreError) -> String {
+        let prefix = &self.table_prefix;
+        match (error, &self.place) {
+            (StoreError::Unavailable(cause), Place::LocalStack { endpoint }) => format!(
+                "the local stack does not answer at {endpoint}; `make run` must be running\n\
+                 cause: {}",
+                brief(cause)
+            ),
+            (StoreError::Unavailable(cause), Place::Aws) => format!(
+                "DynamoDB cannot be reached; check the region, the credentials (`waymark --help` \
+                 says where they come from) and the network, or use --local for the local \
+                 stack\ncause: {}",
+                brief(cause)
+            ),
+            (StoreError::Refused(cause), Place::LocalStack { .. }) => format!(
+                "the local stack refused the request; check that `{prefix}` is the prefix of its \
+                 tables, and start `make run` anew if the tables have changed\ncause: {}",
+                brief(cause)
+            ),
+            (StoreError::Refused(cause), Place::Aws) => format!(
+                "DynamoDB refused the request; check that the credentials are valid and have \
+                 permission to use the tables, and that the region and the table prefix \
+                 `{prefix}` are those of your stack (--table-prefix, {TABLE_PREFIX_VARIABLE})\n\
+                 cause: {}",
+                brief(cause)
+            ),
+            (StoreError::Contended(_), _) => format!("{error}; try again"),
+            (StoreError::Damaged { .. }, _) => format!(
+                "{error}; use the version of this command that belongs to your stack, or restore \
+                 the table from a backup"
+            ),
+        }
+    }
+}
+
+/// The cause without the SDK's own view of it, which follows in parentheses.
+fn brief(cause: &str) -> &str {
+    const VARIANTS: [&str; 5] = [
+        " (ConstructionFailure(",
+        " (TimeoutError(",
+        " (DispatchFailure(",
+        " (ResponseError(",
+        " (ServiceError(",
+    ];
+    let end = VARIANTS.iter().filter_map(|variant| cause.find(variant)).min();
+    end.and_then(|end| cause.get(..end)).unwrap_or(cause).trim_end()
+}
+
+fn prefix_of_environment() -> Result<Option<String>, ConnectionError> {
+    match env::var(TABLE_PREFIX_VARIABLE) {
+        Ok(prefix) => Ok(Some(prefix).filter(|prefix| !prefix.is_empty())),
+        Err(env::VarError::NotPresent) => Ok(None),
+        // Another stack's tables would be worse than an error.
+        Err(env::VarError::NotUnicode(_)) => Err(ConnectionError::PrefixNotUnicode),
+    }
+}
+
+/// What `.local/env` says of the local stack.
+#[derive(Debug, PartialEq, Eq)]
+struct LocalStack {
+    endpoint: String,
+    table_prefix: Option<String>,
+}
+
+impl LocalStack {
+    /// Finds the local stack of a folder: its own, or that of the closest folder above.
+    fn find(folder: &Path) -> Result<Self, ConnectionError> {
+        let path = folder.ancestors().map(|above| above.join(LOCAL_FILE)).find(|at| at.is_file());
+        let path =
+            path.ok_or_else(|| ConnectionError::NoLocalStack { folder: folder.to_owned() })?;
+        match fs::read_to_string(&path) {
+            Ok(text) => Self::parse(&text).ok_or(ConnectionError::NoEndpoint { path }),
+            Err(source) => Err(ConnectionError::Unreadable { path, source }),
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let value = |wanted: &str| {
+            let mut variables = text.lines().filter_map(|line| line.split_once('='));
+            let (_, value) = variables.find(|(name, _)| name.trim() == wanted)?;
+            Some(value.trim().to_owned()).filter(|value| !value.is_empty())
+        };
+        Some(Self {
+            endpoint: value(ENDPOINT_VARIABLE)?,
+            table_prefix: value(TABLE_PREFIX_VARIABLE),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000\nAWS_REGION=local\n\
+                        WAYMARK_TABLE_PREFIX=waymark-\n";
+
+    fn write(folder: &Path, text: &str) {
+        fs::create_dir_all(folder.join(".local")).unwrap();
+        fs::write(folder.join(LOCAL_FILE), text).unwrap();
+    }
+
+    #[test]
+    fn reads_endpoint_and_prefix() {
+        let endpoint = "http://127.0.0.1:8000".to_owned();
+        let table_prefix = Some("waymark-".to_owned());
+        assert_eq!(LocalStack::parse(FILE), Some(LocalStack { endpoint, table_prefix }));
+        let windows =
+            LocalStack::parse("# a comment\r\n\r\nAWS_ENDPOINT_URL_DYNAMODB=http://h/?a=b\r\n");
+        let endpoint = "http://h/?a=b".to_owned();
+        assert_eq!(windows, Some(LocalStack { endpoint, table_prefix: None }));
+        for text in ["", "AWS_ENDPOINT_URL_DYNAMODB=", "AWS_ENDPOINT_URL=http://h", "nonsense"] {
+            assert_eq!(LocalStack::parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn finds_the_closest_file_upward() {
+        let root = tempfile::tempdir().unwrap();
+        let below = root.path().join("a/b");
+        fs::create_dir_all(&below).unwrap();
+        write(root.path(), FILE);
+        assert_eq!(LocalStack::find(&below).unwrap().endpoint, "http://127.0.0.1:8000");
+        write(&root.path().join("a"), &FILE.replace("8000", "8001"));
+        assert_eq!(LocalStack::find(&below).unwrap().endpoint, "http://127.0.0.1:8001");
+        // A folder of that name, as some have in their home, is not the file.
+        fs::create_dir_all(below.join(LOCAL_FILE)).unwrap();
+        assert_eq!(LocalStack::find(&below).unwrap().endpoint, "http://127.0.0.1:8001");
+    }
+
+    #[test]
+    fn says_what_to_do_where_there_is_no_stack() {
+        let root = tempfile::tempdir().unwrap();
+        let message = LocalStack::find(root.path()).unwrap_err().to_string();
+        assert!(message.starts_with("the local stack has not been started here; run `make run`"));
+        write(root.path(), "AWS_REGION=local\n");
+        let message = LocalStack::find(root.path()).unwrap_err().to_string();
+        assert!(message.contains(".local/env does not say where DynamoDB is; run `make run`"));
+    }
+
+    #[test]
+    fn leaves_the_sdks_own_view_out_of_a_cause() {
+        let cause = "service error: X: no such table (1) (ServiceError(ServiceError { .. }))";
+        assert_eq!(brief(cause), "service error: X: no such table (1)");
+        assert_eq!(brief("something else"), "something else");
+    }
+}

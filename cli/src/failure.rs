@@ -1,0 +1,54 @@
+//! Why a command failed, and what to do then.
+
+use std::io;
+
+use shared::models::api_key::{KeyId, NoRandomness};
+use shared::models::project::{Organization, Slug};
+use shared::models::timestamp::Timestamp;
+use shared::store::StoreError;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The tables could not be used; [`crate::connection::Connection::explain`] tells why.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the slug `{0}` is taken; choose another")]
+    SlugTaken(Slug),
+    #[error(
+        "the organization `{organization}` has no project {names}; `waymark project list` shows \
+         which there are"
+    )]
+    UnknownProjects { names: String, organization: Organization },
+    #[error(
+        "a key that expires at {expires} would never be valid, it is {now} now; give --expires a \
+         date in the future"
+    )]
+    Expired { expires: Timestamp, now: Timestamp },
+    #[error(transparent)]
+    NoRandomness(#[from] NoRandomness),
+    #[error("there is no key {0}; `waymark key list` shows which there are")]
+    UnknownKey(KeyId),
+    /// The key itself must not be repeated: errors end up in logs.
+    #[error("that is a whole API key, and only its key id is wanted: waymark key revoke {0}")]
+    WholeKey(KeyId),
+    #[error(
+        "that is no key id; a key id has 16 letters and digits, and `waymark key list` shows \
+         those that there are"
+    )]
+    NotAKeyId,
+    #[error("the result could not be written: {0}")]
+    Output(#[from] io::Error),
+    #[error(
+        "the key {key_id} is made, but it could not be written and cannot be shown again \
+         ({source}); revoke it with `waymark key revoke {key_id}` and make another"
+    )]
+    SecretLost { key_id: KeyId, source: io::Error },
+}
+
+impl Failure {
+    /// Whether nothing went wrong but that nobody reads the result any more.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}

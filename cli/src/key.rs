@@ -1,0 +1,307 @@
+//! `waymark key`: makes, lists and revokes API keys.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use shared::app::Clock;
+use shared::models::api_key::{ApiKey, ApiKeyRecord, KeyId, NotAScope, Scope, UserId};
+use shared::models::project::{IdOrSlug, NotASlug, Organization, ProjectId};
+use shared::models::timestamp::Timestamp;
+use shared::store::{Revocation, Store};
+
+use crate::failure::Failure;
+use crate::output::{Output, card, minute, note, table};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeyCommand {
+    /// Make an API key and show it, this once.
+    Create(NewKey),
+    /// List the keys of all organizations, oldest first.
+    List,
+    /// Revoke a key, for good.
+    Revoke {
+        /// The key's id, as `waymark key list` shows it.
+        // Parsed later: clap would repeat a whole API key given by mistake in its error.
+        #[arg(value_name = "KEYID")]
+        key_id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NewKey {
+    #[arg(
+        long, value_name = "SCOPE,…", value_delimiter = ',', value_parser = parse_scope,
+        help = "What the key allows [default: everything]",
+        long_help = format!("What the key allows [default: everything]:\n{}", scope_names()),
+    )]
+    scopes: Vec<Scope>,
+    /// A project that the key may see; may be repeated [default: all of its organization].
+    #[arg(long = "project", value_name = "SLUG_OR_ID", value_parser = parse_project)]
+    projects: Vec<IdOrSlug>,
+    /// The organization that the key belongs to.
+    #[arg(long, default_value = "default", value_parser = Organization::parse)]
+    org: Organization,
+    /// The user that the key acts for, such as an e-mail address.
+    #[arg(long, default_value = "owner", value_parser = UserId::parse)]
+    user: UserId,
+    /// From when on the key is refused [default: never].
+    ///
+    /// An RFC 3339 date-time, such as 2026-11-21T04:16:00Z, or a date, which means its first
+    /// moment in UTC.
+    #[arg(long, value_name = "DATE", value_parser = parse_expiry)]
+    expires: Option<Timestamp>,
+}
+
+fn scope_names() -> String {
+    Scope::ALL.map(|scope| format!("- {scope}")).join("\n")
+}
+
+fn parse_scope(text: &str) -> Result<Scope, NotAScope> {
+    text.trim().parse()
+}
+
+fn parse_project(text: &str) -> Result<IdOrSlug, String> {
+    let named = IdOrSlug::parse(text);
+    named.ok_or_else(|| format!("a project is named by its UUID or its slug; {NotASlug}"))
+}
+
+fn parse_expiry(text: &str) -> Result<Timestamp, String> {
+    Timestamp::parse_date_or_date_time(text)
+        .map_err(|error| format!("{error}, or a date, such as 2026-11-21"))
+}
+
+/// Runs a command on the tables.
+pub(crate) async fn run(
+    command: KeyCommand,
+    store: &Store,
+    output: &Output,
+) -> Result<(), Failure> {
+    let now = Clock::System.now();
+    match command {
+        KeyCommand::Create(options) => create(options, now, store, output).await,
+        KeyCommand::List => list(now, store, output).await,
+        KeyCommand::Revoke { key_id } => revoke(&parse_key_id(&key_id)?, now, store, output).await,
+    }
+}
+
+/// A new key as a program sees it: the one time that its secret is shown.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CreatedKey<'k> {
+    #[serde(flatten)]
+    record: &'k ApiKeyRecord,
+    api_key: &'k str,
+}
+
+async fn create(
+    options: NewKey,
+    now: Timestamp,
+    store: &Store,
+    output: &Output,
+) -> Result<(), Failure> {
+    if let Some(expires) = options.expires.filter(|expires| *expires <= now) {
+        return Err(Failure::Expired { expires, now });
+    }
+    let projects = find_projects(&options.projects, &options.org, store).await?;
+    let scopes = match options.scopes {
+        none if none.is_empty() => Scope::ALL.into(),
+        scopes => scopes.into_iter().collect(),
+    };
+    let key = ApiKey::generate()?;
+    let record = ApiKeyRecord {
+        key_id: key.key_id().clone(),
+        secret_hash: key.secret_hash(),
+        organization: options.org,
+        user: options.user,
+        scopes,
+        projects,
+        created_at: now,
+        expires_at: options.expires,
+        revoked_at: None,
+    };
+    store.create_api_key(&record).await?;
+
+    let api_key = key.reveal();
+    if !output.is_json() {
+        // Only the key goes to the standard output, so that `KEY=$(waymark key create)` works.
+        let card = card([
+            ("key id", record.key_id.to_string()),
+            ("user", record.user.to_string()),
+            ("organization", record.organization.to_string()),
+            ("scopes", scopes_or_all(&record.scopes, ", ")),
+            ("projects", joined_or_all(&options.projects)),
+            ("expires", record.expires_at.map_or("never".to_owned(), minute)),
+        ]);
+        note(&format!("{card}\n"));
+    }
+    output
+        .show(&CreatedKey { record: &record, api_key: &api_key }, &api_key)
+        .map_err(|source| Failure::SecretLost { key_id: record.key_id.clone(), source })?;
+    note("The API key is shown only this once: keep it in a safe place.");
+    Ok(())
+}
+
+/// The ids of the named projects, all of which must be the organization's; `None` where none is
+/// named.
+async fn find_projects(
+    names: &[IdOrSlug],
+    organization: &Organization,
+    store: &Store,
+) -> Result<Option<BTreeSet<ProjectId>>, Failure> {
+    let mut found = BTreeSet::new();
+    let mut unknown = Vec::new();
+    for name in names {
+        match store.find_project(name).await? {
+            Some(project) if project.organization == *organization => {
+                found.insert(project.id);
+            }
+            _ => unknown.push(format!("`{name}`")),
+        }
+    }
+    if !unknown.is_empty() {
+        let organization = organization.clone();
+        return Err(Failure::UnknownProjects { names: unknown.join(", "), organization });
+    }
+    Ok((!found.is_empty()).then_some(found))
+}
+
+async fn list(now: Timestamp, store: &Store, output: &Output) -> Result<(), Failure> {
+    let keys = store.list_api_keys().await?;
+    if output.is_json() {
+        return Ok(output.show(&keys, "")?);
+    }
+    if keys.is_empty() {
+        note("There are no API keys yet; `waymark key create` makes one.");
+        return Ok(());
+    }
+    let slugs = if keys.iter().any(|key| key.projects.is_some()) {
+        let projects = store.list_projects().await?;
+        projects.into_iter().map(|project| (project.id, project.slug.to_string())).collect()
+    } else {
+        BTreeMap::new()
+    };
+    let slug = |id: &ProjectId| slugs.get(id).cloned().unwrap_or_else(|| id.to_string());
+    let rows = keys.iter().map(|key| {
+        let projects = key.projects.as_ref();
+        [
+            key.key_id.to_string(),
+            key.user.to_string(),
+            key.organization.to_string(),
+            scopes_or_all(&key.scopes, "\n"),
+            projects.map_or("all".to_owned(), |ids| {
+                ids.iter().map(slug).collect::<Vec<_>>().join("\n")
+            }),
+            minute(key.created_at),
+            key.expires_at.map_or("never".to_owned(), minute),
+            status(key, now).to_owned(),
+        ]
+    });
+    let names =
+        ["key id", "user", "organization", "scopes", "projects", "created", "expires", "status"];
+    Ok(output.show(&keys, &table(names, rows))?)
+}
+
+fn status(key: &ApiKeyRecord, now: Timestamp) -> &'static str {
+    if key.revoked_at.is_some() {
+        "revoked"
+    } else if key.expires_at.is_some_and(|expiry| expiry <= now) {
+        "expired"
+    } else {
+        "active"
+    }
+}
+
+fn parse_key_id(text: &str) -> Result<KeyId, Failure> {
+    match (KeyId::parse(text), ApiKey::parse(text)) {
+        (Some(key_id), _) => Ok(key_id),
+        (None, Some(key)) => Err(Failure::WholeKey(key.key_id().clone())),
+        (None, None) => Err(Failure::NotAKeyId),
+    }
+}
+
+async fn revoke(
+    key_id: &KeyId,
+    now: Timestamp,
+    store: &Store,
+    output: &Output,
+) -> Result<(), Failure> {
+    match store.revoke_api_key(key_id, now).await? {
+        Revocation::UnknownKey => Err(Failure::UnknownKey(key_id.clone())),
+        Revocation::Revoked(record) => {
+            let since = record.revoked_at.unwrap_or(now);
+            let effect = if since == now {
+                "; requests with it are refused within 60 seconds from then"
+            } else {
+                ""
+            };
+            let text = format!("The key {key_id} is revoked since {since}{effect}.");
+            Ok(output.show(&record, &text)?)
+        }
+    }
+}
+
+fn scopes_or_all(scopes: &BTreeSet<Scope>, separator: &str) -> String {
+    if scopes.len() == Scope::ALL.len() {
+        return "all".to_owned();
+    }
+    scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(separator)
+}
+
+fn joined_or_all(names: &[impl Display]) -> String {
+    if names.is_empty() { "all".to_owned() } else { joined(names) }
+}
+
+fn joined(values: impl IntoIterator<Item = impl Display>) -> String {
+    values.into_iter().map(|value| value.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_a_key_id_and_never_repeats_anything_else() {
+        let key = ApiKey::generate().unwrap();
+        let key_id = key.key_id();
+        assert_eq!(parse_key_id(key_id.as_str()).unwrap(), *key_id);
+
+        let whole = key.reveal();
+        let message = parse_key_id(&whole).unwrap_err().to_string();
+        assert!(message.contains(&format!("revoke {key_id}")), "{message}");
+        assert!(!message.contains(&whole[20..]), "{message}");
+
+        let mistyped = &whole[..whole.len() - 1];
+        for text in [mistyped, "", "AAAABBBBCCCC000", "AAAABBBBCCCC000-"] {
+            let message = parse_key_id(text).unwrap_err().to_string();
+            assert!(message.starts_with("that is no key id"), "{message}");
+            assert!(text.is_empty() || !message.contains(text), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_key_expires_at_its_expiry_and_stays_revoked() {
+        let now = Timestamp::from_millis(1_000);
+        let at = |millis| Some(Timestamp::from_millis(millis));
+        let status_of = |expires_at, revoked_at| {
+            let key = ApiKey::generate().unwrap();
+            let record = ApiKeyRecord {
+                key_id: key.key_id().clone(),
+                secret_hash: key.secret_hash(),
+                organization: Organization::parse("default").unwrap(),
+                user: UserId::parse("owner").unwrap(),
+                scopes: Scope::ALL.into(),
+                projects: None,
+                created_at: Timestamp::from_millis(0),
+                expires_at,
+                revoked_at,
+            };
+            status(&record, now)
+        };
+        assert_eq!(status_of(None, None), "active");
+        assert_eq!(status_of(at(1_001), None), "active");
+        assert_eq!(status_of(at(1_000), None), "expired");
+        assert_eq!(status_of(at(1_000), at(900)), "revoked");
+    }
+}

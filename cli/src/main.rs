@@ -1,0 +1,92 @@
+//! `waymark`: makes and lists projects and API keys, the two things that no operation of the API
+//! can make. It works on the tables themselves, those of a stack in AWS or of the local stack.
+
+mod connection;
+mod failure;
+mod key;
+mod output;
+mod project;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use connection::{Connection, ConnectionOptions};
+use failure::Failure;
+use key::KeyCommand;
+use output::{Output, note};
+use project::ProjectCommand;
+
+/// Makes projects and API keys for Waymark.
+#[derive(Debug, Parser)]
+#[command(name = "waymark", version, after_help = EXAMPLES)]
+struct Options {
+    #[command(flatten)]
+    connection: ConnectionOptions,
+    /// Write JSON to the standard output.
+    #[arg(long, global = true, help_heading = "Global options")]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  waymark --local project create --name 'My shop' --slug my-shop
+  waymark --local key create --project my-shop --scopes flags:read,flags:evaluate
+  waymark --local key list
+
+Without --local, region and credentials come from where the AWS command line has them: AWS_REGION,
+AWS_PROFILE, AWS_ACCESS_KEY_ID and so on. Credentials that only the AWS command line can obtain
+(single sign-on, a credential process) are handed over by
+  eval \"$(aws configure export-credentials --format env)\"";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make and list projects.
+    #[command(subcommand)]
+    Project(ProjectCommand),
+    /// Make, list and revoke API keys.
+    #[command(subcommand)]
+    Key(KeyCommand),
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let options = Options::parse();
+    let output = Output::new(options.json);
+    match run(options, &output).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            note(&format!("error: {message}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(options: Options, output: &Output) -> Result<(), String> {
+    let connection =
+        Connection::open(&options.connection).await.map_err(|error| error.to_string())?;
+    let done = match options.command {
+        Command::Project(command) => project::run(command, &connection.store, output).await,
+        Command::Key(command) => key::run(command, &connection.store, output).await,
+    };
+    match done {
+        Ok(()) => Ok(()),
+        Err(Failure::Store(error)) => Err(connection.explain(&error)),
+        // Whoever reads has seen enough, as in `waymark key list | head`.
+        Err(failure) if failure.is_broken_pipe() => Ok(()),
+        Err(failure) => Err(failure.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_well_formed() {
+        Options::command().debug_assert();
+    }
+}

@@ -1,0 +1,94 @@
+//! What a command shows: its result on the standard output, for people or for programs, and
+//! remarks about it on the standard error.
+
+use std::io::{self, Write};
+
+use comfy_table::{Table, presets};
+use serde::Serialize;
+use shared::models::timestamp::Timestamp;
+
+/// Where results go, and in which form.
+#[derive(Debug)]
+pub(crate) struct Output {
+    json: bool,
+}
+
+impl Output {
+    /// Results as JSON, or for people.
+    pub(crate) fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// Whether results are for programs.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Shows a result: `value` to a program, `text` to a person.
+    pub(crate) fn show(&self, value: &impl Serialize, text: &str) -> io::Result<()> {
+        // Not `println!`, which panics when nobody reads any more.
+        let mut stdout = io::stdout().lock();
+        if self.json {
+            serde_json::to_writer_pretty(&mut stdout, value)?;
+            writeln!(stdout)?;
+        } else if !text.is_empty() {
+            writeln!(stdout, "{text}")?;
+        }
+        stdout.flush()
+    }
+}
+
+/// Remarks something, whatever the form of results.
+pub(crate) fn note(remark: &str) {
+    // There is nowhere left to complain about a standard error that cannot be written to.
+    let _ = writeln!(io::stderr().lock(), "{remark}");
+}
+
+/// Lines of columns under their names.
+pub(crate) fn table<const N: usize>(
+    names: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(names.map(str::to_uppercase)).add_rows(rows);
+    aligned(table)
+}
+
+/// One thing, a line for each of its members.
+pub(crate) fn card<const N: usize>(members: [(&str, String); N]) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .add_rows(members.map(|(name, value)| [name.to_owned(), value]));
+    aligned(table)
+}
+
+fn aligned(mut table: Table) -> String {
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table.trim_fmt()
+}
+
+/// A point in time for people, to the minute.
+pub(crate) fn minute(at: Timestamp) -> String {
+    let full = at.to_string();
+    full.get(.."2026-11-21T04:16".len()).map_or(full.clone(), |minute| format!("{minute}Z"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aligns_columns_without_trailing_space() {
+        let rows = [["a".to_owned(), "1\n2".to_owned()], ["long".to_owned(), "3".to_owned()]];
+        assert_eq!(table(["name", "n"], rows), "NAME  N\na     1\n      2\nlong  3");
+        assert_eq!(card([("id", "1".to_owned()), ("name", "x".to_owned())]), "id    1\nname  x");
+    }
+
+    #[test]
+    fn shortens_times_to_the_minute() {
+        assert_eq!(minute(Timestamp::from_millis(1_795_234_560_007)), "2026-11-21T04:16Z");
+    }
+}

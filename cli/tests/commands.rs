@@ -1,0 +1,474 @@
+//! The real command against a real engine.
+
+#![allow(clippy::unwrap_used)] // What is not as it should be fails the test.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use local::engine::Engine;
+use local::{demo, environment, template};
+use serde_json::{Value as Json, json};
+use shared::models::api_key::{ApiKey, ApiKeyRecord, Scope};
+use shared::models::project::ProjectId;
+use shared::models::timestamp::Timestamp;
+use shared::store::{Store, client};
+use tempfile::TempDir;
+use tokio::process::Command;
+
+/// A local stack without its functions, in a folder of its own.
+struct Stack {
+    engine: Engine,
+    folder: TempDir,
+}
+
+impl Stack {
+    async fn start() -> Self {
+        let template = Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml");
+        let tables = template::read_tables(&template).unwrap();
+        let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let engine = Engine::start(anywhere, None, &tables).await.unwrap();
+        let folder = folder_of_stack(&engine.endpoint());
+        Self { engine, folder }
+    }
+
+    fn store(&self) -> Store {
+        let client = client::for_endpoint(&self.engine.endpoint()).unwrap();
+        Store::new(client, environment::table_prefix())
+    }
+
+    /// Runs `waymark --local`.
+    async fn run(&self, arguments: &[&str]) -> Run {
+        run_local(self.folder.path(), arguments).await
+    }
+
+    /// Runs a command that must succeed, and answers what it writes as JSON.
+    async fn json(&self, arguments: &[&str]) -> Json {
+        let run = self.run(&[arguments, &["--json"]].concat()).await;
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        serde_json::from_str(&run.stdout).unwrap()
+    }
+
+    async fn create_project(&self, slug: &str, organization: &str) -> String {
+        let arguments = ["project", "create", "--name", slug, "--slug", slug];
+        let project = self.json(&[&arguments[..], &["--org", organization]].concat()).await;
+        project["id"].as_str().unwrap().to_owned()
+    }
+}
+
+/// A folder in which a local stack seems to have been started.
+fn folder_of_stack(endpoint: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join(".local");
+    std::fs::create_dir(&data).unwrap();
+    let variables = environment::variables(endpoint);
+    environment::write(&data.join(environment::FILE), &variables).unwrap();
+    folder
+}
+
+struct Run {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+async fn run_local(folder: &Path, arguments: &[&str]) -> Run {
+    run(command(folder).arg("--local").args(arguments)).await
+}
+
+/// The command, with nothing of whoever runs the tests in its environment.
+fn command(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_waymark"));
+    command.current_dir(folder).env_clear().env("HOME", folder).kill_on_drop(true);
+    command.env("AWS_EC2_METADATA_DISABLED", "true");
+    command
+}
+
+async fn run(command: &mut Command) -> Run {
+    let output = command.output().await.unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+fn members(value: &Json) -> Vec<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+const KEY_MEMBERS: [&str; 8] =
+    ["createdAt", "expiresAt", "keyId", "organization", "projects", "revokedAt", "scopes", "user"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn makes_and_lists_projects() {
+    let stack = Stack::start().await;
+    let none = stack.run(&["project", "list"]).await;
+    assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""));
+    assert!(none.stderr.contains("`waymark project create` makes one"), "{}", none.stderr);
+    assert_eq!(stack.json(&["project", "list"]).await, json!([]));
+
+    let arguments = ["project", "create", "--name", " My shop ", "--slug", "my-shop"];
+    let shop = stack.json(&arguments).await;
+    assert_eq!(members(&shop), ["createdAt", "id", "name", "organization", "slug"]);
+    assert_eq!(shop["name"], "My shop");
+    assert_eq!(shop["slug"], "my-shop");
+    assert_eq!(shop["organization"], "default");
+    assert!(ProjectId::parse(shop["id"].as_str().unwrap()).is_some());
+    assert!(Timestamp::parse_rfc3339(shop["createdAt"].as_str().unwrap()).is_ok());
+
+    let blog = ["project", "create", "--name", "Blog", "--slug", "blog", "--org", "acme"];
+    let blog = stack.run(&blog).await;
+    assert_eq!((blog.code, blog.stderr.as_str()), (Some(0), ""));
+    assert!(blog.stdout.contains("slug          blog\n"), "{}", blog.stdout);
+    assert!(blog.stdout.contains("organization  acme\n"), "{}", blog.stdout);
+
+    let listed = stack.json(&["project", "list"]).await;
+    assert_eq!(listed.as_array().unwrap().len(), 2);
+    assert_eq!(listed[0], shop);
+    assert_eq!(listed[1]["slug"], "blog");
+    let listed = stack.run(&["project", "list"]).await;
+    let lines: Vec<_> = listed.stdout.lines().collect();
+    assert!(lines[0].starts_with("SLUG     NAME     ORGANIZATION  ID "), "{}", listed.stdout);
+    assert!(lines[1].starts_with("my-shop  My shop  default "), "{}", listed.stdout);
+    assert!(lines[2].starts_with("blog     Blog     acme "), "{}", listed.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refuses_a_slug_that_is_taken_in_any_organization() {
+    let stack = Stack::start().await;
+    stack.create_project("my-shop", "default").await;
+    for organization in ["default", "acme"] {
+        let arguments = ["project", "create", "--name", "Other", "--slug", "my-shop", "--org"];
+        let run = stack.run(&[&arguments[..], &[organization, "--json"]].concat()).await;
+        assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+        assert_eq!(run.stderr, "error: the slug `my-shop` is taken; choose another\n");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_values_are_errors_of_usage() {
+    let stack = Stack::start().await;
+    let cases: [(&[&str], &str); 8] = [
+        (&["project", "create", "--name", "X", "--slug", "My_Shop"], "a slug has 1 to 63"),
+        (&["project", "create", "--name", " ", "--slug", "x"], "a project name has 1 to 200"),
+        (&["project", "create", "--name", "X", "--slug", "x", "--org", "a b"], "an organization"),
+        (&["project", "create", "--name", "X"], "--slug"),
+        (&["key", "create", "--scopes", "flags:read,flags:admin"], "flags:read, flags:write, "),
+        (&["key", "create", "--project", "My_Shop"], "its UUID or its slug"),
+        (&["key", "create", "--user", "a b"], "a user has 1 to 128"),
+        (&["key", "create", "--expires", "tomorrow"], "or a date, such as 2026-11-21"),
+    ];
+    for (arguments, message) in cases {
+        let run = stack.run(arguments).await;
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{arguments:?}");
+        assert!(run.stderr.contains(message), "{arguments:?}: {}", run.stderr);
+    }
+    assert_eq!(stack.json(&["project", "list"]).await, json!([]));
+    assert_eq!(stack.json(&["key", "list"]).await, json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_shown_once_and_admits_its_secret() {
+    let stack = Stack::start().await;
+    let created = stack.run(&["key", "create"]).await;
+    assert_eq!(created.code, Some(0), "{}", created.stderr);
+    // Nothing else: `KEY=$(waymark key create)` must work.
+    let key = ApiKey::parse(created.stdout.strip_suffix('\n').unwrap()).unwrap();
+    let secret = key.reveal();
+    assert!(created.stderr.contains("shown only this once"), "{}", created.stderr);
+    assert!(!created.stderr.contains(&secret));
+
+    let records = stack.store().list_api_keys().await.unwrap();
+    let [record] = records.as_slice() else { unreachable!("{records:?}") };
+    assert!(record.admits(&key, record.created_at));
+    assert_eq!(record.scopes, Scope::ALL.into());
+    assert_eq!(record.projects, None);
+    assert_eq!((record.organization.as_str(), record.user.as_str()), ("default", "owner"));
+
+    let hash = record.secret_hash.as_bytes().iter().map(|byte| format!("{byte:02x}"));
+    let hash = hash.collect::<Vec<_>>().concat();
+    for arguments in [&["key", "list"][..], &["key", "list", "--json"]] {
+        let listed = stack.run(arguments).await;
+        assert_eq!((listed.code, listed.stderr.as_str()), (Some(0), ""));
+        assert!(listed.stdout.contains(key.key_id().as_str()));
+        assert!(!listed.stdout.contains(&secret[20..]), "{}", listed.stdout);
+        assert!(!listed.stdout.to_lowercase().contains("hash"), "{}", listed.stdout);
+        assert!(!listed.stdout.contains(&hash), "{}", listed.stdout);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_limited_as_asked() {
+    let stack = Stack::start().await;
+    let shop = stack.create_project("my-shop", "acme").await;
+    let blog = stack.create_project("blog", "acme").await;
+    let blog_upper = blog.to_uppercase();
+    let created = stack
+        .json(&[
+            "key",
+            "create",
+            "--scopes",
+            "flags:read, flags:evaluate",
+            "--project",
+            "my-shop",
+            "--project",
+            &blog_upper,
+            "--project",
+            &shop,
+            "--org",
+            "acme",
+            "--user",
+            "ada@example.com",
+            "--expires",
+            "2999-01-01",
+        ])
+        .await;
+    let mut expected = KEY_MEMBERS.to_vec();
+    expected.insert(0, "apiKey");
+    assert_eq!(members(&created), expected);
+    let key = ApiKey::parse(created["apiKey"].as_str().unwrap()).unwrap();
+    assert_eq!(created["keyId"], key.key_id().as_str());
+    assert_eq!(created["scopes"], json!(["flags:read", "flags:evaluate"]));
+    assert_eq!(created["projects"], json!([shop, blog]));
+    assert_eq!(created["organization"], "acme");
+    assert_eq!(created["user"], "ada@example.com");
+    assert_eq!(created["expiresAt"], "2999-01-01T00:00:00.000Z");
+    assert_eq!(created["revokedAt"], Json::Null);
+
+    let listed = stack.json(&["key", "list"]).await;
+    let mut record = created.clone();
+    record.as_object_mut().unwrap().remove("apiKey");
+    assert_eq!(listed, json!([record]));
+
+    let listed = stack.run(&["key", "list"]).await;
+    for part in ["flags:evaluate", "my-shop", "blog", "ada@example.com", "2999-01-01T00:00Z"] {
+        assert!(listed.stdout.contains(part), "{part}: {}", listed.stdout);
+    }
+    assert!(listed.stdout.contains(" active\n"), "{}", listed.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_sees_only_projects_that_its_organization_has() {
+    let stack = Stack::start().await;
+    stack.create_project("my-shop", "default").await;
+    stack.create_project("theirs", "acme").await;
+    let strange = "019aa000-0000-7000-8000-00000000000a";
+    let arguments = ["key", "create", "--project", "my-shop", "--project", "theirs"];
+    let run = stack.run(&[&arguments[..], &["--project", strange]].concat()).await;
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+    let expected = format!(
+        "error: the organization `default` has no project `theirs`, `{strange}`; `waymark project \
+         list` shows which there are\n"
+    );
+    assert_eq!(run.stderr, expected);
+    assert_eq!(stack.json(&["key", "list"]).await, json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_expiry_lies_in_the_future() {
+    let stack = Stack::start().await;
+    for expiry in ["2020-01-01", "2020-01-01T00:00:00+01:00"] {
+        let run = stack.run(&["key", "create", "--expires", expiry]).await;
+        assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+        assert!(run.stderr.contains("a date in the future"), "{}", run.stderr);
+    }
+    let created = stack.json(&["key", "create", "--expires", "2999-01-01T00:00:00+01:00"]).await;
+    assert_eq!(created["expiresAt"], "2998-12-31T23:00:00.000Z");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn revokes_a_key_once_and_for_all() {
+    let stack = Stack::start().await;
+    let created = stack.json(&["key", "create"]).await;
+    let key_id = created["keyId"].as_str().unwrap();
+
+    let first = stack.json(&["key", "revoke", key_id]).await;
+    assert_eq!(members(&first), KEY_MEMBERS);
+    let since = first["revokedAt"].as_str().unwrap();
+    assert!(Timestamp::parse_rfc3339(since).is_ok());
+    let again = stack.run(&["key", "revoke", key_id]).await;
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    assert_eq!(again.stdout, format!("The key {key_id} is revoked since {since}.\n"));
+
+    let listed = stack.run(&["key", "list"]).await;
+    assert!(listed.stdout.contains(" revoked\n"), "{}", listed.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn revokes_nothing_but_a_key_id() {
+    let stack = Stack::start().await;
+    let unknown = stack.run(&["key", "revoke", "AAAABBBBCCCC0001"]).await;
+    assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(1), ""));
+    let expected = "error: there is no key AAAABBBBCCCC0001; `waymark key list` shows which there \
+                    are\n";
+    assert_eq!(unknown.stderr, expected);
+
+    let created = stack.json(&["key", "create"]).await;
+    let api_key = created["apiKey"].as_str().unwrap();
+    let whole = stack.run(&["key", "revoke", api_key]).await;
+    assert_eq!((whole.code, whole.stdout.as_str()), (Some(1), ""));
+    assert!(whole.stderr.contains("only its key id is wanted"), "{}", whole.stderr);
+    assert!(!whole.stderr.contains(&api_key[20..]), "{}", whole.stderr);
+    let mistyped = stack.run(&["key", "revoke", &api_key[..api_key.len() - 1]]).await;
+    assert_eq!((mistyped.code, mistyped.stdout.as_str()), (Some(1), ""));
+    assert!(!mistyped.stderr.contains(&api_key[20..60]), "{}", mistyped.stderr);
+    assert_eq!(stack.json(&["key", "list"]).await[0]["revokedAt"], Json::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_keys_that_have_expired() {
+    let stack = Stack::start().await;
+    let past = Timestamp::from_millis(1_000);
+    let expire = |record| ApiKeyRecord { expires_at: Some(past), ..record };
+    demo::create_key(&stack.store(), expire).await.unwrap();
+    let listed = stack.run(&["key", "list"]).await;
+    assert!(listed.stdout.contains(" 1970-01-01T00:00Z  expired\n"), "{}", listed.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_local_stack_is_found_from_folders_below() {
+    let stack = Stack::start().await;
+    stack.create_project("my-shop", "default").await;
+    let below = stack.folder.path().join("a/b");
+    std::fs::create_dir_all(&below).unwrap();
+    let listed = run_local(&below, &["project", "list"]).await;
+    assert!(listed.stdout.contains("my-shop"), "{}", listed.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_local_stack_hides_other_configuration() {
+    let stack = Stack::start().await;
+    let mut command = command(stack.folder.path());
+    command.env("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:1");
+    command.env("WAYMARK_TABLE_PREFIX", "other-");
+    let listed = run(command.args(["project", "list", "--local", "--json"])).await;
+    assert_eq!((listed.code, listed.stdout.as_str()), (Some(0), "[]\n"), "{}", listed.stderr);
+
+    let listed = stack.run(&["project", "list", "--table-prefix", "other-"]).await;
+    assert_eq!(listed.code, Some(1));
+    assert!(listed.stderr.contains("`other-` is the prefix of its tables"), "{}", listed.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_local_stack_says_how_to_start_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = run_local(folder.path(), &["project", "list"]).await;
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+    let expected = "error: the local stack has not been started here; run `make run`";
+    assert!(run.stderr.starts_with(expected), "{}", run.stderr);
+}
+
+/// The command as someone runs it who has an AWS account.
+fn command_for_aws(folder: &Path, endpoint: &str) -> Command {
+    let mut command = command(folder);
+    command
+        .env("AWS_ENDPOINT_URL_DYNAMODB", endpoint)
+        .env("AWS_REGION", "eu-central-1")
+        .env("AWS_ACCESS_KEY_ID", "id")
+        .env("AWS_SECRET_ACCESS_KEY", "secret");
+    command
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_usual_variables_say_where_the_tables_are() {
+    let stack = Stack::start().await;
+    stack.create_project("my-shop", "default").await;
+    let elsewhere = tempfile::tempdir().unwrap();
+    let endpoint = stack.engine.endpoint();
+    let aws = || {
+        let mut command = command_for_aws(elsewhere.path(), &endpoint);
+        command.args(["project", "list"]);
+        command
+    };
+    // The prefix of the option wins over that of the variable, which wins over the default.
+    for (variable, option, found) in [
+        (None, None, true),
+        (Some(""), None, true),
+        (Some("waymark-"), None, true),
+        (Some("other-"), None, false),
+        (Some("other-"), Some("waymark-"), true),
+        (Some("waymark-"), Some("other-"), false),
+    ] {
+        let mut command = aws();
+        variable.map(|prefix| command.env("WAYMARK_TABLE_PREFIX", prefix));
+        option.map(|prefix| command.args(["--table-prefix", prefix]));
+        let run = run(&mut command).await;
+        assert_eq!(run.code == Some(0), found, "{variable:?} {option:?}: {}", run.stderr);
+        if !found {
+            for part in ["credentials", "permission", "the table prefix `other-`"] {
+                assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_region_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = run(command(folder.path()).args(["project", "list"])).await;
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+    assert!(run.stderr.contains("set AWS_REGION, or use --local"), "{}", run.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_credentials_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = command(folder.path());
+    command.env("AWS_REGION", "eu-central-1").env("AWS_ENDPOINT_URL", "http://127.0.0.1:1");
+    let run = run(command.args(["project", "list"])).await;
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+    assert!(run.stderr.contains("check the region, the credentials"), "{}", run.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dynamodb_that_is_down_is_told_quickly() {
+    let stack = Stack::start().await;
+    let down = stack.engine.endpoint();
+    stack.engine.stop().await;
+    // One that takes connections and never answers.
+    let silent = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let mute = format!("http://{}", silent.local_addr().unwrap());
+
+    for endpoint in [&down, &mute] {
+        let started = Instant::now();
+        let folder = folder_of_stack(endpoint);
+        let local = run_local(folder.path(), &["project", "list"]).await;
+        assert_eq!((local.code, local.stdout.as_str()), (Some(1), ""));
+        assert!(local.stderr.contains("`make run` must be running"), "{}", local.stderr);
+        assert!(local.stderr.contains(endpoint.as_str()), "{}", local.stderr);
+        assert!(started.elapsed() < Duration::from_secs(5));
+
+        let started = Instant::now();
+        let mut aws = command_for_aws(folder.path(), endpoint);
+        let aws = run(aws.args(["key", "create", "--json"])).await;
+        assert_eq!((aws.code, aws.stdout.as_str()), (Some(1), ""));
+        assert!(aws.stderr.starts_with("error: DynamoDB cannot be reached"), "{}", aws.stderr);
+        for part in ["region", "credentials", "network"] {
+            assert!(aws.stderr.contains(part), "{part}: {}", aws.stderr);
+        }
+        assert!(started.elapsed() < Duration::from_secs(5));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_that_leaves_is_no_error_unless_a_secret_is_lost() {
+    let stack = Stack::start().await;
+    stack.create_project("my-shop", "default").await;
+    let listed = run_into_closed_pipe(&stack, &["project", "list"]).await;
+    assert_eq!((listed.code, listed.stderr.as_str()), (Some(0), ""));
+
+    let created = run_into_closed_pipe(&stack, &["key", "create"]).await;
+    assert_eq!(created.code, Some(1));
+    let keys = stack.json(&["key", "list"]).await;
+    let revoke = format!("`waymark key revoke {}`", keys[0]["keyId"].as_str().unwrap());
+    assert!(created.stderr.contains(&revoke), "{}", created.stderr);
+}
+
+async fn run_into_closed_pipe(stack: &Stack, arguments: &[&str]) -> Run {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = command(stack.folder.path());
+    command.arg("--local").args(arguments).stdout(writer).stderr(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    let output = child.wait_with_output().await.unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    Run { code: output.status.code(), stdout: String::new(), stderr }
+}
