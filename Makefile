@@ -1,0 +1,55 @@
+# The few commands that a person types; README.md tells more.
+
+PORT ?= 9000
+DYNAMODB_PORT ?= 8000
+
+VENV := .venv
+NEXTEST := 0.9.143
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help run reset test check bench tools test-tools
+
+help: ## Lists these commands.
+	@sed -n 's/^\([a-z-]*\):.*## /make \1	/p' $(MAKEFILE_LIST) | expand -t 16
+
+run: tools ## Starts the local stack (PORT=9000, DYNAMODB_PORT=8000); Ctrl-C stops it.
+	cargo build --workspace --bins --locked
+	@target/debug/waymark-local --port $(PORT) --dynamodb-port $(DYNAMODB_PORT)
+
+reset: ## Deletes the local stack's data; the next `make run` starts afresh.
+	rm -rf .local
+
+test: test-tools ## Runs every check: format, lints, template, API description, all tests.
+	cargo fmt --all --check
+	$(VENV)/bin/cfn-lint --include-checks I --template template.yaml
+	$(VENV)/bin/python tests/contract/check_template.py
+	$(VENV)/bin/openapi-spec-validator openapi.yaml
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo build --workspace --all-targets --locked
+	cargo nextest run --workspace --locked
+
+check: ## Lints without running anything: the fast half of `make test`.
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+bench: ## Measures the release binaries beside a bare function, and checks the targets.
+	cargo build --release --locked --package create-feature-flag --package bench
+	target/release/bench
+
+# cargo-lambda comes from PyPI, unless a version that does is on the PATH already: before 1.9.1 a
+# function of one process answered nothing.
+tools: $(VENV)/tools
+$(VENV)/tools: requirements.txt
+	@command -v python3 > /dev/null || { echo "error: python3 is missing; install Python 3.9 or later" >&2; exit 1; }
+	@command -v cargo > /dev/null || { echo "error: cargo is missing; install Rust from https://rustup.rs" >&2; exit 1; }
+	@echo "Installing cargo-lambda into $(VENV) ..."
+	@test -x $(VENV)/bin/pip || python3 -m venv $(VENV) || { echo "error: python3 cannot make a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement requirements.txt
+	@touch $@
+
+test-tools: tools $(VENV)/test-tools
+$(VENV)/test-tools: tests/contract/requirements.txt | tools
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement tests/contract/requirements.txt
+	@cargo nextest --version > /dev/null 2>&1 || cargo install --locked cargo-nextest --version $(NEXTEST)
+	@touch $@

@@ -1,0 +1,90 @@
+"""Transforms template.yaml as CloudFormation would, and checks what it becomes.
+
+Run by `make test`, with cfn-lint beside it: cfn-lint knows the rules of CloudFormation, this script
+those of the house.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from cfnlint.decode import cfn_yaml
+from samtranslator.translator.managed_policy_translator import ManagedPolicyLoader
+from samtranslator.translator.transform import transform
+
+# The transform asks for a region and contacts none.
+os.environ.setdefault("AWS_DEFAULT_REGION", "eu-central-1")
+
+TEMPLATE = Path(__file__).resolve().parents[2] / "template.yaml"
+
+
+class NoManagedPolicies(ManagedPolicyLoader):
+    """The template names no managed policy, so AWS need not be asked for their list."""
+
+    def __init__(self):
+        super().__init__(None)
+
+    def load(self):
+        return {}
+
+
+def transformed():
+    template = cfn_yaml.load(str(TEMPLATE))
+    for resource in template["Resources"].values():
+        # `sam deploy` uploads the code first and puts the address of the upload here.
+        if "CodeUri" in resource.get("Properties", {}):
+            resource["Properties"]["CodeUri"] = "s3://bucket/key"
+    return transform(template, {}, NoManagedPolicies())
+
+
+def faults(resources):
+    by_type = {}
+    for name, resource in resources.items():
+        by_type.setdefault(resource["Type"], {})[name] = resource["Properties"]
+
+    for name, table in by_type["AWS::DynamoDB::Table"].items():
+        required = {
+            "BillingMode": "PAY_PER_REQUEST",
+            "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
+            "SSESpecification": {"SSEEnabled": True},
+            "DeletionProtectionEnabled": {"Ref": "DeletionProtection"},
+        }
+        for key, value in required.items():
+            if table.get(key) != value:
+                yield f"{name}: {key} must be {value}"
+
+    functions = by_type["AWS::Lambda::Function"]
+    roles = by_type["AWS::IAM::Role"]
+    for name, function in functions.items():
+        log_group = function.get("LoggingConfig", {}).get("LogGroup", {}).get("Ref")
+        if "RetentionInDays" not in by_type["AWS::Logs::LogGroup"].get(log_group, {}):
+            yield f"{name}: its log group must be declared with a retention"
+        if function["Role"]["Fn::GetAtt"][0] != f"{name}Role" or f"{name}Role" not in roles:
+            yield f"{name}: it must have a role of its own"
+
+    for name, role in roles.items():
+        for policy in role.get("Policies", []):
+            for statement in policy["PolicyDocument"]["Statement"]:
+                actions = statement["Action"]
+                for action in [actions] if isinstance(actions, str) else actions:
+                    if "*" in action:
+                        yield f"{name}: {action} is wider than one action"
+                resources_named = statement["Resource"]
+                named = resources_named if isinstance(resources_named, list) else [resources_named]
+                for resource in named:
+                    if not isinstance(resource, dict) or "Fn::GetAtt" not in resource:
+                        yield f"{name}: {resource} is not one table of this template"
+
+
+def main():
+    template = transformed()
+    found = list(faults(template["Resources"]))
+    for fault in found:
+        print(f"template.yaml: {fault}", file=sys.stderr)
+    if found:
+        sys.exit(1)
+    print(f"template.yaml transforms into {len(template['Resources'])} resources")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+//! An app over an engine of its own, with a project and a key.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+use aws_sdk_dynamodb::types::AttributeValue;
+use local::demo;
+use local::engine::Engine;
+use local::environment::table_prefix;
+use shared::app::{App, Clock, Ids};
+use shared::models::api_key::{ApiKey, ApiKeyRecord, KeyId};
+use shared::models::project::ProjectId;
+use shared::store::{Store, client};
+
+/// The slug of the project that every test app has.
+pub const PROJECT: &str = "shop";
+
+/// The time at which every test begins: 2026-11-21T04:16:00.000Z.
+pub const START: u64 = 1_795_234_560_000;
+
+/// An operation's surroundings, all of them real but time and identifiers.
+pub struct TestApp {
+    /// What the operation works with.
+    pub app: App,
+    /// The tables behind it.
+    pub engine: Engine,
+    /// The same tables, for looking into them and tampering with them.
+    pub client: Client,
+    /// The id of the project [`PROJECT`].
+    pub project_id: ProjectId,
+    /// A key with all scopes for all projects.
+    pub key: String,
+    round_trips: Arc<AtomicUsize>,
+}
+
+impl TestApp {
+    /// Starts an engine in memory and fills it.
+    pub async fn start() -> Self {
+        let address = (Ipv4Addr::LOCALHOST, 0).into();
+        let engine = Engine::start(address, None, &crate::tables()).await.expect("it starts");
+        let client = client::for_endpoint(&engine.endpoint()).expect("a client is made");
+        let store = Store::new(client.clone(), table_prefix());
+        let project_id = demo::ensure_project(&store, PROJECT, "Shop").await.expect("it is made");
+        let key = demo::create_key(&store, |record| record).await.expect("it is made");
+        let (app, round_trips) = app_over(&engine.endpoint());
+        Self { app, engine, client, project_id, key, round_trips }
+    }
+
+    /// A key that differs from the usual one.
+    pub async fn key_with(&self, adjust: impl FnOnce(ApiKeyRecord) -> ApiKeyRecord) -> String {
+        demo::create_key(&self.app.store, adjust).await.expect("it is made")
+    }
+
+    /// How many requests went to DynamoDB since this was last asked.
+    pub fn round_trips(&self) -> usize {
+        self.round_trips.swap(0, Ordering::Relaxed)
+    }
+
+    /// Lets time pass.
+    pub fn pass(&self, duration: Duration) {
+        let Clock::Fixed(millis) = &self.app.clock else { unreachable!("a test's clock is fixed") };
+        let passed = u64::try_from(duration.as_millis()).expect("a test is short");
+        millis.fetch_add(passed, Ordering::Relaxed);
+    }
+
+    /// All items of a table.
+    pub async fn items(&self, table: &str) -> Vec<HashMap<String, AttributeValue>> {
+        let scan = self.client.scan().table_name(format!("{}{table}", table_prefix()));
+        let mut pages = scan.consistent_read(true).into_paginator().items().send();
+        let mut items = Vec::new();
+        while let Some(item) = pages.next().await {
+            items.push(item.expect("the table can be read"));
+        }
+        items
+    }
+
+    /// Sets an attribute of an item behind the operation's back.
+    pub async fn tamper<const N: usize>(
+        &self,
+        table: &str,
+        key: [(&str, &str); N],
+        attribute: &str,
+        value: AttributeValue,
+    ) {
+        let key = key.map(|(name, value)| (name.to_owned(), AttributeValue::S(value.to_owned())));
+        self.client
+            .update_item()
+            .table_name(format!("{}{table}", table_prefix()))
+            .set_key(Some(key.into()))
+            .update_expression("SET #attribute = :value")
+            .expression_attribute_names("#attribute", attribute)
+            .expression_attribute_values(":value", value)
+            .send()
+            .await
+            .expect("the item can be changed");
+    }
+}
+
+/// An app whose DynamoDB is at `endpoint`, and a count of the requests that it sends there.
+pub fn app_over(endpoint: &str) -> (App, Arc<AtomicUsize>) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let client = client::for_endpoint(endpoint).expect("a client is made");
+    let counting = RoundTrips(Arc::clone(&count));
+    let config = client.config().to_builder().interceptor(counting).build();
+    let store = Store::new(Client::from_conf(config), table_prefix());
+    let clock = Clock::Fixed(AtomicU64::new(START));
+    (App::new(store, clock, Ids::Sequential(AtomicU64::new(1))), count)
+}
+
+/// The id of a key.
+pub fn key_id(key: &str) -> KeyId {
+    ApiKey::parse(key).expect("it is a key").key_id().clone()
+}
+
+/// Counts what is sent, retries included.
+#[derive(Debug)]
+struct RoundTrips(Arc<AtomicUsize>);
+
+impl Intercept for RoundTrips {
+    fn name(&self) -> &'static str {
+        "RoundTrips"
+    }
+
+    fn read_before_transmit(
+        &self,
+        _: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}

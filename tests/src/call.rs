@@ -1,0 +1,253 @@
+//! Requests as events of API Gateway, and their answers.
+
+use lambda_http::http::HeaderMap;
+use lambda_http::{Body, Context, RequestExt};
+use serde_json::{Value, json};
+use shared::app::{App, Handler, respond};
+
+use crate::contract;
+
+/// The request id of every call.
+pub const REQUEST_ID: &str = "8f14e45f-ea2c-4c5b-9d51-5f1c2f0a1b2c";
+
+/// Which API of API Gateway sends the event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gateway {
+    /// An HTTP API: payload format 2.0, path parameters decoded.
+    HttpApi,
+    /// A REST API: payload format 1.0.
+    RestApi,
+}
+
+/// An operation under test.
+#[derive(Clone, Copy)]
+pub struct Operation {
+    /// Its operationId.
+    pub id: &'static str,
+    /// Its method.
+    pub method: &'static str,
+    /// Its path, with parameters in braces.
+    pub path: &'static str,
+    /// The function.
+    pub handler: Handler,
+}
+
+/// A request that is being put together.
+#[derive(Clone)]
+pub struct Call {
+    operation: Operation,
+    method: &'static str,
+    gateway: Gateway,
+    parameters: Vec<(String, String)>,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    base64: bool,
+}
+
+/// What came back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// The status code.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body, `null` where there is none.
+    pub body: Value,
+}
+
+impl Operation {
+    /// A call of the operation, without parameters, headers or body.
+    pub fn call(self) -> Call {
+        Call {
+            operation: self,
+            method: self.method,
+            gateway: Gateway::HttpApi,
+            parameters: Vec::new(),
+            headers: Vec::new(),
+            body: Vec::new(),
+            base64: false,
+        }
+    }
+}
+
+impl Call {
+    /// Uses another method than the operation's.
+    #[must_use]
+    pub fn method(mut self, method: &'static str) -> Self {
+        self.method = method;
+        self
+    }
+
+    /// Sends the event as another API does.
+    #[must_use]
+    pub fn gateway(mut self, gateway: Gateway) -> Self {
+        self.gateway = gateway;
+        self
+    }
+
+    /// Fills in a parameter of the path.
+    #[must_use]
+    pub fn parameter(mut self, name: &str, value: impl std::fmt::Display) -> Self {
+        self.parameters.push((name.to_owned(), value.to_string()));
+        self
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Sends a key.
+    #[must_use]
+    pub fn key(self, key: &str) -> Self {
+        self.header("x-api-key", key)
+    }
+
+    /// Sends JSON.
+    #[must_use]
+    pub fn json(self, body: &Value) -> Self {
+        self.header("content-type", "application/json").bytes(body.to_string())
+    }
+
+    /// Sends these bytes; as base64 if they are not text, as API Gateway does.
+    #[must_use]
+    pub fn bytes(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = body.into();
+        self.base64 = std::str::from_utf8(&self.body).is_err();
+        self
+    }
+
+    /// Sends the body as base64 even if it is text.
+    #[must_use]
+    pub fn base64(mut self) -> Self {
+        self.base64 = true;
+        self
+    }
+
+    /// Sends the request, and holds `openapi.yaml` against the answer.
+    pub async fn send(self, app: &App) -> Reply {
+        let event = self.event().to_string();
+        let request = lambda_http::request::from_str(&event).expect("the event is understood");
+        let mut context = Context::default();
+        REQUEST_ID.clone_into(&mut context.request_id);
+        let request = request.with_lambda_context(context);
+        let response = respond(app, self.operation.id, self.operation.handler, request).await;
+        let (parts, body) = response.into_parts();
+        let body = match body {
+            Body::Empty => Value::Null,
+            Body::Text(text) => serde_json::from_str(&text).expect("an answer is JSON"),
+            _ => panic!("an answer is text"),
+        };
+        let reply = Reply { status: parts.status.as_u16(), headers: parts.headers, body };
+        if self.method == self.operation.method {
+            contract::check(self.operation.id, &reply);
+        }
+        reply
+    }
+
+    /// The event that API Gateway would send.
+    pub fn event(&self) -> Value {
+        let mut path = self.operation.path.to_owned();
+        for (name, value) in &self.parameters {
+            path = path.replace(&format!("{{{name}}}"), value);
+        }
+        let parameters: serde_json::Map<String, Value> =
+            self.parameters.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+        let body = if self.base64 {
+            json!(base64(&self.body))
+        } else if self.body.is_empty() {
+            Value::Null
+        } else {
+            json!(String::from_utf8_lossy(&self.body))
+        };
+        match self.gateway {
+            Gateway::HttpApi => {
+                // An HTTP API joins the values of a repeated header.
+                let mut headers = serde_json::Map::new();
+                for (name, value) in &self.headers {
+                    let joined = match headers.get(name).and_then(Value::as_str) {
+                        Some(earlier) => format!("{earlier},{value}"),
+                        None => value.clone(),
+                    };
+                    headers.insert(name.clone(), json!(joined));
+                }
+                json!({
+                    "version": "2.0",
+                    "routeKey": format!("{} {}", self.method, self.operation.path),
+                    "rawPath": path,
+                    "rawQueryString": "",
+                    "headers": headers,
+                    "pathParameters": parameters,
+                    "requestContext": {
+                        "apiId": "a1b2c3d4e5",
+                        "stage": "$default",
+                        "http": {"method": self.method, "path": path, "protocol": "HTTP/1.1"},
+                        "timeEpoch": 0,
+                    },
+                    "body": body,
+                    "isBase64Encoded": self.base64,
+                })
+            }
+            Gateway::RestApi => {
+                let mut multiple = serde_json::Map::new();
+                for (name, value) in &self.headers {
+                    let values = multiple.entry(name.clone()).or_insert_with(|| json!([]));
+                    values.as_array_mut().expect("it is an array").push(json!(value));
+                }
+                json!({
+                    "resource": self.operation.path,
+                    "path": path,
+                    "httpMethod": self.method,
+                    "headers": {},
+                    "multiValueHeaders": multiple,
+                    "queryStringParameters": null,
+                    "multiValueQueryStringParameters": null,
+                    "pathParameters": parameters,
+                    "stageVariables": null,
+                    "requestContext": {
+                        "resourcePath": self.operation.path,
+                        "httpMethod": self.method,
+                        "path": path,
+                        "stage": "prod",
+                        "requestId": "r",
+                        "identity": {},
+                    },
+                    "body": body,
+                    "isBase64Encoded": self.base64,
+                })
+            }
+        }
+    }
+}
+
+impl Reply {
+    /// The code of a problem.
+    pub fn code(&self) -> &str {
+        self.body["code"].as_str().unwrap_or_default()
+    }
+
+    /// Status and code of a problem.
+    pub fn problem(&self) -> (u16, &str) {
+        (self.status, self.code())
+    }
+
+    /// Places and codes of the violations.
+    pub fn violations(&self) -> Vec<(&str, &str)> {
+        let errors = self.body["errors"].as_array().map_or(&[][..], Vec::as_slice);
+        let text = |error: &'_ Value, name: &str| error[name].as_str().map(str::to_owned);
+        debug_assert!(errors.iter().all(|error| text(error, "message").is_some()));
+        errors
+            .iter()
+            .map(|error| {
+                (error["pointer"].as_str().expect("text"), error["code"].as_str().expect("text"))
+            })
+            .collect()
+    }
+}
+
+/// RFC 4648 base64, which the AWS SDK brings along.
+fn base64(bytes: &[u8]) -> String {
+    aws_smithy_types::base64::encode(bytes)
+}

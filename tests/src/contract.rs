@@ -1,0 +1,92 @@
+//! `openapi.yaml`, held against the answers of the functions.
+
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+
+use crate::call::Reply;
+
+/// The API description.
+pub static OPENAPI: LazyLock<Value> = LazyLock::new(|| {
+    let path = crate::workspace().join("openapi.yaml");
+    let text = std::fs::read_to_string(path).expect("openapi.yaml is there");
+    yaml_serde::from_str(&text).expect("openapi.yaml is YAML")
+});
+
+/// Panics unless `openapi.yaml` documents this answer of the operation: its status, its body and
+/// its headers.
+pub fn check(operation_id: &str, reply: &Reply) {
+    let operation = operation(operation_id);
+    let responses = &operation["responses"];
+    let documented = match &responses[reply.status.to_string()] {
+        Value::Null => &responses["default"],
+        response => response,
+    };
+    let response = resolve(documented);
+    assert!(!response.is_null(), "{operation_id} does not document {}", reply.status);
+
+    let content = &response["content"];
+    if content.is_null() {
+        assert_eq!(reply.body, Value::Null, "{operation_id} {} has no body", reply.status);
+    } else {
+        assert_eq!(reply.headers["content-type"], "application/json");
+        assert_valid(&content["application/json"]["schema"], &reply.body);
+    }
+    if let Some(headers) = response["headers"].as_object() {
+        for (name, header) in headers {
+            let header = resolve(header);
+            match reply.headers.get(name.as_str()).map(|value| value.to_str().expect("ASCII")) {
+                None => assert_ne!(header["required"], true, "{name} is missing"),
+                Some(value) => {
+                    // In a header everything is text; its schema speaks of what it says.
+                    let said: Value = match serde_json::from_str(value) {
+                        Ok(said @ (Value::Number(_) | Value::Bool(_))) => said,
+                        _ => json!(value),
+                    };
+                    assert_valid(&header["schema"], &said);
+                }
+            }
+        }
+    }
+    for name in ["x-request-id", "access-control-allow-origin", "access-control-expose-headers"] {
+        assert!(reply.headers.contains_key(name), "every answer has {name}");
+    }
+    if reply.status >= 400 {
+        assert_eq!(reply.body["requestId"], reply.headers["x-request-id"].to_str().expect("ASCII"));
+        assert_eq!(reply.body["type"], format!("/problems/{}", reply.code()));
+        assert_eq!(reply.body["status"], reply.status);
+    }
+}
+
+/// The description of an operation.
+pub fn operation(operation_id: &str) -> &'static Value {
+    let paths = OPENAPI["paths"].as_object().expect("there are paths");
+    paths
+        .values()
+        .filter_map(Value::as_object)
+        .flat_map(|path| path.values())
+        .find(|operation| operation["operationId"] == operation_id)
+        .unwrap_or_else(|| panic!("openapi.yaml has no operation {operation_id}"))
+}
+
+/// Panics unless a value is valid under a schema of `openapi.yaml`.
+pub fn assert_valid(schema: &Value, value: &Value) {
+    // `$ref`s of the description start at its root.
+    let mut document = schema.clone();
+    if let Some(schema) = document.as_object_mut() {
+        schema.insert("components".to_owned(), OPENAPI["components"].clone());
+    }
+    let validator = jsonschema::draft202012::new(&document).expect("the schema is valid");
+    let errors: Vec<String> = validator
+        .iter_errors(value)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "openapi.yaml does not describe {value}:\n{}", errors.join("\n"));
+}
+
+fn resolve(value: &'static Value) -> &'static Value {
+    match value["$ref"].as_str() {
+        Some(reference) => OPENAPI.pointer(reference.trim_start_matches('#')).expect("it leads on"),
+        None => value,
+    }
+}

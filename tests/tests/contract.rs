@@ -1,0 +1,161 @@
+//! What stands in several places because tools demand it, held together.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::Value;
+use shared::http::{EXPOSED_HEADERS, ProblemCode};
+use tests::contract::OPENAPI;
+use tests::workspace;
+
+/// Method, path, operation.
+type Route = (String, String, String);
+
+fn yaml(name: &str) -> yaml_serde::Value {
+    yaml_serde::from_str(&fs::read_to_string(workspace().join(name)).unwrap()).unwrap()
+}
+
+fn openapi_routes() -> BTreeSet<Route> {
+    let methods = ["get", "put", "post", "delete", "patch", "options", "head", "trace"];
+    let mut routes = BTreeSet::new();
+    for (path, item) in OPENAPI["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            if methods.contains(&method.as_str()) {
+                let id = operation["operationId"].as_str().expect("every operation has an id");
+                routes.insert((method.to_uppercase(), path.clone(), id.to_owned()));
+            }
+        }
+    }
+    routes
+}
+
+fn template_routes() -> BTreeSet<Route> {
+    let template = yaml("template.yaml");
+    let mut routes = BTreeSet::new();
+    for (name, resource) in template["Resources"].as_mapping().unwrap() {
+        if resource["Type"].as_str() != Some("AWS::Serverless::Function") {
+            continue;
+        }
+        let code = resource["Properties"]["CodeUri"].as_str().unwrap();
+        let function = code.strip_prefix("target/lambda/").expect("code is built by cargo lambda");
+        assert_eq!(pascal_case(function), name.as_str().unwrap(), "resources are named alike");
+        let Some(events) = resource["Properties"]["Events"].as_mapping() else { continue };
+        for event in events.values().filter(|event| event["Type"].as_str() == Some("HttpApi")) {
+            let of = |member: &str| event["Properties"][member].as_str().unwrap().to_owned();
+            routes.insert((of("Method"), of("Path"), function.to_owned()));
+        }
+    }
+    routes
+}
+
+fn pascal_case(kebab_case: &str) -> String {
+    let capitalize = |word: &str| word[..1].to_uppercase() + &word[1..];
+    kebab_case.split('-').map(capitalize).collect()
+}
+
+fn watch_routes() -> BTreeSet<Route> {
+    let manifest = fs::read_to_string(workspace().join("Cargo.toml")).unwrap();
+    let manifest: toml::Table = manifest.parse().unwrap();
+    let declared = &manifest["workspace"]["metadata"]["lambda"]["watch"]["router"];
+    let mut routes = BTreeSet::new();
+    for (path, targets) in declared.as_table().unwrap() {
+        for target in targets.as_array().expect("every route names its methods") {
+            let of = |member: &str| target[member].as_str().unwrap().to_owned();
+            routes.insert((of("method"), path.clone(), of("function")));
+        }
+    }
+    routes
+}
+
+#[test]
+fn the_description_the_template_and_the_watch_router_agree_on_every_route() {
+    let described = openapi_routes();
+    assert!(!described.is_empty());
+    assert_eq!(template_routes(), described);
+    // API Gateway answers preflight requests itself; under watch, a function does.
+    let (preflights, routes): (BTreeSet<Route>, BTreeSet<Route>) =
+        watch_routes().into_iter().partition(|(method, ..)| method == "OPTIONS");
+    assert_eq!(routes, described);
+    let paths = |routes: &BTreeSet<Route>| -> BTreeSet<String> {
+        routes.iter().map(|(_, path, _)| path.clone()).collect()
+    };
+    assert_eq!(paths(&preflights), paths(&described), "every path answers preflight requests");
+}
+
+#[test]
+fn every_operation_has_its_function_and_every_function_its_operation() {
+    let operations: BTreeSet<String> = openapi_routes().into_iter().map(|(_, _, id)| id).collect();
+    let folders: BTreeSet<String> = fs::read_dir(workspace().join("functions"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(folders, operations);
+    for name in &folders {
+        let manifest = workspace().join("functions").join(name).join("Cargo.toml");
+        let manifest: toml::Table = fs::read_to_string(manifest).unwrap().parse().unwrap();
+        assert_eq!(manifest["package"]["name"].as_str(), Some(name.as_str()));
+    }
+}
+
+#[test]
+fn the_readme_names_every_operation() {
+    let readme = fs::read_to_string(workspace().join("README.md")).unwrap();
+    for (method, path, id) in openapi_routes() {
+        assert!(readme.contains(&id), "{id} is missing");
+        assert!(readme.contains(&format!("{method} {path}")), "{method} {path} is missing");
+    }
+}
+
+#[test]
+fn every_problem_code_is_documented_with_its_status_and_title() {
+    let problem = &OPENAPI["components"]["schemas"]["Problem"];
+    let mut documented = names(&problem["properties"]["code"]["enum"]);
+    // API Gateway's own.
+    assert!(documented.remove("throttled"));
+    let codes: BTreeSet<String> =
+        ProblemCode::ALL.iter().map(|code| code.as_str().to_owned()).collect();
+    assert_eq!(codes, documented);
+    let table = problem["description"].as_str().unwrap();
+    for code in ProblemCode::ALL {
+        let row = table.lines().find(|line| line.contains(&format!("`{}`", code.as_str())));
+        let row = row.unwrap_or_else(|| panic!("{} has no row", code.as_str()));
+        assert!(row.contains(&code.status().as_u16().to_string()), "{row}");
+        assert!(row.contains(code.title()), "{row}");
+    }
+}
+
+#[test]
+fn every_violation_code_is_documented() {
+    // `serde` names the variants that it knows in its error.
+    let known = serde_json::from_str::<shared::json::ViolationCode>("\"?\"").unwrap_err();
+    let known: BTreeSet<String> =
+        known.to_string().split('`').skip(3).step_by(2).map(str::to_owned).collect();
+    let schema = &OPENAPI["components"]["schemas"]["Violation"]["properties"]["code"]["enum"];
+    assert_eq!(known, names(schema));
+}
+
+#[test]
+fn the_template_allows_and_exposes_the_headers_that_the_functions_do() {
+    let template = yaml("template.yaml");
+    let cors = &template["Resources"]["Api"]["Properties"]["CorsConfiguration"];
+    let listed = |member: &str| -> BTreeSet<String> {
+        let items = cors[member].as_sequence().unwrap();
+        items.iter().map(|item| item.as_str().unwrap().to_owned()).collect()
+    };
+    let split = |text: &str| -> BTreeSet<String> { text.split(", ").map(str::to_owned).collect() };
+    assert_eq!(listed("ExposeHeaders"), split(EXPOSED_HEADERS));
+    let preflight = shared::http::preflight().to_stored();
+    let header = |name: &str| {
+        let found = preflight.headers.iter().find(|(header, _)| header == name);
+        split(&found.expect("a preflight has it").1)
+    };
+    assert_eq!(listed("AllowHeaders"), header("access-control-allow-headers"));
+    assert_eq!(listed("AllowMethods"), header("access-control-allow-methods"));
+}
+
+fn names(list: &Value) -> BTreeSet<String> {
+    let items = list.as_array().expect("it is a list");
+    items.iter().map(|item| item.as_str().expect("it is text").to_owned()).collect()
+}

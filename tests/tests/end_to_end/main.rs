@@ -1,0 +1,5 @@
+//! Over HTTP, through `cargo lambda watch`, into the function binaries and a DynamoDB engine.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod create_feature_flag;
