@@ -1,5 +1,6 @@
 //! What `main.rs` starts: configuration, clients, clock, and the loop around a handler.
 
+use std::convert::Infallible;
 use std::env;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -7,8 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use futures_util::FutureExt;
+use lambda_http::http::header::HOST;
 use lambda_http::http::{Method, Response};
-use lambda_http::{Body, Request, service_fn};
+use lambda_http::request::LambdaRequest;
+use lambda_http::{Adapter, Body, Request, Service};
+use lambda_runtime::{LambdaEvent, service_fn};
 use uuid::Uuid;
 
 use crate::auth::AccessCache;
@@ -29,7 +33,7 @@ pub const REQUEST_BUDGET: Duration = Duration::from_millis(2_400);
 const WARM_UP_BUDGET: Duration = Duration::from_millis(500);
 
 /// Why a function could not start.
-pub type StartError = lambda_http::Error;
+pub type StartError = lambda_runtime::Error;
 
 /// All that an operation works with.
 #[derive(Debug)]
@@ -121,10 +125,34 @@ pub async fn serve(operation: &'static str, handler: Handler) -> Result<(), Star
     // Lambda gives a full CPU before the first request: a good time for a TLS handshake.
     let _ = tokio::time::timeout(WARM_UP_BUDGET, store.warm_up()).await;
     let app = &App::new(store, Clock::System, Ids::Random);
-    lambda_http::run(service_fn(async |request: Request| {
-        Ok::<_, std::convert::Infallible>(respond(app, operation, handler, request).await)
+    let mut adapter = Adapter::from(service_fn(async |request: Request| {
+        Ok::<_, Infallible>(respond(app, operation, handler, request).await)
+    }));
+    lambda_runtime::run(service_fn(move |mut event: LambdaEvent<LambdaRequest>| {
+        remove_host(&mut event.payload);
+        adapter.call(event)
     }))
     .await
+}
+
+/// Removes what the caller says of the host. No operation asks for it, and the library, which
+/// makes a URL of it, panics where that cannot be done.
+fn remove_host(request: &mut LambdaRequest) {
+    let (headers, more_headers) = match request {
+        LambdaRequest::ApiGatewayV1(event) => {
+            event.request_context.domain_name = None;
+            (&mut event.headers, Some(&mut event.multi_value_headers))
+        }
+        LambdaRequest::ApiGatewayV2(event) => {
+            event.request_context.domain_name = None;
+            (&mut event.headers, None)
+        }
+        _ => return,
+    };
+    for headers in [Some(headers), more_headers].into_iter().flatten() {
+        headers.remove(HOST);
+        headers.remove("x-forwarded-proto");
+    }
 }
 
 /// Answers one request, whatever happens: a problem, a panic and a request that takes too long all

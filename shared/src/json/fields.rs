@@ -68,7 +68,7 @@ impl<'j, 'a, 'p> Fields<'j, 'a, 'p> {
         for (name, _) in members {
             let name = name.as_ref();
             if !known.contains(&name) {
-                let message = format_args!("unknown field; allowed here: {}", known.join(", "));
+                let message = UnknownField { known };
                 violations.note(&place.member(name), ViolationCode::UnknownField, message);
             } else if names.contains(&name) {
                 let message = "the field stands here twice; keep one";
@@ -188,6 +188,17 @@ where
             .map(|(index, item)| read(item, &place.item(index), violations))
             .collect();
         read_items.into_iter().collect()
+    }
+}
+
+/// What is said of a member that an object may not have.
+struct UnknownField<'k> {
+    known: &'k [&'k str],
+}
+
+impl fmt::Display for UnknownField<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "unknown field; allowed here: {}", self.known.join(", "))
     }
 }
 

@@ -85,17 +85,24 @@ pub struct Violations {
 impl Violations {
     /// Notes a fault at a place of the body.
     pub fn note(&mut self, place: &Place<'_>, code: ViolationCode, message: impl fmt::Display) {
-        self.push(place.to_string(), Fault::new(code, message));
+        self.push(place, code, message);
     }
 
     /// Notes a fault of a request header, named in lower case.
-    pub fn note_header(&mut self, name: &str, fault: Fault) {
-        self.push(format!("header:{name}"), fault);
+    pub fn note_header(&mut self, name: &str, Fault { code, message }: Fault) {
+        self.push(format_args!("header:{name}"), code, message);
     }
 
-    fn push(&mut self, pointer: String, Fault { code, message }: Fault) {
+    /// Nothing is written out for what is counted only: a hostile body costs no more than its size.
+    fn push(
+        &mut self,
+        pointer: impl fmt::Display,
+        code: ViolationCode,
+        message: impl fmt::Display,
+    ) {
         self.count += 1;
         if self.listed.len() < MAX_LISTED {
+            let (pointer, message) = (pointer.to_string(), message.to_string());
             self.listed.push(Violation { pointer, code, message });
         }
     }

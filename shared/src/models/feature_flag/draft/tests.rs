@@ -707,3 +707,15 @@ mod properties {
         }
     }
 }
+
+#[test]
+fn a_flag_has_at_most_250_patterns_over_all_its_rules() {
+    let rule = |operator: &str, count: usize| {
+        let values = vec!["^a"; count];
+        let condition = json!({"attribute": "x", "operator": operator, "values": values});
+        json!({"conditions": [condition], "serve": {"variant": "on"}})
+    };
+    let rules = |extra: usize| json!({"rules": [rule("matches", 125), rule("equals", 250), rule("not_matches", extra)]});
+    assert_faults(&minimal("boolean", &rules(125)), &[]);
+    assert_faults(&minimal("boolean", &rules(126)), &[("/rules", TooManyItems)]);
+}
