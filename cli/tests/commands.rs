@@ -23,11 +23,11 @@ struct Stack {
 }
 
 impl Stack {
-    async fn start() -> Self {
+    fn start() -> Self {
         let template = Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml");
         let tables = template::read_tables(&template).unwrap();
         let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let engine = Engine::start(anywhere, None, &tables).await.unwrap();
+        let engine = Engine::start(anywhere, None, &tables).unwrap();
         let folder = folder_of_stack(&engine.endpoint());
         Self { engine, folder }
     }
@@ -99,7 +99,7 @@ const KEY_MEMBERS: [&str; 8] =
 
 #[tokio::test(flavor = "multi_thread")]
 async fn makes_and_lists_projects() {
-    let stack = Stack::start().await;
+    let stack = Stack::start();
     let none = stack.run(&["project", "list"]).await;
     assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""));
     assert!(none.stderr.contains("`waymark project create` makes one"), "{}", none.stderr);
@@ -133,7 +133,7 @@ async fn makes_and_lists_projects() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refuses_a_slug_that_is_taken_in_any_organization() {
-    let stack = Stack::start().await;
+    let stack = Stack::start();
     stack.create_project("my-shop", "default").await;
     for organization in ["default", "acme"] {
         let arguments = ["project", "create", "--name", "Other", "--slug", "my-shop", "--org"];
@@ -145,7 +145,7 @@ async fn refuses_a_slug_that_is_taken_in_any_organization() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bad_values_are_errors_of_usage() {
-    let stack = Stack::start().await;
+    let stack = Stack::start();
     let cases: [(&[&str], &str); 8] = [
         (&["project", "create", "--name", "X", "--slug", "My_Shop"], "a slug has 1 to 63"),
         (&["project", "create", "--name", " ", "--slug", "x"], "a project name has 1 to 200"),
@@ -167,7 +167,7 @@ async fn bad_values_are_errors_of_usage() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_is_shown_once_and_admits_its_secret() {
-    let stack = Stack::start().await;
+    let stack = Stack::start();
     let created = stack.run(&["key", "create"]).await;
     assert_eq!(created.code, Some(0), "{}", created.stderr);
     // Nothing else: `KEY=$(waymark key create)` must work.
@@ -197,7 +197,7 @@ async fn a_key_is_shown_once_and_admits_its_secret() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_is_limited_as_asked() {
-    let stack = Stack::start().await;
+    let stack = Stack::start();
     let shop = stack.create_project("my-shop", "acme").await;
     let blog = stack.create_project("blog", "acme").await;
     let blog_upper = blog.to_uppercase();
@@ -247,7 +247,7 @@ async fn a_key_is_limited_as_asked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_sees_only_projects_that_its_organization_has() {
-    let stack = Stack::start().await;
+    let stack = Stack::start();
     stack.create_project("my-shop", "default").await;
     stack.create_project("theirs", "acme").await;
     let strange = "019aa000-0000-7000-8000-00000000000a";
@@ -264,7 +264,7 @@ async fn a_key_sees_only_projects_that_its_organization_has() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_expiry_lies_in_the_future() {
-    let stack = Stack::start().await;
+    let stack = Stack::start();
     for expiry in ["2020-01-01", "2020-01-01T00:00:00+01:00"] {
         let run = stack.run(&["key", "create", "--expires", expiry]).await;
         assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
@@ -276,7 +276,7 @@ async fn an_expiry_lies_in_the_future() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn revokes_a_key_once_and_for_all() {
-    let stack = Stack::start().await;
+    let stack = Stack::start();
     let created = stack.json(&["key", "create"]).await;
     let key_id = created["keyId"].as_str().unwrap();
 
@@ -294,7 +294,7 @@ async fn revokes_a_key_once_and_for_all() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn revokes_nothing_but_a_key_id() {
-    let stack = Stack::start().await;
+    let stack = Stack::start();
     let unknown = stack.run(&["key", "revoke", "AAAABBBBCCCC0001"]).await;
     assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(1), ""));
     let expected = "error: there is no key AAAABBBBCCCC0001; `waymark key list` shows which there \
@@ -315,7 +315,7 @@ async fn revokes_nothing_but_a_key_id() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_keys_that_have_expired() {
-    let stack = Stack::start().await;
+    let stack = Stack::start();
     let past = Timestamp::from_millis(1_000);
     let expire = |record| ApiKeyRecord { expires_at: Some(past), ..record };
     demo::create_key(&stack.store(), expire).await.unwrap();
@@ -325,7 +325,7 @@ async fn lists_keys_that_have_expired() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_local_stack_is_found_from_folders_below() {
-    let stack = Stack::start().await;
+    let stack = Stack::start();
     stack.create_project("my-shop", "default").await;
     let below = stack.folder.path().join("a/b");
     std::fs::create_dir_all(&below).unwrap();
@@ -335,7 +335,7 @@ async fn the_local_stack_is_found_from_folders_below() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_local_stack_hides_other_configuration() {
-    let stack = Stack::start().await;
+    let stack = Stack::start();
     let mut command = command(stack.folder.path());
     command.env("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:1");
     command.env("WAYMARK_TABLE_PREFIX", "other-");
@@ -369,7 +369,7 @@ fn command_for_aws(folder: &Path, endpoint: &str) -> Command {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_usual_variables_say_where_the_tables_are() {
-    let stack = Stack::start().await;
+    let stack = Stack::start();
     stack.create_project("my-shop", "default").await;
     let elsewhere = tempfile::tempdir().unwrap();
     let endpoint = stack.engine.endpoint();
@@ -420,7 +420,7 @@ async fn without_credentials_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dynamodb_that_is_down_is_told_quickly() {
-    let stack = Stack::start().await;
+    let stack = Stack::start();
     let down = stack.engine.endpoint();
     stack.engine.stop().await;
     // One that takes connections and never answers.
@@ -450,7 +450,7 @@ async fn a_dynamodb_that_is_down_is_told_quickly() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_that_leaves_is_no_error_unless_a_secret_is_lost() {
-    let stack = Stack::start().await;
+    let stack = Stack::start();
     stack.create_project("my-shop", "default").await;
     let listed = run_into_closed_pipe(&stack, &["project", "list"]).await;
     assert_eq!((listed.code, listed.stderr.as_str()), (Some(0), ""));

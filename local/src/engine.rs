@@ -47,7 +47,7 @@ pub struct Engine {
 impl Engine {
     /// Starts the engine at an address; port 0 takes any that is free. Its data is in a file, or,
     /// where none is given, in memory. Tables that are not there yet are made.
-    pub async fn start(
+    pub fn start(
         address: SocketAddr,
         file: Option<&Path>,
         tables: &[Table],
@@ -60,16 +60,15 @@ impl Engine {
         for table in tables {
             ensure(&database, table)?;
         }
+        let unusable = |source| EngineError::Address { address, source };
+        let listener = std::net::TcpListener::bind(address).map_err(unusable)?;
+        listener.set_nonblocking(true).map_err(unusable)?;
+        let address = listener.local_addr().map_err(unusable)?;
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| EngineError::Database(error.to_string()))?;
-        let unusable = |source| EngineError::Address { address, source };
-        let listening = runtime.spawn(TcpListener::bind(address));
-        let listening =
-            listening.await.map_err(|error| EngineError::Database(error.to_string()))?;
-        let listener = listening.map_err(unusable)?;
-        let address = listener.local_addr().map_err(unusable)?;
         let (stop, stopped) = oneshot::channel();
         let server = runtime.spawn(async move {
+            let Ok(listener) = TcpListener::from_std(listener) else { return };
             let stopped = async {
                 let _ = stopped.await;
             };

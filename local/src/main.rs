@@ -58,7 +58,7 @@ async fn run(options: &Options) -> Result<(), AnyError> {
 
     tell("Starting DynamoDB …");
     let tables = template::read_tables(&options.workspace.join("template.yaml"))?;
-    let engine = Engine::start(dynamodb, Some(&data.join("dynamodb.sqlite")), &tables).await?;
+    let engine = Engine::start(dynamodb, Some(&data.join("dynamodb.sqlite")), &tables)?;
     let variables = environment::variables(&engine.endpoint());
     let environment_file = data.join(environment::FILE);
     environment::write(&environment_file, &variables)?;

@@ -44,7 +44,7 @@ impl TestApp {
     /// Starts an engine in memory and fills it.
     pub async fn start() -> Self {
         let address = (Ipv4Addr::LOCALHOST, 0).into();
-        let engine = Engine::start(address, None, &crate::tables()).await.expect("it starts");
+        let engine = Engine::start(address, None, &crate::tables()).expect("it starts");
         let client = client::for_endpoint(&engine.endpoint()).expect("a client is made");
         let store = Store::new(client.clone(), table_prefix());
         let project_id = demo::ensure_project(&store, PROJECT, "Shop").await.expect("it is made");

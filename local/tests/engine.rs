@@ -1,0 +1,75 @@
+//! The embedded DynamoDB: what it keeps, and what it refuses.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+use local::demo;
+use local::engine::{Engine, EngineError};
+use local::environment::table_prefix;
+use local::template::{Table, read_tables};
+use shared::store::{Store, client};
+
+fn any_port() -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, 0).into()
+}
+
+fn tables() -> Vec<Table> {
+    let template = concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml");
+    read_tables(Path::new(template)).unwrap()
+}
+
+fn store(engine: &Engine) -> Store {
+    Store::new(client::for_endpoint(&engine.endpoint()).unwrap(), table_prefix())
+}
+
+#[tokio::test]
+async fn data_in_a_file_survives_a_restart_and_the_demo_is_made_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, key_file) = (folder.path().join("data"), folder.path().join("key"));
+    let engine = Engine::start(any_port(), Some(&data), &tables()).unwrap();
+    let key = demo::ensure(&store(&engine), &key_file).await.unwrap();
+    let project = demo::ensure_project(&store(&engine), demo::SLUG, "Demo").await.unwrap();
+    engine.stop().await;
+
+    let engine = Engine::start(any_port(), Some(&data), &tables()).unwrap();
+    assert_eq!(demo::ensure(&store(&engine), &key_file).await.unwrap(), key);
+    let again = demo::ensure_project(&store(&engine), demo::SLUG, "Demo").await.unwrap();
+    assert_eq!(again, project);
+    assert_eq!(store(&engine).list_api_keys().await.unwrap().len(), 1);
+
+    // Whoever loses the key's file gets a new key.
+    std::fs::remove_file(&key_file).unwrap();
+    assert_ne!(demo::ensure(&store(&engine), &key_file).await.unwrap(), key);
+}
+
+#[tokio::test]
+async fn the_demo_key_can_be_read_by_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let key_file = folder.path().join("key");
+    let engine = Engine::start(any_port(), None, &tables()).unwrap();
+    demo::ensure(&store(&engine), &key_file).await.unwrap();
+    assert_eq!(std::fs::metadata(&key_file).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn tables_with_other_keys_are_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    Engine::start(any_port(), Some(&data), &tables()).unwrap().stop().await;
+    let mut changed = tables();
+    changed[0].create["KeySchema"][0]["AttributeName"] = "other".into();
+    let refused = Engine::start(any_port(), Some(&data), &changed).err();
+    assert!(matches!(&refused, Some(EngineError::OtherKeys(name)) if *name == changed[0].name));
+    assert!(refused.unwrap().to_string().contains("make reset"));
+}
+
+#[tokio::test]
+async fn an_address_that_is_taken_is_named() {
+    let engine = Engine::start(any_port(), None, &[]).unwrap();
+    let address: SocketAddr = engine.endpoint().trim_start_matches("http://").parse().unwrap();
+    let refused = Engine::start(address, None, &[]).err().unwrap();
+    assert!(refused.to_string().starts_with(&format!("cannot listen on {address}")));
+}
