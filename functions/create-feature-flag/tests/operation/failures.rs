@@ -9,14 +9,15 @@ use tests::scripted::{ScriptedDynamoDb, Turn, cancelled};
 
 use super::{CREATE, call, minimal};
 
-const KEY: &str = "wm_AAAABBBBCCCC0001_0123456789abcdefghijABCDEFGHIJ0123456789xyz0zL89M";
+/// A key that [`access`] lets in.
+pub(crate) const KEY: &str = "wm_AAAABBBBCCCC0001_0123456789abcdefghijABCDEFGHIJ0123456789xyz0zL89M";
 
 fn any_call() -> Call {
     CREATE.call().parameter("idOrSlug", PROJECT).key(KEY).json(&minimal("flag"))
 }
 
 /// The answer to `BatchGetItem` that lets [`KEY`] in.
-fn access() -> Turn {
+pub(crate) fn access() -> Turn {
     Turn::Answer(json!({"Responses": {
         "waymark-api-keys": [{
             "keyId": {"S": "AAAABBBBCCCC0001"},
