@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use shared::app::TABLE_PREFIX_VARIABLE;
+use shared::app::{CURSOR_KEY_VARIABLE, TABLE_PREFIX_VARIABLE};
 
 use crate::template::STACK_NAME;
 
@@ -26,6 +26,8 @@ pub fn variables(endpoint: &str) -> Vec<(&'static str, String)> {
         ("AWS_ACCESS_KEY_ID", "local".to_owned()),
         ("AWS_SECRET_ACCESS_KEY", "local".to_owned()),
         (TABLE_PREFIX_VARIABLE, table_prefix()),
+        // On a laptop nobody is to be kept from making cursors.
+        (CURSOR_KEY_VARIABLE, "local".to_owned()),
     ]
 }
 

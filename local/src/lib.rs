@@ -5,5 +5,6 @@
 pub mod demo;
 pub mod engine;
 pub mod environment;
+pub mod runtime_api;
 pub mod template;
 pub mod watch;

@@ -57,7 +57,9 @@ async fn run(options: &Options) -> Result<(), AnyError> {
     let dynamodb = free_address("DYNAMODB_PORT", options.dynamodb_port)?;
 
     tell("Starting DynamoDB …");
-    let tables = template::read_tables(&options.workspace.join("template.yaml"))?;
+    let template_file = options.workspace.join("template.yaml");
+    let tables = template::read_tables(&template_file)?;
+    let schedules = template::read_schedules(&template_file)?;
     let engine = Engine::start(dynamodb, Some(&data.join("dynamodb.sqlite")), &tables)?;
     let variables = environment::variables(&engine.endpoint());
     let environment_file = data.join(environment::FILE);
@@ -83,6 +85,7 @@ async fn run(options: &Options) -> Result<(), AnyError> {
     tokio::select! {
         ended = watch.ended() => Err(ended.into()),
         () = stop_signal()? => stop(watch, engine).await,
+        () = Watch::run_schedules(&base_url, &schedules) => Ok(()),
     }
 }
 
@@ -134,6 +137,22 @@ create-feature-flag
     -H 'x-api-key: {key}' \
     -H 'content-type: application/json' \
     -d '{{"key": "new-checkout", "name": "New checkout", "type": "boolean"}}'
+
+create-event-marker-collection, add-event-markers, delete-event-marker-collection
+  COLLECTION=$(curl -s {base_url}/v0/projects/{slug}/event-marker-collections \
+    -H 'x-api-key: {key}' -d '{{"name": "Releases"}}' -H 'content-type: application/json' \
+    | sed 's/.*"id":"\([^"]*\)".*/\1/')
+  curl -i {base_url}/v0/projects/{slug}/event-marker-collections/$COLLECTION/events \
+    -H 'x-api-key: {key}' -H 'content-type: application/json' \
+    -d '{{"events": [{{"name": "v1.2.3", "occurredAt": "2026-11-21T04:16:00Z"}}]}}'
+  curl -i -X DELETE {base_url}/v0/projects/{slug}/event-marker-collections/$COLLECTION \
+    -H 'x-api-key: {key}'
+
+update-email-preferences
+  curl -i -X PUT {base_url}/v0/notifications/email-preferences \
+    -H 'x-api-key: {key}' \
+    -H 'content-type: application/json' \
+    -d '{{"preferences": [{{"type": "weekly_digest", "emailEnabled": false}}]}}'
 
 Projects and keys    target/debug/waymark --local --help
 Data                 {data}/ (make reset starts afresh)

@@ -1,6 +1,7 @@
 //! The tables that `template.yaml` declares.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 use yaml_serde::Value as Yaml;
@@ -51,9 +52,63 @@ pub struct Table {
 
 /// Reads the tables of a template.
 pub fn read_tables(path: &Path) -> Result<Vec<Table>, TemplateError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| TemplateError::Unreadable { path: path.display().to_string(), source })?;
-    tables(&text)
+    tables(&read(path)?)
+}
+
+fn read(path: &Path) -> Result<String, TemplateError> {
+    std::fs::read_to_string(path)
+        .map_err(|source| TemplateError::Unreadable { path: path.display().to_string(), source })
+}
+
+/// A function that runs on a schedule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule {
+    /// The function.
+    pub function: String,
+    /// How often it runs.
+    pub every: Duration,
+}
+
+/// Reads the schedules of a template.
+pub fn read_schedules(path: &Path) -> Result<Vec<Schedule>, TemplateError> {
+    schedules(&read(path)?)
+}
+
+fn schedules(text: &str) -> Result<Vec<Schedule>, TemplateError> {
+    let template: Yaml = yaml_serde::from_str(text)?;
+    let resources = template.get("Resources").and_then(Yaml::as_mapping);
+    let mut schedules = Vec::new();
+    for (name, resource) in resources.into_iter().flatten() {
+        let properties = resource.get("Properties");
+        let events = properties.and_then(|properties| properties.get("Events"));
+        let events = events.and_then(Yaml::as_mapping).into_iter().flat_map(|it| it.values());
+        for event in events.filter(|it| it.get("Type").and_then(Yaml::as_str) == Some("ScheduleV2"))
+        {
+            let expression = event.get("Properties").and_then(|it| it.get("ScheduleExpression"));
+            let every = expression.and_then(Yaml::as_str).and_then(parse_rate);
+            let code = properties.and_then(|it| it.get("CodeUri")).and_then(Yaml::as_str);
+            let function = code.and_then(|code| code.rsplit('/').next());
+            let (Some(every), Some(function)) = (every, function) else {
+                let name = name.as_str().unwrap_or("a function");
+                let reason = format!("{name}: its schedule is not of the form rate(N minutes)");
+                return Err(TemplateError::Unsupported(reason));
+            };
+            schedules.push(Schedule { function: function.to_owned(), every });
+        }
+    }
+    Ok(schedules)
+}
+
+/// Reads `rate(1 minute)` and its like.
+fn parse_rate(expression: &str) -> Option<Duration> {
+    let rate = expression.strip_prefix("rate(")?.strip_suffix(')')?;
+    let (count, unit) = rate.split_once(' ')?;
+    let count: u64 = count.parse().ok()?;
+    match unit {
+        "minute" | "minutes" => Some(Duration::from_mins(count)),
+        "hour" | "hours" => Some(Duration::from_hours(count)),
+        _ => None,
+    }
 }
 
 fn tables(text: &str) -> Result<Vec<Table>, TemplateError> {
@@ -156,6 +211,28 @@ Resources:
             time_to_live_attribute: Some("expiresAt".to_owned()),
         };
         assert_eq!(tables(text).unwrap(), [expected]);
+    }
+
+    #[test]
+    fn reads_schedules() {
+        let text = "
+Resources:
+  Api: {Type: AWS::Serverless::HttpApi}
+  Sweep:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: target/lambda/sweep
+      Events:
+        Often: {Type: ScheduleV2, Properties: {ScheduleExpression: RATE}}
+        Post: {Type: HttpApi, Properties: {Path: /}}
+";
+        let every = |rate: &str| schedules(&text.replace("RATE", rate));
+        let sweep = |every| Schedule { function: "sweep".to_owned(), every };
+        assert_eq!(every("rate(1 minute)").unwrap(), [sweep(Duration::from_mins(1))]);
+        assert_eq!(every("rate(5 minutes)").unwrap(), [sweep(Duration::from_mins(5))]);
+        assert_eq!(every("rate(2 hours)").unwrap(), [sweep(Duration::from_hours(2))]);
+        let error = every("cron(0 0 * * ? *)").unwrap_err().to_string();
+        assert!(error.contains("Sweep: its schedule"), "{error}");
     }
 
     #[test]

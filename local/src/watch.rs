@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
+use tokio::time::MissedTickBehavior;
+
+use crate::template::Schedule;
 
 /// Processes per function. One would answer requests one after the other; more would not be faster
 /// on a laptop.
@@ -103,6 +106,29 @@ impl Watch {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         Err(WatchError::Silent(limit))
+    }
+
+    /// Invokes scheduled functions as often as they are to run, for as long as it is polled.
+    pub async fn run_schedules(base_url: &str, schedules: &[Schedule]) {
+        let client = reqwest::Client::new();
+        let runs = schedules.iter().map(|Schedule { function, every }| {
+            let url = format!("{base_url}/2015-03-31/functions/{function}/invocations");
+            let client = &client;
+            async move {
+                let mut timer = tokio::time::interval(*every);
+                timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
+                // The first tick comes at once; a schedule's first run comes after its time.
+                timer.tick().await;
+                loop {
+                    timer.tick().await;
+                    // The function logs what went wrong; the next run comes anyway.
+                    let _ = client.post(&url).body("{}").send().await;
+                }
+            }
+        });
+        futures_util::future::join_all(runs).await;
+        // No schedule at all: nothing to do, for as long as it is polled.
+        std::future::pending::<()>().await;
     }
 
     /// Waits until it ends by itself.

@@ -13,18 +13,22 @@ use lambda_http::http::{Method, Response};
 use lambda_http::request::LambdaRequest;
 use lambda_http::{Adapter, Body, Request, Service};
 use lambda_runtime::{LambdaEvent, service_fn};
+use serde::de::IgnoredAny;
 use uuid::Uuid;
 
 use crate::auth::AccessCache;
-use crate::http::{Answer, Incoming, Problem, preflight};
+use crate::http::{Answer, CursorKey, Incoming, Problem, preflight};
 use crate::models::timestamp::Timestamp;
-use crate::store::{Store, client};
+use crate::store::{Store, StoreError, client};
 use crate::telemetry;
 
 /// The prefix of all table names, set by `template.yaml`.
 pub const TABLE_PREFIX_VARIABLE: &str = "WAYMARK_TABLE_PREFIX";
 /// The prefix where none is set.
 pub const DEFAULT_TABLE_PREFIX: &str = "waymark-";
+
+/// What the cursors of lists are signed with, set by `template.yaml` for functions that list.
+pub const CURSOR_KEY_VARIABLE: &str = "WAYMARK_CURSOR_KEY";
 
 /// How long a request may take before it is answered with 503, whatever it waits for. With the
 /// first connection of a cold start, that leaves every caller an answer within 3 seconds.
@@ -45,12 +49,26 @@ pub struct App {
     /// New identifiers.
     pub ids: Ids,
     pub(crate) access: AccessCache,
+    cursor_key: Option<CursorKey>,
 }
 
 impl App {
     /// An app that remembers nothing yet.
     pub fn new(store: Store, clock: Clock, ids: Ids) -> Self {
-        Self { store, clock, ids, access: AccessCache::default() }
+        Self { store, clock, ids, access: AccessCache::default(), cursor_key: None }
+    }
+
+    /// The app with a key for the cursors of its lists.
+    #[must_use]
+    pub fn with_cursor_key(mut self, key: Option<CursorKey>) -> Self {
+        self.cursor_key = key;
+        self
+    }
+
+    /// What the cursors of lists are signed with.
+    pub(crate) fn cursor_key(&self) -> Result<&CursorKey, Problem> {
+        let missing = || Problem::internal(format!("{CURSOR_KEY_VARIABLE} is not set"));
+        self.cursor_key.as_ref().ok_or_else(missing)
     }
 }
 
@@ -119,12 +137,10 @@ pub type Handler = for<'a> fn(&'a App, &'a Incoming) -> Handling<'a>;
 /// time, until Lambda stops it.
 pub async fn serve(operation: &'static str, handler: Handler) -> Result<(), StartError> {
     telemetry::start();
-    let prefix =
-        env::var(TABLE_PREFIX_VARIABLE).unwrap_or_else(|_| DEFAULT_TABLE_PREFIX.to_owned());
-    let store = Store::new(client::for_function()?, prefix);
+    let store = Store::new(client::for_function()?, table_prefix());
     // Lambda gives a full CPU before the first request: a good time for a TLS handshake.
     let _ = tokio::time::timeout(WARM_UP_BUDGET, store.warm_up()).await;
-    let app = &App::new(store, Clock::System, Ids::Random);
+    let app = &App::new(store, Clock::System, Ids::Random).with_cursor_key(cursor_key());
     let mut adapter = Adapter::from(service_fn(async |request: Request| {
         Ok::<_, Infallible>(respond(app, operation, handler, request).await)
     }));
@@ -133,6 +149,68 @@ pub async fn serve(operation: &'static str, handler: Handler) -> Result<(), Star
         adapter.call(event)
     }))
     .await
+}
+
+/// What a scheduled job does, in the time that it has.
+pub type Job = for<'a> fn(&'a App, Deadline) -> Running<'a>;
+
+/// A job at work.
+pub type Running<'a> = Pin<Box<dyn Future<Output = Result<(), StoreError>> + 'a>>;
+
+/// Until when a job may work.
+#[derive(Debug, Clone, Copy)]
+pub struct Deadline(Instant);
+
+impl Deadline {
+    /// A deadline after some time from now.
+    pub fn after(time: Duration) -> Self {
+        Self(Instant::now() + time)
+    }
+
+    /// Whether it has passed.
+    pub fn has_passed(self) -> bool {
+        Instant::now() >= self.0
+    }
+}
+
+/// How long before Lambda ends it a job stops by itself.
+const JOB_MARGIN: Duration = Duration::from_secs(10);
+/// How long a job works where nobody says when it ends, as on a laptop.
+const JOB_BUDGET: Duration = Duration::from_secs(50);
+
+/// Starts a function that a schedule invokes. What a job could not do is an error of the invocation,
+/// so that AWS counts it; the next invocation goes on.
+pub async fn serve_schedule(operation: &'static str, job: Job) -> Result<(), StartError> {
+    telemetry::start();
+    let store = Store::new(client::for_function()?, table_prefix());
+    let app = &App::new(store, Clock::System, Ids::Random);
+    lambda_runtime::run(service_fn(async |event: LambdaEvent<IgnoredAny>| {
+        let started = Instant::now();
+        let deadline = deadline(&event.context, app.clock.now());
+        let outcome = job(app, deadline).await;
+        let request_id = &event.context.request_id;
+        telemetry::log_job(operation, request_id, outcome.as_ref().err(), started.elapsed());
+        outcome.map_err(|_| "the job failed; the log says why")
+    }))
+    .await
+}
+
+/// When a job stops. The local stack gives invocations a deadline in the past.
+fn deadline(context: &lambda_runtime::Context, now: Timestamp) -> Deadline {
+    let now = u64::try_from(now.as_millis()).unwrap_or_default();
+    match context.deadline.checked_sub(now).map(Duration::from_millis) {
+        Some(left) if left > JOB_MARGIN => Deadline::after(left.saturating_sub(JOB_MARGIN)),
+        Some(left) if !left.is_zero() => Deadline::after(left / 2),
+        _ => Deadline::after(JOB_BUDGET),
+    }
+}
+
+fn table_prefix() -> String {
+    env::var(TABLE_PREFIX_VARIABLE).unwrap_or_else(|_| DEFAULT_TABLE_PREFIX.to_owned())
+}
+
+fn cursor_key() -> Option<CursorKey> {
+    env::var(CURSOR_KEY_VARIABLE).ok().filter(|key| !key.is_empty()).map(CursorKey::new)
 }
 
 /// Removes what the caller says of the host. No operation asks for it, and the library, which

@@ -9,4 +9,4 @@ pub mod http;
 pub mod json;
 pub mod models;
 pub mod store;
-mod telemetry;
+pub mod telemetry;

@@ -11,6 +11,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::http::{Answer, Incoming, Problem};
+use crate::models::timestamp::Timestamp;
+use crate::store::StoreError;
 
 /// Starts logging at the level that Lambda's logging configuration names, `INFO` by default.
 /// Libraries log warnings only: their finer levels would show requests.
@@ -56,6 +58,48 @@ pub(crate) fn log_request(
         };
     }
     if status >= 500 { log!(error) } else { log!(info) }
+}
+
+/// Logs one run of a scheduled job.
+pub(crate) fn log_job(
+    operation: &str,
+    request_id: &str,
+    error: Option<&StoreError>,
+    duration: Duration,
+) {
+    let cause = error.map(ToString::to_string);
+    macro_rules! log {
+        ($level:ident) => {
+            tracing::$level!(
+                requestId = request_id,
+                operation,
+                cause,
+                durationMs = duration.as_secs_f64() * 1_000.0,
+                "job"
+            )
+        };
+    }
+    if cause.is_some() { log!(error) } else { log!(info) }
+}
+
+/// Logs a metric in the embedded metric format of AWS's monitoring, which makes a metric of the
+/// namespace `Waymark` of a line of this form.
+#[allow(clippy::print_stdout)] // The format is a line of its own, without the log's other members.
+pub fn log_metric(operation: &str, name: &str, unit: &str, value: f64, now: Timestamp) {
+    let line = serde_json::json!({
+        "_aws": {
+            "Timestamp": now.as_millis(),
+            "CloudWatchMetrics": [{
+                "Namespace": "Waymark",
+                "Dimensions": [["stack", "operation"]],
+                "Metrics": [{"Name": name, "Unit": unit}],
+            }],
+        },
+        "stack": std::env::var("WAYMARK_STACK").unwrap_or_default(),
+        "operation": operation,
+        name: value,
+    });
+    println!("{line}");
 }
 
 /// What a panic said.

@@ -15,6 +15,7 @@ use local::demo;
 use local::engine::Engine;
 use local::environment::table_prefix;
 use shared::app::{App, Clock, Ids};
+use shared::http::CursorKey;
 use shared::models::api_key::{ApiKey, ApiKeyRecord, KeyId};
 use shared::models::project::ProjectId;
 use shared::store::{Store, client};
@@ -72,13 +73,7 @@ impl TestApp {
 
     /// All items of a table.
     pub async fn items(&self, table: &str) -> Vec<HashMap<String, AttributeValue>> {
-        let scan = self.client.scan().table_name(format!("{}{table}", table_prefix()));
-        let mut pages = scan.consistent_read(true).into_paginator().items().send();
-        let mut items = Vec::new();
-        while let Some(item) = pages.next().await {
-            items.push(item.expect("the table can be read"));
-        }
-        items
+        items(&self.client, table).await
     }
 
     /// Sets an attribute of an item behind the operation's back.
@@ -103,15 +98,32 @@ impl TestApp {
     }
 }
 
+/// All items of a table.
+pub async fn items(client: &Client, table: &str) -> Vec<HashMap<String, AttributeValue>> {
+    let scan = client.scan().table_name(format!("{}{table}", table_prefix()));
+    let mut pages = scan.consistent_read(true).into_paginator().items().send();
+    let mut items = Vec::new();
+    while let Some(item) = pages.next().await {
+        items.push(item.expect("the table can be read"));
+    }
+    items
+}
+
 /// An app whose DynamoDB is at `endpoint`, and a count of the requests that it sends there.
 pub fn app_over(endpoint: &str) -> (App, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let client = client::for_endpoint(endpoint).expect("a client is made");
     let counting = RoundTrips(Arc::clone(&count));
     let config = client.config().to_builder().interceptor(counting).build();
-    let store = Store::new(Client::from_conf(config), table_prefix());
+    (app_with(Client::from_conf(config)), count)
+}
+
+/// An app that uses a client.
+pub fn app_with(client: Client) -> App {
+    let store = Store::new(client, table_prefix());
     let clock = Clock::Fixed(AtomicU64::new(START));
-    (App::new(store, clock, Ids::Sequential(AtomicU64::new(1))), count)
+    let app = App::new(store, clock, Ids::Sequential(AtomicU64::new(1)));
+    app.with_cursor_key(Some(CursorKey::new("what the tests sign cursors with")))
 }
 
 /// The id of a key.

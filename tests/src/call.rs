@@ -2,6 +2,7 @@
 
 use lambda_http::http::HeaderMap;
 use lambda_http::{Body, Context, RequestExt};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use shared::app::{App, Handler, respond};
 
@@ -39,6 +40,7 @@ pub struct Call {
     method: &'static str,
     gateway: Gateway,
     parameters: Vec<(String, String)>,
+    query: Vec<(String, String)>,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
     base64: bool,
@@ -63,6 +65,7 @@ impl Operation {
             method: self.method,
             gateway: Gateway::HttpApi,
             parameters: Vec::new(),
+            query: Vec::new(),
             headers: Vec::new(),
             body: Vec::new(),
             base64: false,
@@ -89,6 +92,13 @@ impl Call {
     #[must_use]
     pub fn parameter(mut self, name: &str, value: impl std::fmt::Display) -> Self {
         self.parameters.push((name.to_owned(), value.to_string()));
+        self
+    }
+
+    /// Adds a parameter to the query.
+    #[must_use]
+    pub fn query(mut self, name: &str, value: impl std::fmt::Display) -> Self {
+        self.query.push((name.to_owned(), value.to_string()));
         self
     }
 
@@ -177,7 +187,7 @@ impl Call {
                     "version": "2.0",
                     "routeKey": format!("{} {}", self.method, self.operation.path),
                     "rawPath": path,
-                    "rawQueryString": "",
+                    "rawQueryString": self.raw_query(),
                     "headers": headers,
                     "pathParameters": parameters,
                     "requestContext": {
@@ -196,14 +206,15 @@ impl Call {
                     let values = multiple.entry(name.clone()).or_insert_with(|| json!([]));
                     values.as_array_mut().expect("it is an array").push(json!(value));
                 }
+                let (last, all) = self.query_maps();
                 json!({
                     "resource": self.operation.path,
                     "path": path,
                     "httpMethod": self.method,
                     "headers": {},
                     "multiValueHeaders": multiple,
-                    "queryStringParameters": null,
-                    "multiValueQueryStringParameters": null,
+                    "queryStringParameters": last,
+                    "multiValueQueryStringParameters": all,
                     "pathParameters": parameters,
                     "stageVariables": null,
                     "requestContext": {
@@ -219,6 +230,33 @@ impl Call {
                 })
             }
         }
+    }
+}
+
+impl Call {
+    /// The query as it stands in a URL.
+    fn raw_query(&self) -> String {
+        let encode = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
+        let pairs = self.query.iter().map(|(name, value)| (encode(name), encode(value)));
+        let pairs: Vec<String> = pairs.map(|(name, value)| format!("{name}={value}")).collect();
+        pairs.join("&")
+    }
+
+    /// The query as a REST API hands it over: decoded, the last value of each name and all of them;
+    /// `null` where there is none.
+    fn query_maps(&self) -> (Value, Value) {
+        if self.query.is_empty() {
+            return (Value::Null, Value::Null);
+        }
+        let (mut last, mut all) = (json!({}), json!({}));
+        for (name, value) in &self.query {
+            last[name] = json!(value);
+            match all[name].as_array_mut() {
+                Some(values) => values.push(json!(value)),
+                None => all[name] = json!([value]),
+            }
+        }
+        (last, all)
     }
 }
 

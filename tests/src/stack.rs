@@ -5,10 +5,12 @@ use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
+use aws_sdk_dynamodb::Client;
 use lambda_http::http::{HeaderMap, HeaderName};
 use local::engine::Engine;
 use local::watch::{Watch, WatchOptions};
 use local::{demo, environment};
+use reqwest::RequestBuilder;
 use serde_json::Value;
 use shared::models::api_key::ApiKeyRecord;
 use shared::models::project::ProjectId;
@@ -17,6 +19,7 @@ use tempfile::TempDir;
 
 use crate::app::PROJECT;
 use crate::call::Reply;
+use crate::contract;
 
 /// A running stack; all of it ends with the test.
 pub struct Stack {
@@ -26,6 +29,8 @@ pub struct Stack {
     pub engine: Engine,
     /// The same tables, through the store.
     pub store: Store,
+    /// The same tables, for looking into them.
+    pub client: Client,
     /// The id of the project [`PROJECT`].
     pub project_id: ProjectId,
     /// A key with all scopes for all projects.
@@ -43,7 +48,7 @@ impl Stack {
         let address = (Ipv4Addr::LOCALHOST, 0).into();
         let engine = Engine::start(address, None, &crate::tables()).expect("it starts");
         let client = client::for_endpoint(&engine.endpoint()).expect("a client is made");
-        let store = Store::new(client, environment::table_prefix());
+        let store = Store::new(client.clone(), environment::table_prefix());
         let project_id = demo::ensure_project(&store, PROJECT, "Shop").await.expect("it is made");
         let key = demo::create_key(&store, |record| record).await.expect("it is made");
 
@@ -67,7 +72,7 @@ impl Stack {
             panic!("{error}\n{log}");
         }
         let http = reqwest::Client::new();
-        Self { base_url, engine, store, project_id, key, http, _watch: watch, folder }
+        Self { base_url, engine, store, client, project_id, key, http, _watch: watch, folder }
     }
 
     /// A key that differs from the usual one.
@@ -99,6 +104,21 @@ impl Stack {
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).expect("the log can be read")
     }
+}
+
+/// Sends a request to an operation, and holds `openapi.yaml` against the answer.
+pub async fn send(operation_id: &str, request: RequestBuilder) -> Reply {
+    let response = request.send().await.expect("it is answered");
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let body = response.bytes().await.expect("the answer has an end");
+    let body = if body.is_empty() {
+        Value::Null
+    } else {
+        serde_json::from_slice(&body).expect("an answer is JSON")
+    };
+    let reply = Reply { status, headers, body };
+    contract::check(operation_id, &reply);
+    reply
 }
 
 fn free_address() -> SocketAddr {

@@ -86,7 +86,11 @@ fn the_description_the_template_and_the_watch_router_agree_on_every_route() {
 
 #[test]
 fn every_operation_has_its_function_and_every_function_its_operation() {
-    let operations: BTreeSet<String> = openapi_routes().into_iter().map(|(_, _, id)| id).collect();
+    let mut operations: BTreeSet<String> =
+        openapi_routes().into_iter().map(|(_, _, id)| id).collect();
+    // What runs on a schedule is no operation, but has a function all the same.
+    let schedules = local::template::read_schedules(&workspace().join("template.yaml")).unwrap();
+    operations.extend(schedules.into_iter().map(|schedule| schedule.function));
     let folders: BTreeSet<String> = fs::read_dir(workspace().join("functions"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())

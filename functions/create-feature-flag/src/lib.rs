@@ -6,7 +6,7 @@ use shared::http::{Answer, Incoming, Problem, ProblemCode};
 use shared::models::api_key::Scope;
 use shared::models::feature_flag::draft::FlagDraft;
 use shared::models::feature_flag::{FeatureFlag, MAX_LIVE_FLAGS};
-use shared::store::{Earlier, FlagCreation, Idempotent};
+use shared::store::{FlagCreation, Idempotent};
 
 /// The operation's name in `openapi.yaml`, in the logs and among idempotency keys.
 pub const OPERATION: &str = env!("CARGO_PKG_NAME");
@@ -16,27 +16,24 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request, in the order of checks that contract.md §1 lays down.
     let caller = Caller::authenticate(app, incoming).await?;
     caller.require(Scope::FlagsWrite)?;
-    let idempotency_key = incoming.idempotency_key()?;
+    let request = incoming.idempotent(caller.key_id(), OPERATION)?;
     let project_id = caller.project()?;
     let draft = FlagDraft::read(&incoming.json()?)?;
 
     // Rules: whatever one body alone can tell was checked on reading it.
     let now = app.clock.now();
     let flag = draft.into_flag(project_id, now, || app.ids.new_uuid(now))?;
-    let answer = Answer::created(&location(&flag), flag.version, &flag)?;
+    let answer = Answer::created(&location(&flag), &flag)?.with_version(flag.version)?;
 
     // Storage: whatever depends on other flags is a condition of this one transaction.
     let stored_answer = answer.to_stored();
-    let request = idempotency_key.map(|key| incoming.idempotent(caller.key_id(), OPERATION, &key));
-    let idempotent = request.as_ref().map(|request| Idempotent { request, answer: &stored_answer });
+    let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
     let outcome = app.store.create_flag(&flag, idempotent).await?;
 
     // Answer.
     match outcome {
         FlagCreation::Created => Ok(answer),
-        FlagCreation::Earlier(Earlier::SameRequest(stored)) => Answer::replayed(stored),
-        FlagCreation::Earlier(Earlier::OtherRequest) => Err(Problem::idempotency_conflict()),
-        FlagCreation::TwinInProgress => Err(Problem::idempotency_in_progress()),
+        FlagCreation::Repetition(repetition) => Answer::repeated(repetition),
         FlagCreation::PrerequisitesRefused(violations) => Err(violations.into()),
         FlagCreation::KeyTaken => Err(flag_exists(&flag)),
         FlagCreation::LimitReached => Err(flag_limit_reached()),

@@ -5,8 +5,8 @@ mod credential;
 
 use crate::app::App;
 use crate::http::{Incoming, Problem};
-use crate::models::api_key::{ApiKeyRecord, KeyId, Scope};
-use crate::models::project::{IdOrSlug, ProjectId};
+use crate::models::api_key::{ApiKeyRecord, KeyId, Scope, UserId};
+use crate::models::project::{IdOrSlug, Organization, ProjectId};
 use crate::store::{Access, ProjectIdentity};
 
 pub(crate) use cache::AccessCache;
@@ -60,6 +60,16 @@ impl<'r> Caller<'r> {
             self.project.as_ref().filter(visible).ok_or_else(Problem::project_not_found)?;
         let _ = self.incoming.project_id.set(project.id);
         Ok(project.id)
+    }
+
+    /// The user that the caller's key acts for.
+    pub fn user(&self) -> &UserId {
+        &self.key.user
+    }
+
+    /// The organization of that user.
+    pub fn organization(&self) -> &Organization {
+        &self.key.organization
     }
 
     /// The id of the caller's key.

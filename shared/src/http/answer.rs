@@ -6,6 +6,7 @@ use lambda_http::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 
 use crate::models::idempotency::StoredAnswer;
+use crate::store::Repetition;
 
 use super::{Problem, cors};
 
@@ -30,18 +31,21 @@ impl Answer {
         Ok(Self { status, headers: HeaderMap::new(), body: Some(body) })
     }
 
-    /// 201 with a new resource at `location`, in its first `version`.
-    pub fn created(
-        location: &str,
-        version: u64,
-        resource: &impl Serialize,
-    ) -> Result<Self, Problem> {
-        let invalid = |error| Problem::internal(format!("a header cannot be written: {error}"));
-        let etag = HeaderValue::from_str(&format!("\"{version}\"")).map_err(invalid)?;
-        let location = HeaderValue::from_str(location).map_err(invalid)?;
-        Ok(Self::json(StatusCode::CREATED, resource)?
-            .with_header(LOCATION, location)
-            .with_header(ETAG, etag))
+    /// 200 with `value` as JSON.
+    pub fn ok(value: &impl Serialize) -> Result<Self, Problem> {
+        Self::json(StatusCode::OK, value)
+    }
+
+    /// 201 with a new resource at `location`.
+    pub fn created(location: &str, resource: &impl Serialize) -> Result<Self, Problem> {
+        let answer = Self::json(StatusCode::CREATED, resource)?;
+        Ok(answer.with_header(LOCATION, header_value(location)?))
+    }
+
+    /// The answer with the version of its resource as its entity tag.
+    pub fn with_version(self, version: u64) -> Result<Self, Problem> {
+        let etag = header_value(&format!("\"{version}\""))?;
+        Ok(self.with_header(ETAG, etag))
     }
 
     /// The answer with one more header.
@@ -69,8 +73,17 @@ impl Answer {
         }
     }
 
+    /// The answer to a request under an idempotency key that was used before.
+    pub fn repeated(repetition: Repetition) -> Result<Self, Problem> {
+        match repetition {
+            Repetition::Answered(stored) => Self::replayed(stored),
+            Repetition::OtherRequest => Err(Problem::idempotency_conflict()),
+            Repetition::StillRunning => Err(Problem::idempotency_in_progress()),
+        }
+    }
+
     /// An answer that was stored under an idempotency key, given again.
-    pub fn replayed(stored: StoredAnswer) -> Result<Self, Problem> {
+    fn replayed(stored: StoredAnswer) -> Result<Self, Problem> {
         let damaged = || Problem::internal("a stored answer is damaged");
         let status = StatusCode::from_u16(stored.status).map_err(|_| damaged())?;
         let body = Some(stored.body).filter(|body| !body.is_empty());
@@ -101,13 +114,18 @@ impl Answer {
     }
 }
 
+fn header_value(text: &str) -> Result<HeaderValue, Problem> {
+    HeaderValue::from_str(text)
+        .map_err(|error| Problem::internal(format!("a header cannot be written: {error}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_stored_answer_is_given_again_as_it_was() {
-        let answer = Answer::created("/v0/x/1", 7, &["é"]).unwrap();
+        let answer = Answer::created("/v0/x/1", &["é"]).and_then(|a| a.with_version(7)).unwrap();
         let replayed = Answer::replayed(answer.to_stored()).unwrap();
         let expected = answer.with_header(
             HeaderName::from_static("idempotency-replayed"),

@@ -8,7 +8,7 @@ use lambda_http::http::header::CONTENT_TYPE;
 use lambda_http::{Request, RequestExt};
 use percent_encoding::percent_decode_str;
 
-use crate::json::{Json, MAX_BODY_DEPTH, Violations};
+use crate::json::{Fault, Json, MAX_BODY_DEPTH, Violations};
 use crate::models::api_key::KeyId;
 use crate::models::idempotency::{IdempotencyKey, IdempotentRequest, RequestFingerprint};
 use crate::models::project::ProjectId;
@@ -45,6 +45,11 @@ impl Incoming {
         self.request.method()
     }
 
+    /// The path as it was sent.
+    pub fn path(&self) -> &str {
+        self.request.raw_http_path()
+    }
+
     /// All values of a header.
     pub(crate) fn header_values(&self, name: &str) -> impl Iterator<Item = &[u8]> {
         self.request.headers().get_all(name).iter().map(lambda_http::http::HeaderValue::as_bytes)
@@ -56,6 +61,21 @@ impl Incoming {
         let parameters = self.request.path_parameters_ref()?;
         let decoded = percent_decode_str(parameters.first(name)?).decode_utf8().ok()?;
         Some(decoded.into_owned())
+    }
+
+    /// A query parameter read into a type: `Some(None)` where there is none, `None` where it is
+    /// invalid, which is noted. Of a parameter that stands twice, the first counts.
+    pub fn query_parameter<T>(
+        &self,
+        name: &str,
+        violations: &mut Violations,
+        parse: impl FnOnce(&str) -> Result<T, Fault>,
+    ) -> Option<Option<T>> {
+        let parameters = self.request.query_string_parameters_ref();
+        let Some(text) = parameters.and_then(|parameters| parameters.first(name)) else {
+            return Some(None);
+        };
+        parse(text).map(Some).map_err(|fault| violations.note_query(name, fault)).ok()
     }
 
     /// The body as JSON. Its size is checked first, then its type, then its form.
@@ -90,34 +110,24 @@ impl Incoming {
         (!is_json).then_some(value)
     }
 
-    /// The request's idempotency key, where it has one.
-    pub fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, Problem> {
-        const NAME: &str = "idempotency-key";
-        let mut violations = Violations::default();
-        let mut read = None;
-        if let Some(value) = self.header_values(NAME).next() {
-            match IdempotencyKey::parse(value) {
-                Ok(key) => read = Some(key),
-                Err(fault) => violations.note_header(NAME, fault),
-            }
-        }
-        Ok(violations.into_result(Some(read))?)
-    }
-
-    /// The request under its idempotency key, for one operation of one API key.
+    /// The request under its idempotency key, where it has one, for one operation of one API key.
     pub fn idempotent(
         &self,
         api_key: &KeyId,
         operation: &str,
-        key: &IdempotencyKey,
-    ) -> IdempotentRequest {
-        let method = self.request.method().as_str();
+    ) -> Result<Option<IdempotentRequest>, Problem> {
+        const NAME: &str = "idempotency-key";
+        let Some(value) = self.header_values(NAME).next() else { return Ok(None) };
+        let mut violations = Violations::default();
+        let key =
+            IdempotencyKey::parse(value).map_err(|fault| violations.note_header(NAME, fault)).ok();
+        let key = violations.into_result(key)?;
         let fingerprint = RequestFingerprint::of(
-            method,
+            self.request.method().as_str(),
             self.request.raw_http_path(),
             self.request.body().as_ref(),
         );
-        IdempotentRequest::new(api_key, operation, key, fingerprint)
+        Ok(Some(IdempotentRequest::new(api_key, operation, &key, fingerprint)))
     }
 }
 

@@ -2,10 +2,15 @@
 
 mod answer;
 mod cors;
+mod cursor;
 mod incoming;
+mod page;
 mod problem;
 
 pub use answer::Answer;
 pub use cors::{EXPOSED_HEADERS, preflight};
+pub use cursor::CursorKey;
 pub use incoming::Incoming;
+pub use lambda_http::http::StatusCode;
+pub use page::{page_answer, read_page_request};
 pub use problem::{Problem, ProblemCode};

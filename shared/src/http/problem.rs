@@ -24,6 +24,7 @@ pub enum ProblemCode {
     ProjectNotFound,
     FlagExists,
     FlagLimitReached,
+    CollectionNotFound,
     Conflict,
     IdempotencyConflict,
     IdempotencyInProgress,
@@ -35,7 +36,7 @@ pub enum ProblemCode {
 
 impl ProblemCode {
     /// Every code.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::MalformedJson,
         Self::ValidationFailed,
         Self::MissingApiKey,
@@ -44,6 +45,7 @@ impl ProblemCode {
         Self::ProjectNotFound,
         Self::FlagExists,
         Self::FlagLimitReached,
+        Self::CollectionNotFound,
         Self::Conflict,
         Self::IdempotencyConflict,
         Self::IdempotencyInProgress,
@@ -65,6 +67,9 @@ impl ProblemCode {
             Self::ProjectNotFound => ("project_not_found", S::NOT_FOUND, "Project not found"),
             Self::FlagExists => ("flag_exists", S::CONFLICT, "Flag exists"),
             Self::FlagLimitReached => ("flag_limit_reached", S::CONFLICT, "Flag limit reached"),
+            Self::CollectionNotFound => {
+                ("collection_not_found", S::NOT_FOUND, "Collection not found")
+            }
             Self::Conflict => ("conflict", S::CONFLICT, "Conflict"),
             Self::IdempotencyConflict => {
                 ("idempotency_conflict", S::CONFLICT, "Idempotency conflict")
@@ -142,6 +147,12 @@ impl Problem {
     pub fn project_not_found() -> Self {
         let detail = "There is no project of this id or slug that the API key may see.";
         Self::new(ProblemCode::ProjectNotFound, detail)
+    }
+
+    /// 404: the project has no such event marker collection, or not any more.
+    pub fn collection_not_found() -> Self {
+        let detail = "The project has no event marker collection of this id.";
+        Self::new(ProblemCode::CollectionNotFound, detail)
     }
 
     /// 409: the idempotency key was used for another request.

@@ -5,6 +5,7 @@
 //! their meaning open, so they are refused) and the decimals of a number as written. `serde_json`
 //! still does all the parsing; this module only keeps what it would throw away.
 
+mod duplicates;
 mod fields;
 mod place;
 mod violations;
@@ -16,6 +17,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+pub use duplicates::note_duplicates;
 pub use fields::{Field, Fields, array, boolean, number, text};
 pub use place::Place;
 pub use violations::{Fault, Violation, ViolationCode, Violations};
@@ -68,6 +70,20 @@ impl<'a> Json<'a> {
             Json::String(_) => "a string",
             Json::Array(_) => "an array",
             Json::Object(_) => "an object",
+        }
+    }
+
+    /// The member `name`, if this is an object that has it; the first of several.
+    pub fn member(&self, name: &str) -> Option<&Json<'a>> {
+        let Json::Object(members) = self else { return None };
+        members.iter().find_map(|(member, value)| (member == name).then_some(value))
+    }
+
+    /// The text of the member `name`, if this is an object that has it as text.
+    pub fn member_text(&self, name: &str) -> Option<&str> {
+        match self.member(name) {
+            Some(Json::String(text)) => Some(text),
+            _ => None,
         }
     }
 

@@ -93,6 +93,11 @@ impl Violations {
         self.push(format_args!("header:{name}"), code, message);
     }
 
+    /// Notes a fault of a query parameter.
+    pub fn note_query(&mut self, name: &str, Fault { code, message }: Fault) {
+        self.push(format_args!("query:{name}"), code, message);
+    }
+
     /// Nothing is written out for what is counted only: a hostile body costs no more than its size.
     fn push(
         &mut self,

@@ -1,7 +1,11 @@
 //! One file per resource: types that can only hold what is valid, and no I/O.
 
 pub mod api_key;
+pub mod email_preferences;
+pub mod event_marker;
 pub mod feature_flag;
 pub mod idempotency;
+pub mod page;
 pub mod project;
+mod text;
 pub mod timestamp;

@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// A point in time with milliseconds, between the years 1970 and 9999. Displays as RFC 3339 in UTC:
-/// `2026-11-21T04:16:00.000Z`.
+/// A point in time with milliseconds, between the years 0 and 9999, which RFC 3339 can name. Displays
+/// as RFC 3339 in UTC: `2026-11-21T04:16:00.000Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(OffsetDateTime);
 
@@ -18,11 +18,15 @@ pub struct Timestamp(OffsetDateTime);
 pub struct NotATimestamp;
 
 impl Timestamp {
-    /// The point `millis` milliseconds after the Unix epoch; points outside of the years 1970 to
-    /// 9999 become the nearest one inside.
+    /// The earliest point: the start of the year 0.
+    pub const MIN_MILLIS: i64 = -62_167_219_200_000;
+    /// The latest point: the end of the year 9999.
+    pub const MAX_MILLIS: i64 = 253_402_300_799_999;
+
+    /// The point `millis` milliseconds after the Unix epoch; points outside of the years 0 to 9999
+    /// become the nearest one inside.
     pub fn from_millis(millis: i64) -> Self {
-        const END_OF_9999: i64 = 253_402_300_799_999;
-        let nanos = i128::from(millis.clamp(0, END_OF_9999)) * 1_000_000;
+        let nanos = i128::from(millis.clamp(Self::MIN_MILLIS, Self::MAX_MILLIS)) * 1_000_000;
         Self(OffsetDateTime::from_unix_timestamp_nanos(nanos).unwrap_or(OffsetDateTime::UNIX_EPOCH))
     }
 
@@ -93,7 +97,12 @@ mod tests {
         let at = Timestamp::from_millis(1_795_234_560_007);
         assert_eq!(at.to_string(), "2026-11-21T04:16:00.007Z");
         assert_eq!(Timestamp::from_millis(0).to_string(), "1970-01-01T00:00:00.000Z");
+        assert_eq!(Timestamp::from_millis(-1).to_string(), "1969-12-31T23:59:59.999Z");
+        assert_eq!(Timestamp::from_millis(i64::MIN).to_string(), "0000-01-01T00:00:00.000Z");
         assert_eq!(Timestamp::from_millis(i64::MAX).to_string(), "9999-12-31T23:59:59.999Z");
+        for millis in [-1, -1_001, 0, 999, Timestamp::MIN_MILLIS, Timestamp::MAX_MILLIS] {
+            assert_eq!(Timestamp::from_millis(millis).as_millis(), millis);
+        }
     }
 
     #[test]

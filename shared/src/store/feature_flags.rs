@@ -5,7 +5,6 @@
 //! that whoever has read a chain of them can make sure at the write that it still is as read.
 
 use std::collections::{HashMap, HashSet};
-use std::time::Instant;
 
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use aws_sdk_dynamodb::types::{
@@ -21,9 +20,9 @@ use crate::models::feature_flag::{
 };
 use crate::models::project::ProjectId;
 
-use super::idempotency::{Earlier, Idempotent, read_earlier};
+use super::idempotency::{Idempotent, Repetition};
 use super::item::{Item, Reader, item, n, s, ss};
-use super::transaction::{Cancellation, MAX_ATTEMPTS, MAX_RETRYING, Reason, pause, write};
+use super::transaction::{Cancellation, Commit, MAX_ATTEMPTS, Reason, pause};
 use super::{Store, StoreError};
 
 const TABLE: &str = "feature-flags";
@@ -44,9 +43,7 @@ pub enum FlagCreation {
     /// Prerequisites that do not fit the project's other flags, by their place in the body.
     PrerequisitesRefused(Violations),
     /// The idempotency key was used before.
-    Earlier(Earlier),
-    /// Another request with the idempotency key is still running.
-    TwinInProgress,
+    Repetition(Repetition),
 }
 
 /// The part of a flag that nothing but its evaluation looks into, stored as one JSON text: half the
@@ -70,13 +67,14 @@ enum ChainGuard {
     ReadAt(i64),
 }
 
-/// Which action of the transaction has which index.
-struct Layout {
-    flag: usize,
-    project: usize,
-    prerequisites: std::ops::Range<usize>,
-    answer: Option<usize>,
-}
+/// The index of the action that puts the flag.
+const FLAG: usize = 0;
+/// The index of the action that counts it.
+const PROJECT: usize = 1;
+/// The index of the first action that checks a prerequisite.
+const PREREQUISITES_FROM: usize = 2;
+/// How often chains of prerequisites are read that change between reading and writing.
+const MAX_READINGS: u32 = 4;
 
 impl Store {
     /// Stores a new flag, and with it the answer to its request where that has an idempotency key.
@@ -89,83 +87,58 @@ impl Store {
         flag: &FeatureFlag,
         idempotent: Option<Idempotent<'_>>,
     ) -> Result<FlagCreation, StoreError> {
-        let started = Instant::now();
         let mut guard = ChainGuard::Leaves;
-        let mut attempt = 0;
-        loop {
-            pause(attempt).await;
-            let (actions, layout) = self.creation(flag, guard, idempotent)?;
-            let Some(cancelled) = write(&self.client, actions).await? else {
-                return Ok(FlagCreation::Created);
+        for _ in 0..MAX_READINGS {
+            let actions = self.creation(flag, guard)?;
+            let cancelled = match self.commit(actions, idempotent, flag.created_at).await? {
+                Commit::Done => return Ok(FlagCreation::Created),
+                Commit::Repetition(repetition) => {
+                    return Ok(FlagCreation::Repetition(repetition));
+                }
+                Commit::Refused(cancelled) => cancelled,
             };
-            let reason = |index: usize| cancelled.reasons.get(index);
-            let failed = |index: usize| reason(index).is_some_and(Reason::condition_failed);
-
-            // The stored answer comes first: the flag that is in its own way is the one that the
-            // same request created.
-            if let (Some(index), Some(idempotent)) = (layout.answer, idempotent)
-                && failed(index)
-            {
-                let stored = reason(index).and_then(|reason| reason.item.as_ref());
-                let Some(stored) = stored else { return Err(cancelled.into_error()) };
-                return Ok(FlagCreation::Earlier(read_earlier(stored, idempotent.request)?));
-            }
-            let last_attempt = attempt + 1 == MAX_ATTEMPTS || started.elapsed() >= MAX_RETRYING;
-            if layout.prerequisites.clone().any(failed)
-                || (failed(layout.project) && !limit_reached(&cancelled, &layout)?)
-            {
+            let failed =
+                |index: &usize| cancelled.reasons.get(*index).is_some_and(Reason::condition_failed);
+            let prerequisites = PREREQUISITES_FROM..PREREQUISITES_FROM + flag.prerequisites.len();
+            let is_full = failed(&PROJECT) && limit_reached(&cancelled)?;
+            if prerequisites.clone().any(|index| failed(&index)) || (failed(&PROJECT) && !is_full) {
                 let (state, violations) = self.check_prerequisites(flag).await?;
                 if !violations.is_empty() {
                     return Ok(FlagCreation::PrerequisitesRefused(violations));
                 }
-                if last_attempt {
-                    return Err(StoreError::Contended("prerequisites kept changing".to_owned()));
-                }
                 guard = ChainGuard::ReadAt(state);
-            } else if failed(layout.flag) {
+            } else if failed(&FLAG) {
                 return Ok(FlagCreation::KeyTaken);
-            } else if failed(layout.project) {
+            } else if is_full {
                 return Ok(FlagCreation::LimitReached);
-            } else if !cancelled.is_passing() {
+            } else {
                 return Err(cancelled.into_error());
-            } else if last_attempt {
-                let twin = layout.answer.and_then(reason).is_some_and(Reason::conflicted);
-                return if twin {
-                    Ok(FlagCreation::TwinInProgress)
-                } else {
-                    Err(cancelled.into_error())
-                };
             }
-            attempt += 1;
         }
+        Err(StoreError::Contended("prerequisites kept changing".to_owned()))
     }
 
-    /// The actions that create a flag.
+    /// The actions that create a flag: [`FLAG`], [`PROJECT`], and from [`PREREQUISITES_FROM`] on one
+    /// for each prerequisite.
     fn creation(
         &self,
         flag: &FeatureFlag,
         guard: ChainGuard,
-        idempotent: Option<Idempotent<'_>>,
-    ) -> Result<(Vec<TransactWriteItem>, Layout), StoreError> {
-        let mut actions = Vec::with_capacity(flag.prerequisites.len() + 3);
+    ) -> Result<Vec<TransactWriteItem>, StoreError> {
         let put = Put::builder()
             .table_name(self.table(TABLE))
             .set_item(Some(write_flag(flag)?))
             .condition_expression("attribute_not_exists(projectId)")
             .build()?;
-        actions.push(TransactWriteItem::builder().put(put).build());
-        actions.push(TransactWriteItem::builder().update(self.count_flag(flag, guard)?).build());
+        let mut actions = vec![
+            TransactWriteItem::builder().put(put).build(),
+            TransactWriteItem::builder().update(self.count_flag(flag, guard)?).build(),
+        ];
         for prerequisite in &flag.prerequisites {
             let check = self.require(flag.project_id, prerequisite, guard)?;
             actions.push(TransactWriteItem::builder().condition_check(check).build());
         }
-        let prerequisites = 2..actions.len();
-        let mut layout = Layout { flag: 0, project: 1, prerequisites, answer: None };
-        if let Some(idempotent) = idempotent {
-            layout.answer = Some(actions.len());
-            actions.push(self.put_answer(idempotent, flag.created_at)?);
-        }
-        Ok((actions, layout))
+        Ok(actions)
     }
 
     /// Counts the new flag among its project's, if there is room.
@@ -298,8 +271,8 @@ impl Store {
 }
 
 /// Whether the project's item failed its condition because the project is full.
-fn limit_reached(cancelled: &Cancellation, layout: &Layout) -> Result<bool, StoreError> {
-    let item = cancelled.reasons.get(layout.project).and_then(|reason| reason.item.as_ref());
+fn limit_reached(cancelled: &Cancellation) -> Result<bool, StoreError> {
+    let item = cancelled.reasons.get(PROJECT).and_then(|reason| reason.item.as_ref());
     let Some(item) = item else { return Ok(false) };
     let count = Reader { table: TABLE, item }.optional_integer("liveFlags")?;
     Ok(count.unwrap_or_default() >= i64::from(MAX_LIVE_FLAGS))

@@ -22,13 +22,22 @@ pub struct Idempotent<'a> {
     pub answer: &'a StoredAnswer,
 }
 
-/// What is already stored under an idempotency key.
+impl<'a> Idempotent<'a> {
+    /// A request's answer, if the request has an idempotency key.
+    pub fn of(request: Option<&'a IdempotentRequest>, answer: &'a StoredAnswer) -> Option<Self> {
+        request.map(|request| Self { request, answer })
+    }
+}
+
+/// A request that comes under an idempotency key that was used before.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Earlier {
-    /// The same request, carried out before: its answer.
-    SameRequest(StoredAnswer),
-    /// Another request.
+pub enum Repetition {
+    /// The same request was carried out before: its answer.
+    Answered(StoredAnswer),
+    /// Another request was carried out under the key.
     OtherRequest,
+    /// Another request with the key is still running.
+    StillRunning,
 }
 
 impl Store {
@@ -62,13 +71,13 @@ impl Store {
 }
 
 /// Reads what was in the way of [`Store::put_answer`].
-pub(super) fn read_earlier(
+pub(super) fn read_repetition(
     item: &Item,
     request: &IdempotentRequest,
-) -> Result<Earlier, StoreError> {
+) -> Result<Repetition, StoreError> {
     let reader = Reader { table: TABLE, item };
     if reader.bytes::<32>("fingerprint")? != request.fingerprint.as_bytes() {
-        return Ok(Earlier::OtherRequest);
+        return Ok(Repetition::OtherRequest);
     }
     let status = reader.optional_integer("status")?;
     let status = status.and_then(|status| u16::try_from(status).ok());
@@ -79,7 +88,7 @@ pub(super) fn read_earlier(
         let value = value.as_s().map_err(|_| reader.damaged("headers"))?;
         read.push((name.clone(), value.clone()));
     }
-    Ok(Earlier::SameRequest(StoredAnswer {
+    Ok(Repetition::Answered(StoredAnswer {
         status: status.ok_or_else(|| reader.damaged("status"))?,
         headers: read,
         body: reader.text("body")?.to_owned(),

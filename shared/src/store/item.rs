@@ -97,6 +97,17 @@ impl<'i> Reader<'i> {
         }
     }
 
+    pub(super) fn optional_boolean(
+        &self,
+        attribute: &'static str,
+    ) -> Result<Option<bool>, StoreError> {
+        match self.item.get(attribute) {
+            None => Ok(None),
+            Some(AttributeValue::Bool(value)) => Ok(Some(*value)),
+            Some(_) => Err(self.damaged(attribute)),
+        }
+    }
+
     pub(super) fn bytes<const N: usize>(
         &self,
         attribute: &'static str,

@@ -6,10 +6,13 @@
 mod access;
 mod api_keys;
 pub mod client;
+mod email_preferences;
+mod event_markers;
 mod feature_flags;
 mod idempotency;
 mod item;
 mod projects;
+mod purge;
 mod transaction;
 
 use aws_sdk_dynamodb::Client;
@@ -17,8 +20,9 @@ use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata, SdkErro
 
 pub use access::Access;
 pub use api_keys::Revocation;
+pub use event_markers::{CollectionDeletion, MarkerWrite};
 pub use feature_flags::FlagCreation;
-pub use idempotency::{Earlier, Idempotent};
+pub use idempotency::{Idempotent, Repetition};
 pub use projects::{ProjectCreation, ProjectIdentity};
 
 /// Why the store could not do what it was asked to.

@@ -9,7 +9,7 @@ use crate::models::project::{IdOrSlug, Organization, Project, ProjectId, Project
 use crate::models::timestamp::Timestamp;
 
 use super::item::{Item, Reader, item, s};
-use super::transaction::{Cancellation, Reason, write};
+use super::transaction::Commit;
 use super::{Store, StoreError};
 
 pub(super) const TABLE: &str = "projects";
@@ -58,12 +58,12 @@ impl Store {
                 .build()?;
             actions.push(TransactWriteItem::builder().put(put).build());
         }
-        match write(&self.client, actions).await? {
-            None => Ok(ProjectCreation::Created),
-            Some(Cancellation { reasons }) if reasons.iter().any(Reason::condition_failed) => {
+        match self.commit(actions, None, project.created_at).await? {
+            Commit::Refused(cancelled) if cancelled.condition_failed() => {
                 Ok(ProjectCreation::SlugTaken)
             }
-            Some(cancellation) => Err(cancellation.into_error()),
+            Commit::Refused(cancelled) => Err(cancelled.into_error()),
+            Commit::Done | Commit::Repetition(_) => Ok(ProjectCreation::Created),
         }
     }
 

@@ -1,19 +1,22 @@
 //! Transactions: all of their actions happen, or none does and each says why.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{CancellationReason, TransactWriteItem};
 
+use crate::models::timestamp::Timestamp;
+
+use super::idempotency::{Idempotent, Repetition, read_repetition};
 use super::item::Item;
-use super::{StoreError, is_transient};
+use super::{Store, StoreError, is_transient};
 
 /// How often a transaction that met other writers is tried.
 pub(super) const MAX_ATTEMPTS: u32 = 8;
 /// From when on it is not tried again: early enough that the last attempt's outcome is the answer,
 /// and not that the request took too long.
-pub(super) const MAX_RETRYING: Duration = Duration::from_millis(1_500);
+const MAX_RETRYING: Duration = Duration::from_millis(1_500);
 
 /// Why a transaction did not happen, action by action.
 #[derive(Debug)]
@@ -35,7 +38,7 @@ impl Reason {
     }
 
     /// Another transaction or write was at work on the item.
-    pub(super) fn conflicted(&self) -> bool {
+    fn conflicted(&self) -> bool {
         self.code.as_deref() == Some("TransactionConflict")
     }
 
@@ -45,10 +48,14 @@ impl Reason {
 }
 
 impl Cancellation {
+    /// Whether any action's condition failed.
+    pub(super) fn condition_failed(&self) -> bool {
+        self.reasons.iter().any(Reason::condition_failed)
+    }
+
     /// Whether trying again may help: nobody's condition failed, somebody was in the way.
     pub(super) fn is_passing(&self) -> bool {
-        !self.reasons.iter().any(Reason::condition_failed)
-            && self.reasons.iter().any(Reason::is_passing)
+        !self.condition_failed() && self.reasons.iter().any(Reason::is_passing)
     }
 
     /// The error for a cancellation that its caller has no other name for.
@@ -65,11 +72,66 @@ impl Cancellation {
     }
 }
 
+/// What became of a transaction.
+#[derive(Debug)]
+pub(super) enum Commit {
+    /// All of it happened.
+    Done,
+    /// Nothing happened: the idempotency key was used before.
+    Repetition(Repetition),
+    /// Nothing happened: a condition failed.
+    Refused(Cancellation),
+}
+
+impl Store {
+    /// Carries out all actions, and stores the answer of an idempotent request with them. Tries
+    /// again while nothing but other writers is in the way.
+    pub(super) async fn commit(
+        &self,
+        mut actions: Vec<TransactWriteItem>,
+        idempotent: Option<Idempotent<'_>>,
+        now: Timestamp,
+    ) -> Result<Commit, StoreError> {
+        let answer = actions.len();
+        if let Some(idempotent) = idempotent {
+            actions.push(self.put_answer(idempotent, now)?);
+        }
+        let started = Instant::now();
+        let mut attempt = 0;
+        loop {
+            pause(attempt).await;
+            let Some(cancelled) = write(&self.client, actions.clone()).await? else {
+                return Ok(Commit::Done);
+            };
+            let answer = cancelled.reasons.get(answer);
+            // The stored answer comes first: what is in the request's way may be its own work.
+            if let (Some(answer), Some(idempotent)) = (answer, idempotent)
+                && answer.condition_failed()
+            {
+                let Some(stored) = &answer.item else { return Err(cancelled.into_error()) };
+                let repetition = read_repetition(stored, idempotent.request)?;
+                return Ok(Commit::Repetition(repetition));
+            }
+            if !cancelled.is_passing() {
+                return Ok(Commit::Refused(cancelled));
+            }
+            attempt += 1;
+            if attempt == MAX_ATTEMPTS || started.elapsed() >= MAX_RETRYING {
+                return if answer.is_some_and(Reason::conflicted) {
+                    Ok(Commit::Repetition(Repetition::StillRunning))
+                } else {
+                    Err(cancelled.into_error())
+                };
+            }
+        }
+    }
+}
+
 /// Carries out all actions, or tells why none was carried out.
 ///
 /// The SDK adds a client request token, so that its own retries of an attempt whose answer was lost
 /// cannot carry anything out twice.
-pub(super) async fn write(
+async fn write(
     client: &Client,
     actions: Vec<TransactWriteItem>,
 ) -> Result<Option<Cancellation>, StoreError> {

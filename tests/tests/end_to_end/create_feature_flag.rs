@@ -11,7 +11,7 @@ use shared::models::project::Organization;
 use tests::app::{PROJECT, key_id};
 use tests::call::{Operation, Reply};
 use tests::contract;
-use tests::stack::Stack;
+use tests::stack::{self, Stack};
 
 const OPERATION: &str = "create-feature-flag";
 
@@ -31,17 +31,7 @@ fn minimal(key: &str) -> Value {
 
 /// Sends a request, and holds `openapi.yaml` against the answer.
 async fn send(request: RequestBuilder) -> Reply {
-    let response = request.send().await.expect("it is answered");
-    let (status, headers) = (response.status().as_u16(), response.headers().clone());
-    let body = response.bytes().await.expect("the answer has an end");
-    let body = if body.is_empty() {
-        Value::Null
-    } else {
-        serde_json::from_slice(&body).expect("an answer is JSON")
-    };
-    let reply = Reply { status, headers, body };
-    contract::check(OPERATION, &reply);
-    reply
+    stack::send(OPERATION, request).await
 }
 
 #[tokio::test]

@@ -3,3 +3,5 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod create_feature_flag;
+mod email_preferences;
+mod event_markers;

@@ -10,7 +10,8 @@ use tests::scripted::{ScriptedDynamoDb, Turn, cancelled};
 use super::{CREATE, call, minimal};
 
 /// A key that [`access`] lets in.
-pub(crate) const KEY: &str = "wm_AAAABBBBCCCC0001_0123456789abcdefghijABCDEFGHIJ0123456789xyz0zL89M";
+pub(crate) const KEY: &str =
+    "wm_AAAABBBBCCCC0001_0123456789abcdefghijABCDEFGHIJ0123456789xyz0zL89M";
 
 fn any_call() -> Call {
     CREATE.call().parameter("idOrSlug", PROJECT).key(KEY).json(&minimal("flag"))

@@ -10,6 +10,7 @@ use serde::de::value::Error as NameError;
 use serde::{Deserialize, Serialize};
 
 use crate::json::{Fault, Json, Place, ViolationCode, Violations};
+use crate::models::text::check_label;
 use crate::models::timestamp::Timestamp;
 
 /// The most values of one condition.
@@ -180,7 +181,7 @@ pub(super) fn parse_value(operator: Option<Operator>, text: &str) -> Result<Stri
 /// Reads the name of an attribute: 1 to 128 characters, none of them a control character.
 pub(super) fn parse_attribute(text: &str) -> Result<String, Fault> {
     // Not trimmed: it must be found in a context as it is.
-    super::draft::check_label(text, 1, 128)?;
+    check_label(text, 1, 128)?;
     Ok(text.to_owned())
 }
 

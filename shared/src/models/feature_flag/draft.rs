@@ -11,9 +11,11 @@ use serde::de::value::Error as NameError;
 use uuid::Uuid;
 
 use crate::json::{
-    Fault, Field, Fields, Json, Place, ViolationCode, Violations, array, boolean, number, text,
+    Fault, Field, Fields, Json, Place, ViolationCode, Violations, array, boolean, note_duplicates,
+    number, text,
 };
 use crate::models::project::ProjectId;
+use crate::models::text::{parse_label, parse_text};
 use crate::models::timestamp::Timestamp;
 
 use super::condition::{Condition, MAX_VALUES, Operator, is_number, parse_attribute, parse_value};
@@ -187,29 +189,6 @@ fn read_draft(body: &Json<'_>, violations: &mut Violations) -> Option<FlagDraft>
     })
 }
 
-/// Reads text for people: `least` to `most` characters after trimming, no control characters.
-pub(super) fn parse_label(text: &str, least: usize, most: usize) -> Result<String, Fault> {
-    let label = text.trim();
-    check_label(label, least, most)?;
-    Ok(label.to_owned())
-}
-
-/// Checks text for people: `least` to `most` characters, no control characters.
-pub(super) fn check_label(label: &str, least: usize, most: usize) -> Result<(), Fault> {
-    let length = label.chars().count();
-    if length < least {
-        let message = format_args!("must have at least {least} characters");
-        Err(Fault::new(ViolationCode::TooShort, message))
-    } else if length > most {
-        let message = format_args!("has {length} characters; at most {most} are allowed");
-        Err(Fault::new(ViolationCode::TooLong, message))
-    } else if label.chars().any(char::is_control) {
-        Err(Fault::new(ViolationCode::InvalidFormat, "control characters are not allowed"))
-    } else {
-        Ok(())
-    }
-}
-
 fn parse_name(text: &str) -> Result<String, Fault> {
     parse_label(text, 1, MAX_NAME_CHARACTERS)
 }
@@ -219,14 +198,7 @@ fn parse_optional_name(text: &str) -> Result<String, Fault> {
 }
 
 fn parse_description(text: &str) -> Result<String, Fault> {
-    let length = text.chars().count();
-    if length > MAX_DESCRIPTION_CHARACTERS {
-        let message = format_args!(
-            "has {length} characters; at most {MAX_DESCRIPTION_CHARACTERS} are allowed"
-        );
-        return Err(Fault::new(ViolationCode::TooLong, message));
-    }
-    Ok(text.to_owned())
+    parse_text(text, MAX_DESCRIPTION_CHARACTERS)
 }
 
 fn parse_type(name: &str) -> Result<FlagType, Fault> {
@@ -255,7 +227,7 @@ impl<'v> VariantKeys<'v> {
             None | Some(Json::Null) => Some(Self(HashSet::new())),
             Some(Json::Array(items)) if items.len() <= MAX_VARIANTS => {
                 let valid = |key: &&str| VariantKey::parse(key).is_ok();
-                let keys = items.iter().map(|item| member_text(item, "key").filter(valid));
+                let keys = items.iter().map(|item| item.member_text("key").filter(valid));
                 keys.collect::<Option<_>>().map(Self)
             }
             Some(_) => None,
@@ -288,7 +260,7 @@ fn read_variants(
             read_variant(json, place, flag_type, violations)
         });
         let variants = read(json, place, violations);
-        let key_of = |variant: &Json<'_>| member_text(variant, "key").map(str::to_owned);
+        let key_of = |variant: &Json<'_>| variant.member_text("key").map(str::to_owned);
         note_duplicates(json, place, MAX_VARIANTS, Some("key"), key_of, violations);
         variants
     });
@@ -475,19 +447,26 @@ fn read_rules(
             serve: serve?,
         })
     })(json, place, violations);
-    let id_of = |rule: &Json<'_>| member_text(rule, "id").map(str::to_owned);
+    let id_of = |rule: &Json<'_>| rule.member_text("id").map(str::to_owned);
     note_duplicates(json, place, MAX_RULES, Some("id"), id_of, violations);
     rules
 }
 
 /// How many values of matching conditions there are in a flag's rules.
 fn count_patterns(rules: &Json<'_>) -> usize {
-    let conditions = items(Some(rules)).iter().flat_map(|rule| items(member(rule, "conditions")));
+    let conditions = items(Some(rules)).iter().flat_map(|rule| items(rule.member("conditions")));
     let takes_patterns = |condition: &&Json<'_>| {
-        let operator = member_text(condition, "operator").map(Operator::parse);
+        let operator = condition.member_text("operator").map(Operator::parse);
         matches!(operator, Some(Ok(Operator::Matches | Operator::NotMatches)))
     };
-    conditions.filter(takes_patterns).map(|it| items(member(it, "values")).len()).sum()
+    conditions.filter(takes_patterns).map(|it| items(it.member("values")).len()).sum()
+}
+
+fn items<'j, 'a>(json: Option<&'j Json<'a>>) -> &'j [Json<'a>] {
+    match json {
+        Some(Json::Array(items)) => items,
+        _ => &[],
+    }
 }
 
 /// Reads a condition. Where a flag has too many patterns, which is noted, none is compiled.
@@ -541,7 +520,7 @@ fn read_targets(
         Some(Target { kind: kind?, value: value?, variant: variant? })
     })(json, place, violations);
     let identity = |target: &Json<'_>| {
-        Some(format!("{}\n{}", member_text(target, "kind")?, member_text(target, "value")?))
+        Some(format!("{}\n{}", target.member_text("kind")?, target.member_text("value")?))
     };
     note_duplicates(json, place, MAX_TARGETS, None, identity, violations);
     targets
@@ -580,60 +559,9 @@ fn read_prerequisites(
         let variant = fields.required("variant", violations, text(VariantKey::parse));
         Some(Prerequisite { flag_key: flag_key?, variant: variant? })
     })(json, place, violations);
-    let key_of = |prerequisite: &Json<'_>| member_text(prerequisite, "flagKey").map(str::to_owned);
+    let key_of = |prerequisite: &Json<'_>| prerequisite.member_text("flagKey").map(str::to_owned);
     note_duplicates(json, place, MAX_PREREQUISITES, Some("flagKey"), key_of, violations);
     prerequisites
-}
-
-// ------------------------------------------------------------------------------------- uniqueness
-
-/// Notes every item whose identity an earlier item of the same array has, at the `member` that
-/// makes it up, or at the item. Works on the JSON, so that items with other faults count too; an
-/// array of more than `max` items has been noted as a whole.
-fn note_duplicates(
-    json: &Json<'_>,
-    place: &Place<'_>,
-    max: usize,
-    member: Option<&str>,
-    identity: impl Fn(&Json<'_>) -> Option<String>,
-    violations: &mut Violations,
-) {
-    let Json::Array(items) = json else { return };
-    if items.len() > max {
-        return;
-    }
-    let mut seen = HashSet::new();
-    for (index, item) in items.iter().enumerate() {
-        if identity(item).is_some_and(|identity| !seen.insert(identity)) {
-            let item_place = place.item(index);
-            let message = "an earlier item of this list is the same; keep one";
-            match member {
-                Some(name) => {
-                    violations.note(&item_place.member(name), ViolationCode::Duplicate, message);
-                }
-                None => violations.note(&item_place, ViolationCode::Duplicate, message),
-            }
-        }
-    }
-}
-
-fn items<'j, 'a>(json: Option<&'j Json<'a>>) -> &'j [Json<'a>] {
-    match json {
-        Some(Json::Array(items)) => items,
-        _ => &[],
-    }
-}
-
-fn member<'j, 'a>(json: &'j Json<'a>, name: &str) -> Option<&'j Json<'a>> {
-    let Json::Object(members) = json else { return None };
-    members.iter().find_map(|(member, value)| (member == name).then_some(value))
-}
-
-fn member_text<'j>(json: &'j Json<'_>, name: &str) -> Option<&'j str> {
-    match member(json, name) {
-        Some(Json::String(text)) => Some(text),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

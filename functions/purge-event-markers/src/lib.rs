@@ -1,0 +1,74 @@
+//! Removes the events of deleted collections (`contract.md` §4). A schedule runs it every minute.
+//!
+//! It may be killed anywhere, run twice at once, or stop in the middle: what is left is a job whose
+//! events are still there, and the next run goes on with it.
+
+use std::time::Duration;
+
+use shared::app::{App, Deadline};
+use shared::models::event_marker::PurgeJob;
+use shared::models::timestamp::Timestamp;
+use shared::store::StoreError;
+use shared::telemetry::log_metric;
+
+/// The function's name in the logs.
+pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+
+/// The name of the metric that tells how many seconds ago the oldest job was queued.
+pub const OLDEST_JOB_AGE: &str = "OldestPurgeJobAge";
+
+/// How many events are looked up at a time; few enough that a lease outlives their deletion.
+const EVENTS_AT_ONCE: i32 = 1_000;
+
+/// From how long after its deletion on an empty partition is trusted to stay empty. Every write of an
+/// event has its collection's existence as a condition, so nothing should come late; should anything
+/// do so all the same, it comes while some request still runs.
+const LATE_WRITERS: Duration = Duration::from_mins(1);
+
+/// Works on all jobs, the oldest first, until they are done or the time is up.
+pub async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
+    let jobs = app.store.list_purge_jobs().await?;
+    let now = app.clock.now();
+    #[allow(clippy::cast_precision_loss)] // An age in seconds is far below 2^53.
+    log_metric(OPERATION, OLDEST_JOB_AGE, "Seconds", oldest_job_age(&jobs, now) as f64, now);
+
+    let owner = app.ids.new_uuid(now).to_string();
+    let mut outcome = Ok(());
+    for job in jobs {
+        if deadline.has_passed() {
+            break;
+        }
+        // A job that cannot go on must not hold up those after it.
+        outcome = outcome.and(purge(app, job, &owner, deadline).await);
+    }
+    outcome
+}
+
+/// How many seconds ago the oldest of the jobs was queued; 0 if there is none.
+pub fn oldest_job_age(jobs: &[PurgeJob], now: Timestamp) -> i64 {
+    let ages = jobs.iter().map(|job| now.as_seconds().saturating_sub(job.deleted_at.as_seconds()));
+    ages.fold(0, i64::max)
+}
+
+/// Removes a collection's events, and then the job.
+async fn purge(
+    app: &App,
+    job: PurgeJob,
+    owner: &str,
+    deadline: Deadline,
+) -> Result<(), StoreError> {
+    let collection = job.collection;
+    while app.store.lease_purge_job(collection, owner, app.clock.now()).await? {
+        let began = app.clock.now();
+        let events = app.store.event_keys(collection, EVENTS_AT_ONCE).await?;
+        if !events.is_empty() && !deadline.has_passed() {
+            app.store.delete_events(collection, &events).await?;
+        } else if events.is_empty() && began >= job.deleted_at.plus(LATE_WRITERS) {
+            return app.store.finish_purge_job(collection, owner).await;
+        } else {
+            return app.store.release_purge_job(collection, owner).await;
+        }
+    }
+    // Another purger works on it.
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! update-email-preferences against a real engine: what it answers and what it stores.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod access;
+mod body;
+mod failures;
+mod update;
+
+use serde_json::{Value, json};
+use tests::app::TestApp;
+use tests::call::{Call, Operation, Reply};
+use update_email_preferences::{OPERATION, handle};
+
+const UPDATE: Operation = Operation {
+    id: OPERATION,
+    method: "PUT",
+    path: "/v0/notifications/email-preferences",
+    handler: |app, incoming| Box::pin(handle(app, incoming)),
+};
+
+/// Every type, in the order of the catalogue.
+const TYPES: [&str; 11] = [
+    "organization_invite",
+    "project_invite",
+    "error_new",
+    "error_regression",
+    "error_spike",
+    "insight_new",
+    "insight_trending",
+    "flag_changed",
+    "weekly_digest",
+    "api_key_created",
+    "billing",
+];
+
+/// A call that lacks only its body.
+fn call(test: &TestApp) -> Call {
+    UPDATE.call().key(&test.key)
+}
+
+/// A body that sets these preferences.
+fn preferences(items: &[(&str, bool)]) -> Value {
+    let preference =
+        |(name, enabled): &(&str, bool)| json!({"type": name, "emailEnabled": enabled});
+    json!({"preferences": items.iter().map(preference).collect::<Vec<_>>()})
+}
+
+/// The answer in which e-mail is sent for all types but these.
+fn all_but(disabled: &[&str]) -> Value {
+    json!(TYPES.map(|name| json!({"type": name, "emailEnabled": !disabled.contains(&name)})))
+}
+
+/// Sets preferences of the usual user.
+async fn update(test: &TestApp, items: &[(&str, bool)]) -> Reply {
+    call(test).json(&preferences(items)).send(&test.app).await
+}

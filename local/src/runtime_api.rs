@@ -1,0 +1,203 @@
+//! The Lambda Runtime API of one function process, on loopback: it hands out events one at a time,
+//! as Lambda does, and takes what becomes of them.
+//!
+//! `cargo lambda watch` keeps its processes to itself; whoever starts a function's binary beside
+//! this can look at the process, and end it.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::serve::ListenerExt;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+/// A function's answer to one event.
+#[derive(Debug)]
+pub struct Answer {
+    /// When the function took the event.
+    pub taken: Instant,
+    /// When its answer had arrived.
+    pub arrived: Instant,
+    /// The answer, as it was sent.
+    pub body: Bytes,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum InvocationError {
+    /// The function took the event and reported an error.
+    #[error("the function failed: {0}")]
+    Failed(String),
+    /// The function reported that it cannot start.
+    #[error("the function could not start: {0}")]
+    NotStarted(String),
+    /// The server is gone.
+    #[error("the Runtime API ended before there was an answer")]
+    Ended,
+}
+
+type Outcome = Result<Answer, InvocationError>;
+
+struct Invocation {
+    id: String,
+    event: Bytes,
+    /// How long the function is told that it may take.
+    time: Duration,
+    outcome: oneshot::Sender<Outcome>,
+}
+
+struct Running {
+    id: String,
+    taken: Instant,
+    outcome: oneshot::Sender<Outcome>,
+}
+
+struct Shared {
+    waiting: tokio::sync::Mutex<mpsc::UnboundedReceiver<Invocation>>,
+    running: Mutex<Option<Running>>,
+}
+
+/// A running server; it ends when it is dropped.
+pub struct RuntimeApi {
+    address: SocketAddr,
+    queue: mpsc::UnboundedSender<Invocation>,
+    server: JoinHandle<()>,
+}
+
+impl RuntimeApi {
+    /// Starts a server on a port that is free.
+    pub async fn start() -> std::io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        // With Nagle's algorithm, an answer in two parts would wait 40 ms for an acknowledgement.
+        let listener = listener.tap_io(|stream| {
+            let _ = stream.set_nodelay(true);
+        });
+        let (queue, waiting) = mpsc::unbounded_channel();
+        let shared = Arc::new(Shared {
+            waiting: tokio::sync::Mutex::new(waiting),
+            running: Mutex::new(None),
+        });
+        let routes = Router::new()
+            .route("/2018-06-01/runtime/invocation/next", get(next))
+            .route("/2018-06-01/runtime/invocation/{id}/response", post(response))
+            .route("/2018-06-01/runtime/invocation/{id}/error", post(error))
+            .route("/2018-06-01/runtime/init/error", post(error_at_init))
+            .layer(DefaultBodyLimit::disable())
+            .with_state(shared);
+        let server = tokio::spawn(async move {
+            // It never ends by itself.
+            let _ = axum::serve(listener, routes).await;
+        });
+        Ok(Self { address, queue, server })
+    }
+
+    /// The variables by which Lambda tells a function of itself, for the environment of its process.
+    pub fn variables(&self, function: &str) -> Vec<(&'static str, String)> {
+        vec![
+            ("AWS_LAMBDA_RUNTIME_API", self.address.to_string()),
+            ("AWS_LAMBDA_FUNCTION_NAME", function.to_owned()),
+            ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST".to_owned()),
+            ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256".to_owned()),
+            ("AWS_LAMBDA_LOG_GROUP_NAME", format!("/aws/lambda/{function}")),
+            ("AWS_LAMBDA_LOG_STREAM_NAME", "local".to_owned()),
+            ("AWS_LAMBDA_LOG_FORMAT", "JSON".to_owned()),
+            ("AWS_LAMBDA_LOG_LEVEL", "INFO".to_owned()),
+            ("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand".to_owned()),
+        ]
+    }
+
+    /// Hands an event to the function, now or as soon as it asks for one, and waits for what becomes
+    /// of it. The function is told that it has `time`; nothing ends it after that.
+    pub async fn invoke(&self, event: impl Into<Bytes>, time: Duration) -> Outcome {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let id = format!("c6af9ac6-7b61-41e6-8a7a-{number:012x}");
+        let (outcome, receiver) = oneshot::channel();
+        let invocation = Invocation { id, event: event.into(), time, outcome };
+        self.queue.send(invocation).map_err(|_| InvocationError::Ended)?;
+        receiver.await.unwrap_or(Err(InvocationError::Ended))
+    }
+}
+
+impl Drop for RuntimeApi {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+impl Shared {
+    fn begin(&self, running: Running) {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
+    }
+
+    /// What is running, if it is this invocation.
+    fn end(&self, id: &str) -> Option<Running> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.take_if(|running| running.id == id)
+    }
+}
+
+async fn next(State(shared): State<Arc<Shared>>) -> Response {
+    let Some(invocation) = shared.waiting.lock().await.recv().await else {
+        return StatusCode::GONE.into_response();
+    };
+    let Invocation { id, event, time, outcome } = invocation;
+    let deadline = SystemTime::now() + time;
+    let deadline = deadline.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let headers = [
+        ("content-type", "application/json".to_owned()),
+        ("lambda-runtime-aws-request-id", id.clone()),
+        ("lambda-runtime-deadline-ms", deadline.to_string()),
+        (
+            "lambda-runtime-invoked-function-arn",
+            "arn:aws:lambda:eu-west-1:123456789012:function:local".to_owned(),
+        ),
+        (
+            "lambda-runtime-trace-id",
+            "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=0".to_owned(),
+        ),
+    ];
+    shared.begin(Running { id, taken: Instant::now(), outcome });
+    (headers, event).into_response()
+}
+
+async fn response(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    body: Bytes,
+) -> StatusCode {
+    let arrived = Instant::now();
+    // Whoever waited for it may have gone.
+    if let Some(Running { taken, outcome, .. }) = shared.end(&id) {
+        let _ = outcome.send(Ok(Answer { taken, arrived, body }));
+    }
+    StatusCode::ACCEPTED
+}
+
+async fn error(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    body: String,
+) -> StatusCode {
+    if let Some(running) = shared.end(&id) {
+        let _ = running.outcome.send(Err(InvocationError::Failed(body)));
+    }
+    StatusCode::ACCEPTED
+}
+
+async fn error_at_init(State(shared): State<Arc<Shared>>, body: String) -> StatusCode {
+    if let Some(invocation) = shared.waiting.lock().await.recv().await {
+        let _ = invocation.outcome.send(Err(InvocationError::NotStarted(body)));
+    }
+    StatusCode::ACCEPTED
+}

@@ -1,0 +1,499 @@
+//! Table `event-markers`, key `pk` / `sk`: collections, their events, and the purging of both.
+//!
+//! | pk | sk | item |
+//! | --- | --- | --- |
+//! | `project#ID` | `collection#ID` | a collection |
+//! | `events#ID` | time and id of the event | an event of the collection |
+//! | `purge-jobs` | the collection's id | a deleted collection whose events are still there |
+//!
+//! Every write of an event has the condition that its collection exists, in the same transaction:
+//! once a collection is deleted, no event can be added to it.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_dynamodb::types::{
+    AttributeValue, Delete, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
+};
+use uuid::Uuid;
+
+use crate::models::event_marker::{
+    CollectionId, EventMarker, EventMarkerCollection, PurgeJob, TimeRange,
+};
+use crate::models::page::{Page, PageRequest};
+use crate::models::project::ProjectId;
+use crate::models::timestamp::Timestamp;
+
+use super::idempotency::{Idempotent, Repetition};
+use super::item::{Item, Reader, item, n, s};
+use super::transaction::{Commit, MAX_ATTEMPTS, Reason};
+use super::{Store, StoreError};
+
+pub(super) const TABLE: &str = "event-markers";
+const PURGE_JOBS: &str = "purge-jobs";
+/// A transaction has at most 100 actions; one is the collection's, one the stored answer's.
+const MAX_EVENTS_AT_ONCE: usize = 98;
+
+/// What became of new events, or of a new collection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MarkerWrite {
+    /// They are stored.
+    Done,
+    /// The collection does not exist, or not any more.
+    CollectionGone,
+    /// The idempotency key was used before.
+    Repetition(Repetition),
+}
+
+/// What became of a deletion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CollectionDeletion {
+    /// The collection is gone, and its events are queued for purging.
+    Deleted,
+    /// The collection does not exist, or not any more.
+    CollectionGone,
+}
+
+/// A collection, with the few events that its last writer could not put at once.
+struct Found {
+    collection: EventMarkerCollection,
+    pending: Vec<EventMarker>,
+}
+
+impl Store {
+    /// Stores a new collection.
+    pub async fn create_collection(
+        &self,
+        collection: &EventMarkerCollection,
+        idempotent: Option<Idempotent<'_>>,
+    ) -> Result<MarkerWrite, StoreError> {
+        let put = Put::builder()
+            .table_name(self.table(TABLE))
+            .set_item(Some(write_collection(collection)))
+            .condition_expression("attribute_not_exists(pk)")
+            .build()?;
+        let actions = vec![TransactWriteItem::builder().put(put).build()];
+        match self.commit(actions, idempotent, collection.created_at).await? {
+            Commit::Done => Ok(MarkerWrite::Done),
+            Commit::Repetition(repetition) => Ok(MarkerWrite::Repetition(repetition)),
+            Commit::Refused(cancellation) => Err(cancellation.into_error()),
+        }
+    }
+
+    /// A collection of a project. Strongly consistent: what is deleted is gone from the answer on,
+    /// and the count includes every event that was added.
+    pub async fn find_collection(
+        &self,
+        project: ProjectId,
+        collection: CollectionId,
+    ) -> Result<Option<EventMarkerCollection>, StoreError> {
+        Ok(self.find(project, collection).await?.map(|found| found.collection))
+    }
+
+    async fn find(
+        &self,
+        project: ProjectId,
+        collection: CollectionId,
+    ) -> Result<Option<Found>, StoreError> {
+        let answer = self
+            .client
+            .get_item()
+            .table_name(self.table(TABLE))
+            .set_key(Some(collection_key(project, collection)))
+            .consistent_read(true)
+            .send()
+            .await?;
+        answer.item.as_ref().map(read_collection).transpose()
+    }
+
+    /// Collections of a project, the newest first. Strongly consistent, as [`Self::find_collection`].
+    pub async fn list_collections(
+        &self,
+        project: ProjectId,
+        page_request: &PageRequest,
+    ) -> Result<Page<EventMarkerCollection>, StoreError> {
+        let mut query = self
+            .client
+            .query()
+            .table_name(self.table(TABLE))
+            .consistent_read(true)
+            .scan_index_forward(false)
+            .key_condition_expression("pk = :pk AND begins_with(sk, :collection)")
+            .expression_attribute_values(":pk", s(project_pk(project)))
+            .expression_attribute_values(":collection", s("collection#"))
+            .limit(one_more_than(page_request.limit));
+        if let Some(after) = &page_request.after {
+            query = query.set_exclusive_start_key(Some(key(&project_pk(project), after)));
+        }
+        let answer = query.send().await?;
+        let more = answer.last_evaluated_key.is_some();
+        page(answer.items.unwrap_or_default(), more, page_request.limit, |item| {
+            read_collection(item).map(|found| found.collection)
+        })
+    }
+
+    /// Adds events to a collection, all of them or none, and counts them.
+    pub async fn add_events(
+        &self,
+        project: ProjectId,
+        collection: CollectionId,
+        events: &[EventMarker],
+        now: Timestamp,
+        idempotent: Option<Idempotent<'_>>,
+    ) -> Result<MarkerWrite, StoreError> {
+        let (at_once, rest) = events.split_at(events.len().min(MAX_EVENTS_AT_ONCE));
+        for _ in 0..MAX_ATTEMPTS {
+            let mut actions = vec![self.count_events(project, collection, events, rest, now)?];
+            for event in at_once {
+                actions.push(self.put_event(collection, event)?);
+            }
+            let cancellation = match self.commit(actions, idempotent, now).await? {
+                Commit::Done if rest.is_empty() => return Ok(MarkerWrite::Done),
+                Commit::Done => {
+                    // The events are stored and counted, so the answer is yes, whatever comes now:
+                    // whoever reads or writes next settles what this could not.
+                    let _ = self.settle(project, collection, rest).await;
+                    return Ok(MarkerWrite::Done);
+                }
+                Commit::Repetition(repetition) => return Ok(MarkerWrite::Repetition(repetition)),
+                Commit::Refused(cancellation) => cancellation,
+            };
+            let counting = cancellation.reasons.first();
+            if !counting.is_some_and(Reason::condition_failed) {
+                return Err(cancellation.into_error());
+            }
+            // The collection is not there, or has events pending: those come first.
+            match counting.and_then(|reason| reason.item.as_ref()) {
+                None => return Ok(MarkerWrite::CollectionGone),
+                Some(item) => {
+                    let found = read_collection(item)?;
+                    self.settle(project, collection, &found.pending).await?;
+                }
+            }
+        }
+        Err(StoreError::Contended("the collection kept having events pending".to_owned()))
+    }
+
+    /// Counts new events, if the collection exists. Those that the transaction has no room for are
+    /// left with the collection, which every reader reads first.
+    fn count_events(
+        &self,
+        project: ProjectId,
+        collection: CollectionId,
+        events: &[EventMarker],
+        rest: &[EventMarker],
+        now: Timestamp,
+    ) -> Result<TransactWriteItem, StoreError> {
+        let count = i64::try_from(events.len()).unwrap_or(i64::MAX);
+        let mut update = Update::builder()
+            .table_name(self.table(TABLE))
+            .set_key(Some(collection_key(project, collection)))
+            .expression_attribute_values(":count", n(count))
+            .expression_attribute_values(":now", s(now))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        update = if rest.is_empty() {
+            update
+                .condition_expression("attribute_exists(pk)")
+                .update_expression("ADD eventCount :count SET updatedAt = :now")
+        } else {
+            update
+                .condition_expression("attribute_exists(pk) AND attribute_not_exists(pending)")
+                .update_expression("ADD eventCount :count SET updatedAt = :now, pending = :pending")
+                .expression_attribute_values(":pending", write_pending(collection, rest))
+        };
+        Ok(TransactWriteItem::builder().update(update.build()?).build())
+    }
+
+    fn put_event(
+        &self,
+        collection: CollectionId,
+        event: &EventMarker,
+    ) -> Result<TransactWriteItem, StoreError> {
+        let put = Put::builder()
+            .table_name(self.table(TABLE))
+            .set_item(Some(write_event(collection, event)))
+            .build()?;
+        Ok(TransactWriteItem::builder().put(put).build())
+    }
+
+    /// Puts the events that were left with a collection. Does nothing if somebody else did, or if
+    /// the collection was deleted in the meantime.
+    async fn settle(
+        &self,
+        project: ProjectId,
+        collection: CollectionId,
+        pending: &[EventMarker],
+    ) -> Result<(), StoreError> {
+        if pending.is_empty() {
+            return Ok(());
+        }
+        let update = Update::builder()
+            .table_name(self.table(TABLE))
+            .set_key(Some(collection_key(project, collection)))
+            .condition_expression("pending = :pending")
+            .update_expression("REMOVE pending")
+            .expression_attribute_values(":pending", write_pending(collection, pending))
+            .build()?;
+        let mut actions = vec![TransactWriteItem::builder().update(update).build()];
+        for event in pending {
+            actions.push(self.put_event(collection, event)?);
+        }
+        match self.commit(actions, None, Timestamp::from_millis(0)).await? {
+            Commit::Refused(cancelled) if !cancelled.condition_failed() => {
+                Err(cancelled.into_error())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Events of a collection, the oldest first; `None` if there is no such collection.
+    ///
+    /// The collection is read first, both strongly consistently: what it has pending is either seen
+    /// there and put, or was put before the events are read. Reading both at the same time would save
+    /// a round trip, and now and then miss what is put in between.
+    pub async fn list_events(
+        &self,
+        project: ProjectId,
+        collection: CollectionId,
+        range: TimeRange,
+        page_request: &PageRequest,
+    ) -> Result<Option<Page<EventMarker>>, StoreError> {
+        let Some(found) = self.find(project, collection).await? else { return Ok(None) };
+        self.settle(project, collection, &found.pending).await.map_err(|error| match error {
+            // A reader has no data of its own that others could have changed.
+            StoreError::Contended(cause) => StoreError::Unavailable(cause),
+            other => other,
+        })?;
+        self.query_events(collection, range, page_request).await.map(Some)
+    }
+
+    async fn query_events(
+        &self,
+        collection: CollectionId,
+        range: TimeRange,
+        page_request: &PageRequest,
+    ) -> Result<Page<EventMarker>, StoreError> {
+        // All keys have one length: what follows a key is greater, and less than any later key.
+        let after = page_request.after.as_ref().map(|after| format!("{after}!"));
+        // The range may be another one than that of the page before.
+        let first = range_key(range.from).max(after.unwrap_or_default());
+        let end = range.to.map_or_else(|| "~".to_owned(), range_key);
+        if first > end {
+            return Ok(Page { items: Vec::new(), end: None });
+        }
+        let answer = self
+            .client
+            .query()
+            .table_name(self.table(TABLE))
+            .consistent_read(true)
+            .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :end")
+            .expression_attribute_values(":pk", s(events_pk(collection)))
+            .expression_attribute_values(":first", s(first))
+            // No event has this key, a time without an id, so the end is left out.
+            .expression_attribute_values(":end", s(end))
+            .limit(one_more_than(page_request.limit))
+            .send()
+            .await?;
+        let more = answer.last_evaluated_key.is_some();
+        page(answer.items.unwrap_or_default(), more, page_request.limit, read_event)
+    }
+
+    /// Deletes a collection and queues its events for purging, in one transaction whose cost does
+    /// not depend on how many they are.
+    pub async fn delete_collection(
+        &self,
+        project: ProjectId,
+        collection: CollectionId,
+        now: Timestamp,
+    ) -> Result<CollectionDeletion, StoreError> {
+        let delete = Delete::builder()
+            .table_name(self.table(TABLE))
+            .set_key(Some(collection_key(project, collection)))
+            .condition_expression("attribute_exists(pk)")
+            .build()?;
+        let mut job = key(PURGE_JOBS, &collection.to_string());
+        job.insert("deletedAt".to_owned(), s(now));
+        let put = Put::builder().table_name(self.table(TABLE)).set_item(Some(job)).build()?;
+        let actions = vec![
+            TransactWriteItem::builder().delete(delete).build(),
+            TransactWriteItem::builder().put(put).build(),
+        ];
+        match self.commit(actions, None, now).await? {
+            Commit::Refused(cancelled) if cancelled.condition_failed() => {
+                Ok(CollectionDeletion::CollectionGone)
+            }
+            Commit::Refused(cancelled) => Err(cancelled.into_error()),
+            Commit::Done | Commit::Repetition(_) => Ok(CollectionDeletion::Deleted),
+        }
+    }
+}
+
+pub(super) fn key(pk: &str, sk: &str) -> Item {
+    item([("pk", s(pk)), ("sk", s(sk))])
+}
+
+fn project_pk(project: ProjectId) -> String {
+    format!("project#{project}")
+}
+
+fn collection_key(project: ProjectId, collection: CollectionId) -> Item {
+    key(&project_pk(project), &format!("collection#{collection}"))
+}
+
+pub(super) fn events_pk(collection: CollectionId) -> String {
+    format!("events#{collection}")
+}
+
+/// The key of a purge job.
+pub(super) fn job_key(collection: CollectionId) -> Item {
+    key(PURGE_JOBS, &collection.to_string())
+}
+
+/// The partition of all purge jobs.
+pub(super) fn jobs_pk() -> AttributeValue {
+    s(PURGE_JOBS)
+}
+
+pub(super) fn read_job(item: &Item) -> Result<PurgeJob, StoreError> {
+    let reader = Reader { table: TABLE, item };
+    Ok(PurgeJob {
+        collection: reader.parsed("sk", CollectionId::parse)?,
+        deleted_at: reader.parsed("deletedAt", |text| Timestamp::parse_rfc3339(text).ok())?,
+    })
+}
+
+/// A point in time so that its text sorts as it does: milliseconds since the year 0.
+fn time_key(at: Timestamp) -> String {
+    range_key(at.as_millis())
+}
+
+/// An end of a range, which sorts among the keys of [`time_key`] even where no event can be.
+fn range_key(millis: i64) -> String {
+    let millis = millis.clamp(Timestamp::MIN_MILLIS, Timestamp::MAX_MILLIS + 1);
+    format!("{:015}", millis - Timestamp::MIN_MILLIS)
+}
+
+fn write_collection(collection: &EventMarkerCollection) -> Item {
+    let mut item = collection_key(collection.project_id, collection.id);
+    let attributes = [
+        ("id", s(collection.id)),
+        ("projectId", s(collection.project_id)),
+        ("name", s(&collection.name)),
+        ("description", s(&collection.description)),
+        ("eventCount", AttributeValue::N(collection.event_count.to_string())),
+        ("createdAt", s(collection.created_at)),
+        ("updatedAt", s(collection.updated_at)),
+    ];
+    item.extend(attributes.map(|(name, value)| (name.to_owned(), value)));
+    item
+}
+
+fn read_collection(item: &Item) -> Result<Found, StoreError> {
+    let reader = Reader { table: TABLE, item };
+    let timestamp = |text: &str| Timestamp::parse_rfc3339(text).ok();
+    let count = reader.optional_integer("eventCount")?.and_then(|count| count.try_into().ok());
+    let pending = match item.get("pending") {
+        None => Vec::new(),
+        Some(AttributeValue::L(events)) => events
+            .iter()
+            .map(|event| read_event(event.as_m().map_err(|_| reader.damaged("pending"))?))
+            .collect::<Result<_, _>>()?,
+        Some(_) => return Err(reader.damaged("pending")),
+    };
+    let collection = EventMarkerCollection {
+        id: reader.parsed("id", CollectionId::parse)?,
+        project_id: reader.parsed("projectId", ProjectId::parse)?,
+        name: reader.text("name")?.to_owned(),
+        description: reader.text("description")?.to_owned(),
+        event_count: count.ok_or_else(|| reader.damaged("eventCount"))?,
+        created_at: reader.parsed("createdAt", timestamp)?,
+        updated_at: reader.parsed("updatedAt", timestamp)?,
+    };
+    Ok(Found { collection, pending })
+}
+
+fn write_event(collection: CollectionId, event: &EventMarker) -> Item {
+    let sk = format!("{}#{}", time_key(event.occurred_at), event.id);
+    let mut item = key(&events_pk(collection), &sk);
+    let values = event.attributes.iter().map(|(key, value)| (key.clone(), s(value)));
+    let attributes = [
+        ("id", s(event.id)),
+        ("name", s(&event.name)),
+        ("occurredAt", s(event.occurred_at)),
+        ("description", s(&event.description)),
+        ("attributes", AttributeValue::M(values.collect())),
+    ];
+    item.extend(attributes.map(|(name, value)| (name.to_owned(), value)));
+    item
+}
+
+fn write_pending(collection: CollectionId, events: &[EventMarker]) -> AttributeValue {
+    let items = events.iter().map(|event| AttributeValue::M(write_event(collection, event)));
+    AttributeValue::L(items.collect())
+}
+
+fn read_event(item: &Item) -> Result<EventMarker, StoreError> {
+    let reader = Reader { table: TABLE, item };
+    let attributes = item.get("attributes").and_then(|attributes| attributes.as_m().ok());
+    let attributes = attributes.ok_or_else(|| reader.damaged("attributes"))?;
+    let mut read = BTreeMap::new();
+    for (key, value) in attributes {
+        let value = value.as_s().map_err(|_| reader.damaged("attributes"))?;
+        read.insert(key.clone(), value.clone());
+    }
+    Ok(EventMarker {
+        id: reader.parsed("id", |text| Uuid::try_parse(text).ok())?,
+        name: reader.text("name")?.to_owned(),
+        occurred_at: reader.parsed("occurredAt", |text| Timestamp::parse_rfc3339(text).ok())?,
+        description: reader.text("description")?.to_owned(),
+        attributes: read,
+    })
+}
+
+/// One more item than is answered tells whether anything comes after a page.
+fn one_more_than(limit: u32) -> i32 {
+    i32::try_from(limit.saturating_add(1)).unwrap_or(i32::MAX)
+}
+
+/// The most bytes of a page as Lambda hands it over, which may be 6 MB.
+const MAX_PAGE_BYTES: usize = 4_000_000;
+
+/// How many bytes a value takes at most as JSON within JSON, which is how Lambda hands answers over:
+/// a control character `\u0001` becomes `\\u0001`, a quote `\\\"`.
+fn wire_bytes(value: &AttributeValue) -> usize {
+    let of_text = |text: &str| -> usize {
+        let bytes = |byte: u8| match byte {
+            0..=0x1f => 7,
+            b'"' | b'\\' => 4,
+            _ => 1,
+        };
+        text.bytes().map(bytes).sum()
+    };
+    match value {
+        AttributeValue::S(text) => of_text(text),
+        AttributeValue::M(members) => {
+            members.iter().map(|(name, value)| of_text(name) + wire_bytes(value)).sum()
+        }
+        _ => 16,
+    }
+}
+
+/// The page of what a query found; `more` if DynamoDB stopped before the end, at 1 MB.
+fn page<T>(
+    mut items: Vec<Item>,
+    more: bool,
+    limit: u32,
+    read: impl Fn(&Item) -> Result<T, StoreError>,
+) -> Result<Page<T>, StoreError> {
+    let mut bytes = 0;
+    let fitting = items.iter().take_while(|item| {
+        let first = bytes == 0;
+        bytes += item.values().map(wire_bytes).sum::<usize>();
+        first || bytes <= MAX_PAGE_BYTES
+    });
+    let limit = fitting.count().min(usize::try_from(limit).unwrap_or(usize::MAX));
+    let more = more || items.len() > limit;
+    items.truncate(limit);
+    let last = items.last().filter(|_| more);
+    let end = last.map(|item| Reader { table: TABLE, item }.text("sk").map(str::to_owned));
+    Ok(Page { end: end.transpose()?, items: items.iter().map(read).collect::<Result<_, _>>()? })
+}

@@ -1,0 +1,491 @@
+//! Adding and listing events.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use shared::app::{App, Ids};
+use tests::app::{TestApp, app_with};
+use tests::call::{Call, Gateway};
+
+use super::{
+    ADD, DELETE, GET, LIST_EVENTS, TABLE, add, call_for, column, count_listed, create, event_count,
+    event_names, events, pages, some_events, stored,
+};
+
+fn list(test: &TestApp, id: &str) -> Call {
+    call_for(test, LIST_EVENTS, id)
+}
+
+#[tokio::test]
+async fn new_events_are_answered_in_their_order_and_listed_by_time() {
+    let test = TestApp::start().await;
+    let id = create(&test).await;
+    let body = json!({"events": [
+        {"name": " v2 ", "occurredAt": "2026-11-21T05:16:00.0079+01:00", "description": "Second\n",
+         "attributes": {"commit": "4f2a", "": "", "pk": "1"}},
+    ]});
+    let reply = add(&test, &id, &body).await;
+    assert_eq!(reply.violations(), [("/events/0/attributes/", "too_short")]);
+    let body = json!({"events": [
+        {"name": " v2 ", "occurredAt": "2026-11-21T05:16:00.0079+01:00", "description": "Second\n",
+         "attributes": {"commit": "4f2a", "empty": "", "pk": "1"}},
+        {"name": "v1", "occurredAt": "2026-11-20t00:00:00z", "attributes": null},
+    ]});
+    test.pass(std::time::Duration::from_secs(1));
+    let reply = add(&test, &id, &body).await;
+    let id_of = |index: usize| reply.body["events"][index]["id"].as_str().unwrap();
+    let expected = [
+        json!({
+            "id": id_of(0),
+            "name": "v2",
+            "occurredAt": "2026-11-21T04:16:00.007Z",
+            "description": "Second\n",
+            "attributes": {"commit": "4f2a", "empty": "", "pk": "1"},
+        }),
+        json!({
+            "id": id_of(1),
+            "name": "v1",
+            "occurredAt": "2026-11-20T00:00:00.000Z",
+            "description": "",
+            "attributes": {},
+        }),
+    ];
+    assert_eq!((reply.status, &reply.body), (201, &json!({"events": expected})));
+    let project_id = test.project_id;
+    let location = format!("/v0/projects/{project_id}/event-marker-collections/{id}/events");
+    assert_eq!(reply.headers["location"], location);
+    let listed = list(&test, &id).send(&test.app).await;
+    let oldest_first = [&expected[1], &expected[0]];
+    assert_eq!(listed.body, json!({"items": oldest_first, "nextCursor": null}));
+    let collection = call_for(&test, GET, &id).send(&test.app).await.body;
+    assert_eq!(collection["eventCount"], 2);
+    assert_eq!(collection["createdAt"], "2026-11-21T04:16:00.000Z");
+    assert_eq!(collection["updatedAt"], "2026-11-21T04:16:01.000Z");
+}
+
+#[tokio::test]
+async fn one_wrong_event_keeps_all_of_its_request_out() {
+    let test = TestApp::start().await;
+    let id = create(&test).await;
+    let mut body = some_events(100);
+    body["events"][99]["occurredAt"] = json!("tomorrow");
+    body["events"][7]["name"] = json!("");
+    let reply = add(&test, &id, &body).await;
+    let expected = [("/events/7/name", "too_short"), ("/events/99/occurredAt", "invalid_format")];
+    assert_eq!(reply.violations(), expected);
+    for (body, violation) in [
+        (some_events(0), ("/events", "too_few_items")),
+        (some_events(101), ("/events", "too_many_items")),
+        (json!({}), ("/events", "required")),
+        (json!({"events": null}), ("/events", "required")),
+        (json!({"events": {}}), ("/events", "invalid_type")),
+        (json!({"events": [5]}), ("/events/0", "invalid_type")),
+    ] {
+        assert_eq!(add(&test, &id, &body).await.violations(), [violation]);
+    }
+    assert_eq!(stored(&test).await.len(), 1, "the collection only");
+    assert_eq!(event_count(&test, &id).await, 0);
+}
+
+#[tokio::test]
+async fn attributes_are_limited_in_number_and_length() {
+    let test = TestApp::start().await;
+    let id = create(&test).await;
+    let with = |attributes: Value| {
+        let mut body = some_events(1);
+        body["events"][0]["attributes"] = attributes;
+        body
+    };
+    let many = |count: usize| {
+        let members = (0..count).map(|n| (format!("key {n}"), json!("value")));
+        with(Value::Object(members.collect()))
+    };
+    let (key, value) = ("ключ".repeat(25), "é".repeat(1_000));
+    for body in [many(50), with(json!({&key: &value})), with(json!({"/~": "a"}))] {
+        let reply = add(&test, &id, &body).await;
+        assert_eq!(reply.status, 201);
+        let added = &reply.body["events"][0]["attributes"];
+        assert_eq!(added, &body["events"][0]["attributes"]);
+        let listed = pages(&test, &list(&test, &id), 100).await.concat();
+        assert!(listed.iter().any(|event| event == &reply.body["events"][0]));
+    }
+    let place = |name: &str| format!("/events/0/attributes{name}");
+    for (body, place, code) in [
+        (many(51), place(""), "too_many_items"),
+        (with(json!({format!("{key}x"): ""})), place(&format!("/{key}x")), "too_long"),
+        (with(json!({"a": format!("{value}x")})), place("/a"), "too_long"),
+        (with(json!({"a": null})), place("/a"), "invalid_type"),
+        (with(json!({"a": 1})), place("/a"), "invalid_type"),
+        (with(json!({"a": "\u{0}"})), place("/a"), "invalid_format"),
+        (with(json!({"a/b~": []})), place("/a~1b~0"), "invalid_type"),
+        (with(json!([])), place(""), "invalid_type"),
+    ] {
+        let reply = add(&test, &id, &body).await;
+        assert_eq!(reply.violations(), [(place.as_str(), code)]);
+    }
+    let twice = r#"{"events":[{"name":"n","occurredAt":"2026-11-21T04:16:00Z","attributes":{"a":"1","a":"2"}}]}"#;
+    let reply = call_for(&test, ADD, &id).bytes(twice).send(&test.app).await;
+    assert_eq!(reply.violations(), [("/events/0/attributes/a", "duplicate")]);
+    assert_eq!(event_count(&test, &id).await, 3);
+}
+
+#[tokio::test]
+async fn any_number_of_events_up_to_a_hundred_is_stored_by_one_request() {
+    let test = TestApp::start().await;
+    for count in [1, 97, 98, 99, 100] {
+        let id = create(&test).await;
+        let reply = add(&test, &id, &some_events(count)).await;
+        assert_eq!(reply.body["events"].as_array().unwrap().len(), count);
+        assert_eq!(event_count(&test, &id).await, count);
+        assert_eq!(count_listed(&test, &id).await, count);
+        let retried = call_for(&test, ADD, &id).header("idempotency-key", &id);
+        let retried = retried.json(&some_events(count));
+        let first = retried.clone().send(&test.app).await;
+        let again = retried.send(&test.app).await;
+        assert_eq!((first.status, again.status), (201, 201));
+        assert_eq!(first.body, again.body);
+        assert_eq!(again.headers["idempotency-replayed"], "true");
+        assert_eq!(event_count(&test, &id).await, 2 * count);
+        assert_eq!(count_listed(&test, &id).await, 2 * count);
+        assert_no_event_is_pending(&test).await;
+        let call = call_for(&test, DELETE, &id);
+        assert_eq!(call.send(&test.app).await.status, 204);
+    }
+}
+
+async fn assert_no_event_is_pending(test: &TestApp) {
+    let items = test.items(TABLE).await;
+    assert!(items.iter().all(|item| !item.contains_key("pending")));
+}
+
+/// Lets one write through, and holds back all others while it is told to, as if the function had
+/// died in between.
+#[derive(Debug)]
+struct DiesAfterOneWrite(AtomicUsize);
+
+impl Intercept for DiesAfterOneWrite {
+    fn name(&self) -> &'static str {
+        "DiesAfterOneWrite"
+    }
+
+    fn read_before_transmit(
+        &self,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let target = context.request().headers().get("x-amz-target").unwrap_or_default();
+        if target.ends_with("TransactWriteItems") && self.0.fetch_add(1, Ordering::Relaxed) > 0 {
+            return Err("it has died".into());
+        }
+        Ok(())
+    }
+}
+
+/// A function that dies after its first write.
+fn dying(test: &TestApp) -> App {
+    let dies = DiesAfterOneWrite(AtomicUsize::new(0));
+    let config = test.client.config().to_builder().interceptor(dies).build();
+    let mut app = app_with(Client::from_conf(config));
+    // Otherwise it would give its events the ids that the tests' own app gives to others.
+    app.ids = Ids::Random;
+    app
+}
+
+/// A collection with a hundred events, whose writer died between its two transactions.
+async fn half_written(test: &TestApp) -> String {
+    let id = create(test).await;
+    let call = call_for(test, ADD, &id).header("idempotency-key", &id);
+    let reply = call.json(&some_events(100)).send(&dying(test)).await;
+    assert_eq!(reply.status, 201, "the events are stored, whoever puts them in their places");
+    let items = test.items(TABLE).await;
+    let pending = items.iter().find_map(|item| item.get("pending")).expect("some are pending");
+    assert_eq!(pending.as_l().unwrap().len(), 2);
+    id
+}
+
+#[tokio::test]
+async fn a_hundred_events_are_there_even_if_their_writer_dies_halfway() {
+    let test = TestApp::start().await;
+    let id = half_written(&test).await;
+    assert_eq!(event_count(&test, &id).await, 100);
+    for limit in [100, 7] {
+        let listed = pages(&test, &list(&test, &id), limit).await.concat();
+        let ids: std::collections::BTreeSet<_> = column(&listed, "id").into_iter().collect();
+        assert_eq!((listed.len(), ids.len()), (100, 100));
+    }
+    assert_no_event_is_pending(&test).await;
+
+    // All readers meet what is pending, one of them settles it.
+    let id = half_written(&test).await;
+    let counts = join_all((0..10).map(|_| count_listed(&test, &id))).await;
+    assert_eq!(counts, [100; 10]);
+
+    // A retry gets the answer of the writer that died.
+    let id = half_written(&test).await;
+    let call = call_for(&test, ADD, &id).header("idempotency-key", &id);
+    let reply = call.json(&some_events(100)).send(&test.app).await;
+    assert_eq!(
+        (reply.status, &reply.headers["idempotency-replayed"]),
+        (201, &"true".parse().unwrap())
+    );
+    assert_eq!((event_count(&test, &id).await, count_listed(&test, &id).await), (100, 100));
+}
+
+#[tokio::test]
+async fn writers_go_on_after_one_of_them_died_halfway() {
+    let test = TestApp::start().await;
+    for next in [1, 98, 99, 100] {
+        let id = half_written(&test).await;
+        assert_eq!(add(&test, &id, &some_events(next)).await.status, 201);
+        assert_eq!(event_count(&test, &id).await, 100 + next);
+        assert_eq!(count_listed(&test, &id).await, 100 + next);
+        assert_no_event_is_pending(&test).await;
+    }
+    let id = half_written(&test).await;
+    assert_eq!(call_for(&test, DELETE, &id).send(&test.app).await.status, 204);
+    assert_eq!(list(&test, &id).send(&test.app).await.status, 404);
+    assert_eq!(add(&test, &id, &some_events(100)).await.status, 404);
+    assert_no_event_is_pending(&test).await;
+}
+
+#[tokio::test]
+async fn every_event_of_concurrent_writers_is_counted_once() {
+    let test = TestApp::start().await;
+    let id = create(&test).await;
+    let writers = (0..16).map(|writer| {
+        let (test, id) = (&test, &id);
+        async move {
+            let mut added = 0;
+            for round in 0..3 {
+                // Some writers need two transactions, and meet each other's pending events.
+                let count = if writer % 4 == 0 && round == 0 { 99 } else { 1 + writer % 4 };
+                let reply = add(test, id, &some_events(count)).await;
+                assert_eq!(reply.status, 201, "{}", reply.body);
+                added += count;
+            }
+            added
+        }
+    });
+    let reading = AtomicBool::new(true);
+    let reader = async {
+        let mut last = 0;
+        while reading.load(Ordering::Relaxed) {
+            let count = event_count(&test, &id).await;
+            assert!(count >= last, "{count} follows {last}");
+            last = count;
+        }
+    };
+    let writing = async {
+        let added: usize = join_all(writers).await.into_iter().sum();
+        reading.store(false, Ordering::Relaxed);
+        added
+    };
+    let (added, ()) = tokio::join!(writing, reader);
+    assert_eq!(event_count(&test, &id).await, added);
+    assert_eq!(count_listed(&test, &id).await, added);
+    assert_no_event_is_pending(&test).await;
+}
+
+#[tokio::test]
+async fn a_retried_request_adds_its_events_once() {
+    let test = TestApp::start().await;
+    let id = create(&test).await;
+    let request =
+        |count| call_for(&test, ADD, &id).header("idempotency-key", "k").json(&some_events(count));
+    let twins = join_all((0..8).map(|_| request(99).send(&test.app))).await;
+    assert!(twins.iter().all(|reply| reply.status == 201 && reply.body == twins[0].body));
+    assert_eq!((event_count(&test, &id).await, count_listed(&test, &id).await), (99, 99));
+    let other = request(1).send(&test.app).await;
+    assert_eq!(other.problem(), (409, "idempotency_conflict"));
+    // The same key for another collection is another request under it.
+    let elsewhere = create(&test).await;
+    let call = call_for(&test, ADD, &elsewhere).header("idempotency-key", "k");
+    let reply = call.json(&some_events(99)).send(&test.app).await;
+    assert_eq!(reply.problem(), (409, "idempotency_conflict"));
+    assert_eq!(event_count(&test, &elsewhere).await, 0);
+}
+
+/// Points in time from the first to the last that RFC 3339 can name.
+const HISTORY: [(&str, &str); 8] = [
+    ("year 0", "0000-01-01T00:00:00.000Z"),
+    ("before 1970", "1969-12-31T23:59:59.999Z"),
+    ("1970", "1970-01-01T00:00:00.000Z"),
+    ("2001", "2001-09-09T01:46:39.999Z"),
+    ("a second", "2026-11-21T04:16:00.000Z"),
+    ("a millisecond later", "2026-11-21T04:16:00.001Z"),
+    ("the next second", "2026-11-21T04:16:01.000Z"),
+    ("year 9999", "9999-12-31T23:59:59.999Z"),
+];
+
+async fn with_history(test: &TestApp) -> String {
+    let id = create(test).await;
+    let mut shuffled = HISTORY;
+    shuffled.reverse();
+    shuffled.swap(1, 4);
+    assert_eq!(add(test, &id, &events(&shuffled)).await.status, 201);
+    id
+}
+
+#[tokio::test]
+async fn events_are_listed_by_time_from_the_year_0_to_9999() {
+    let test = TestApp::start().await;
+    let id = with_history(&test).await;
+    let listed = pages(&test, &list(&test, &id), 100).await.concat();
+    assert_eq!(column(&listed, "name"), HISTORY.map(|(name, _)| name));
+    assert_eq!(column(&listed, "occurredAt"), HISTORY.map(|(_, at)| at));
+    for limit in [1, 3, 8] {
+        let listed = pages(&test, &list(&test, &id), limit).await.concat();
+        assert_eq!(column(&listed, "name"), HISTORY.map(|(name, _)| name));
+    }
+}
+
+#[tokio::test]
+async fn a_range_begins_at_from_and_ends_before_to() {
+    let test = TestApp::start().await;
+    let id = with_history(&test).await;
+    let at: i64 = 1_795_234_560_000;
+    let (year_0, end) = (-62_167_219_200_000, 253_402_300_799_999_i64);
+    for (from, to, expected) in [
+        (Some(at), Some(at + 1), 4..5),
+        (Some(at), Some(at + 2), 4..6),
+        (Some(at + 1), Some(at + 1_000), 5..6),
+        (Some(at + 2), Some(at + 1_000), 6..6),
+        (Some(at + 2), Some(at + 1_001), 6..7),
+        (Some(-1), Some(0), 1..2),
+        (Some(-1), Some(1), 1..3),
+        (None, Some(0), 0..2),
+        (None, Some(year_0), 0..0),
+        (None, Some(year_0 + 1), 0..1),
+        (Some(0), None, 2..8),
+        (Some(end), None, 7..8),
+        (None, Some(end), 0..7),
+        (None, Some(end + 1), 0..8),
+        (Some(end + 1), None, 8..8),
+        (Some(end + 1), Some(end + 2), 8..8),
+        (Some(i64::MIN), Some(i64::MAX), 0..8),
+        (Some(year_0 - 2), Some(year_0 - 1), 0..0),
+    ] {
+        let mut call = list(&test, &id);
+        for (name, bound) in [("from", from), ("to", to)] {
+            if let Some(bound) = bound {
+                call = call.query(name, bound);
+            }
+        }
+        let names: Vec<&str> = HISTORY[expected].iter().map(|(name, _)| *name).collect();
+        for (gateway, limit) in [(Gateway::HttpApi, 100), (Gateway::RestApi, 1)] {
+            let found = pages(&test, &call.clone().gateway(gateway), limit).await.concat();
+            assert_eq!(column(&found, "name"), names, "from {from:?} to {to:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_range_that_is_none_is_refused_with_all_that_is_wrong() {
+    let test = TestApp::start().await;
+    let id = create(&test).await;
+    for (query, violations) in [
+        (vec![("from", "5"), ("to", "5")], vec![("query:from", "out_of_range")]),
+        (vec![("from", "6"), ("to", "5")], vec![("query:from", "out_of_range")]),
+        (vec![("from", "2026-11-21")], vec![("query:from", "invalid_format")]),
+        (vec![("to", "1.5")], vec![("query:to", "invalid_format")]),
+        (vec![("to", "")], vec![("query:to", "invalid_format")]),
+        (vec![("to", "9223372036854775808")], vec![("query:to", "invalid_format")]),
+        (
+            vec![("limit", "x"), ("cursor", "x"), ("from", "x"), ("to", "x")],
+            vec![
+                ("query:cursor", "invalid_value"),
+                ("query:from", "invalid_format"),
+                ("query:limit", "out_of_range"),
+                ("query:to", "invalid_format"),
+            ],
+        ),
+    ] {
+        let mut call = list(&test, &id);
+        for (name, value) in query {
+            call = call.query(name, value);
+        }
+        let reply = call.send(&test.app).await;
+        assert_eq!(reply.problem(), (400, "validation_failed"));
+        let mut found = reply.violations();
+        found.sort_unstable();
+        assert_eq!(found, violations);
+    }
+}
+
+#[tokio::test]
+async fn events_of_one_millisecond_keep_their_order_from_page_to_page() {
+    let test = TestApp::start().await;
+    let id = create(&test).await;
+    add(&test, &id, &some_events(9)).await;
+    let all = pages(&test, &list(&test, &id), 100).await.concat();
+    for limit in [1, 2, 9] {
+        assert_eq!(pages(&test, &list(&test, &id), limit).await.concat(), all);
+    }
+}
+
+#[tokio::test]
+async fn what_is_added_behind_a_cursor_repeats_nothing_and_what_is_added_after_it_is_seen() {
+    let test = TestApp::start().await;
+    let id = create(&test).await;
+    let day = |day: u32| format!("2026-11-{day:02}T00:00:00Z");
+    let add_days = async |days: &[u32]| {
+        let days: Vec<String> = days.iter().map(|number| day(*number)).collect();
+        let items: Vec<(&str, &str)> = days.iter().map(|at| (&at[8..10], at.as_str())).collect();
+        assert_eq!(add(&test, &id, &events(&items)).await.status, 201);
+    };
+    add_days(&[2, 4, 6, 8]).await;
+    let first = list(&test, &id).query("limit", 2).send(&test.app).await;
+    assert_eq!(column(first.body["items"].as_array().unwrap(), "name"), ["02", "04"]);
+    add_days(&[1, 3, 5, 7, 9]).await;
+    let cursor = first.body["nextCursor"].as_str().unwrap();
+    let second = list(&test, &id).query("limit", 2).query("cursor", cursor).send(&test.app).await;
+    assert_eq!(column(second.body["items"].as_array().unwrap(), "name"), ["05", "06"]);
+    let cursor = second.body["nextCursor"].as_str().unwrap();
+    let rest = list(&test, &id).query("cursor", cursor).send(&test.app).await;
+    assert_eq!(column(rest.body["items"].as_array().unwrap(), "name"), ["07", "08", "09"]);
+}
+
+#[tokio::test]
+async fn a_range_holds_for_a_cursor_of_another_range_too() {
+    let test = TestApp::start().await;
+    let id = with_history(&test).await;
+    let first = list(&test, &id).query("limit", 1).send(&test.app).await;
+    let cursor = first.body["nextCursor"].as_str().unwrap();
+    let call = list(&test, &id).query("cursor", cursor).query("from", 0).query("to", 1);
+    let reply = call.send(&test.app).await;
+    assert_eq!(column(reply.body["items"].as_array().unwrap(), "name"), ["1970"]);
+    // A range that ends before the cursor has nothing left.
+    let call = list(&test, &id).query("cursor", cursor).query("to", -62_167_219_200_000_i64);
+    let reply = call.send(&test.app).await;
+    assert_eq!(reply.body, json!({"items": [], "nextCursor": null}));
+}
+
+#[tokio::test]
+async fn large_events_make_pages_shorter_and_not_incomplete() {
+    let test = TestApp::start().await;
+    let id = create(&test).await;
+    let members = (0..50).map(|n| (format!("k{n}"), json!("x".repeat(1_000))));
+    let attributes = Value::Object(members.collect());
+    let mut names = Vec::new();
+    for request in 0..5 {
+        let items: Vec<Value> = (0..5)
+            .map(|n| {
+                let name = format!("{request}{n}");
+                names.push(name.clone());
+                let at = format!("2026-11-21T04:{name}:00Z");
+                json!({"name": name, "occurredAt": at, "attributes": attributes})
+            })
+            .collect();
+        assert_eq!(add(&test, &id, &json!({"events": items})).await.status, 201);
+    }
+    let pages = pages(&test, &list(&test, &id), 100).await;
+    assert!(pages.len() > 1, "a read of DynamoDB ends at 1 MB");
+    assert_eq!(column(&pages.concat(), "name"), names);
+    assert_eq!(event_names(&test, &id).await, names);
+}

@@ -1,0 +1,151 @@
+//! A DynamoDB that is down, slow or busy.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tests::app::{PROJECT, TestApp, app_over};
+use tests::call::{Call, Reply};
+use tests::scripted::{ScriptedDynamoDb, Turn, cancelled};
+
+use super::{ADD, CREATE, DELETE, LIST_EVENTS, OPERATIONS, create, some_events, valid};
+
+/// A key that [`access`] lets in.
+const KEY: &str = "wm_AAAABBBBCCCC0001_0123456789abcdefghijABCDEFGHIJ0123456789xyz0zL89M";
+const COLLECTION: &str = "01902f3c-0000-7000-8000-000000000000";
+
+/// The answer to `BatchGetItem` that lets [`KEY`] in.
+fn access() -> Turn {
+    Turn::Answer(json!({"Responses": {
+        "waymark-api-keys": [{
+            "keyId": {"S": "AAAABBBBCCCC0001"},
+            // SHA-256 of the secret.
+            "secretHash": {"B": "3tVsQnEb71QIfMtd2ot1lsXQcKRPMRVJ6H8GcRKnzOA="},
+            "organization": {"S": "default"},
+            "user": {"S": "owner"},
+            "scopes": {"SS": ["markers:read", "markers:write"]},
+            "createdAt": {"S": "2026-01-01T00:00:00.000Z"},
+        }],
+        "waymark-projects": [{
+            "idOrSlug": {"S": PROJECT},
+            "projectId": {"S": "00000000-0000-7000-8000-000000000001"},
+            "organization": {"S": "default"},
+        }],
+    }, "UnprocessedKeys": {}}))
+}
+
+fn any(operation: tests::call::Operation) -> Call {
+    valid(operation, PROJECT, COLLECTION).key(KEY)
+}
+
+async fn reply_under(script: fn(&str, usize) -> Turn, call: Call) -> (Reply, ScriptedDynamoDb) {
+    let dynamodb = ScriptedDynamoDb::start(script).await;
+    let (app, _) = app_over(&dynamodb.endpoint);
+    let started = Instant::now();
+    let reply = call.send(&app).await;
+    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+    (reply, dynamodb)
+}
+
+#[tokio::test]
+async fn a_dynamodb_that_is_down_gives_503() {
+    let mut test = TestApp::start().await;
+    let id = create(&test).await;
+    test.engine.kill();
+    for (operation, _) in OPERATIONS {
+        let reply = valid(operation, PROJECT, &id).key(&test.key).send(&test.app).await;
+        assert_eq!(reply.problem(), (503, "unavailable"), "{}", operation.id);
+        assert_eq!(reply.headers["retry-after"], "1");
+    }
+}
+
+#[tokio::test]
+async fn a_collection_and_its_events_are_asked_for_at_the_same_time() {
+    let silent_item = reply_under(
+        |target, _| match target {
+            "BatchGetItem" => access(),
+            "GetItem" => Turn::Silence,
+            _ => Turn::Answer(json!({})),
+        },
+        any(LIST_EVENTS),
+    );
+    let silent_query = reply_under(
+        |target, _| match target {
+            "BatchGetItem" => access(),
+            "Query" => Turn::Silence,
+            _ => Turn::Answer(json!({})),
+        },
+        any(LIST_EVENTS),
+    );
+    let ((reply, without_item), (_, without_query)) = tokio::join!(silent_item, silent_query);
+    assert_eq!(reply.problem(), (503, "unavailable"));
+    assert_eq!(without_item.requests("Query").len(), 1, "it does not wait for the collection");
+    assert_eq!(without_query.requests("GetItem").len(), 1, "it does not wait for the events");
+}
+
+#[tokio::test]
+async fn writes_that_meet_others_are_tried_again() {
+    for operation in [CREATE, ADD, DELETE] {
+        let (reply, dynamodb) = reply_under(
+            |target, before| match (target, before) {
+                ("BatchGetItem", _) => access(),
+                (_, 0) => cancelled(&["TransactionConflict", "None"]),
+                (_, 1) => cancelled(&["None", "ThrottlingError"]),
+                _ => Turn::Answer(json!({})),
+            },
+            any(operation),
+        )
+        .await;
+        assert!(reply.status < 300, "{}", reply.body);
+        assert_eq!(dynamodb.requests("TransactWriteItems").len(), 3);
+    }
+}
+
+#[tokio::test]
+async fn writes_that_keep_meeting_others_give_409() {
+    for operation in [CREATE, ADD, DELETE] {
+        let (reply, _) = reply_under(
+            |target, _| match target {
+                "BatchGetItem" => access(),
+                _ => cancelled(&["TransactionConflict", "None"]),
+            },
+            any(operation),
+        )
+        .await;
+        assert_eq!(reply.problem(), (409, "conflict"), "{}", operation.id);
+        assert_eq!(reply.headers["retry-after"], "1");
+    }
+}
+
+#[tokio::test]
+async fn a_deletion_whose_answer_was_lost_is_not_answered_with_404() {
+    let (reply, dynamodb) = reply_under(
+        |target, before| match (target, before) {
+            ("BatchGetItem", _) => access(),
+            (_, 0) => Turn::Error("InternalServerError", json!({"message": "try again"})),
+            _ => Turn::Answer(json!({})),
+        },
+        any(DELETE),
+    )
+    .await;
+    assert_eq!((reply.status, &reply.body), (204, &Value::Null));
+    let transactions = dynamodb.requests("TransactWriteItems");
+    assert_eq!(transactions.len(), 2);
+    assert_eq!(transactions[0], transactions[1], "the token tells DynamoDB that they are one");
+}
+
+#[tokio::test]
+async fn events_that_are_stored_are_answered_even_if_they_cannot_be_put_in_their_places() {
+    let call = ADD.call().parameter("idOrSlug", PROJECT).parameter("collectionId", COLLECTION);
+    let call = call.key(KEY).json(&some_events(100));
+    let (reply, dynamodb) = reply_under(
+        |target, before| match (target, before) {
+            ("BatchGetItem", _) => access(),
+            (_, 0) => Turn::Answer(json!({})),
+            _ => Turn::Error("ThrottlingException", json!({"message": "slow down"})),
+        },
+        call,
+    )
+    .await;
+    assert_eq!(reply.status, 201);
+    assert!(dynamodb.requests("TransactWriteItems").len() > 1);
+}

@@ -1,0 +1,183 @@
+//! The operations on event markers, together against a real engine: what one writes, the others show.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod access;
+mod collections;
+mod deletion;
+mod events;
+mod failures;
+mod purge;
+
+use std::collections::{BTreeSet, HashMap};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use local::demo;
+use serde_json::{Value, json};
+use shared::models::event_marker::CollectionId;
+use shared::models::project::ProjectId;
+use tests::app::{PROJECT, TestApp};
+use tests::call::{Call, Operation, Reply};
+
+type Item = HashMap<String, AttributeValue>;
+
+const TABLE: &str = "event-markers";
+const COLLECTIONS: &str = "/v0/projects/{idOrSlug}/event-marker-collections";
+const COLLECTION: &str = "/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}";
+const EVENTS: &str = "/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events";
+
+const CREATE: Operation = Operation {
+    id: create_event_marker_collection::OPERATION,
+    method: "POST",
+    path: COLLECTIONS,
+    handler: |app, incoming| Box::pin(create_event_marker_collection::handle(app, incoming)),
+};
+const LIST: Operation = Operation {
+    id: list_event_marker_collections::OPERATION,
+    method: "GET",
+    path: COLLECTIONS,
+    handler: |app, incoming| Box::pin(list_event_marker_collections::handle(app, incoming)),
+};
+const GET: Operation = Operation {
+    id: get_event_marker_collection::OPERATION,
+    method: "GET",
+    path: COLLECTION,
+    handler: |app, incoming| Box::pin(get_event_marker_collection::handle(app, incoming)),
+};
+const DELETE: Operation = Operation {
+    id: delete_event_marker_collection::OPERATION,
+    method: "DELETE",
+    path: COLLECTION,
+    handler: |app, incoming| Box::pin(delete_event_marker_collection::handle(app, incoming)),
+};
+const ADD: Operation = Operation {
+    id: add_event_markers::OPERATION,
+    method: "POST",
+    path: EVENTS,
+    handler: |app, incoming| Box::pin(add_event_markers::handle(app, incoming)),
+};
+const LIST_EVENTS: Operation = Operation {
+    id: list_event_markers::OPERATION,
+    method: "GET",
+    path: EVENTS,
+    handler: |app, incoming| Box::pin(list_event_markers::handle(app, incoming)),
+};
+
+/// Every operation, with whether it changes anything.
+const OPERATIONS: [(Operation, bool); 6] = [
+    (CREATE, true),
+    (LIST, false),
+    (GET, false),
+    (DELETE, true),
+    (ADD, true),
+    (LIST_EVENTS, false),
+];
+
+/// A call in the tests' project.
+fn call(test: &TestApp, operation: Operation) -> Call {
+    operation.call().parameter("idOrSlug", PROJECT).key(&test.key)
+}
+
+/// A call for one collection.
+fn call_for(test: &TestApp, operation: Operation, id: &str) -> Call {
+    call(test, operation).parameter("collectionId", id)
+}
+
+/// A call that would be carried out, for a collection that may be there.
+fn valid(operation: Operation, project: &str, id: &str) -> Call {
+    let call = operation.call().parameter("idOrSlug", project).parameter("collectionId", id);
+    match operation.id {
+        add_event_markers::OPERATION => call.json(&some_events(1)),
+        create_event_marker_collection::OPERATION => call.json(&json!({"name": "Releases"})),
+        _ => call,
+    }
+}
+
+/// Creates a collection and answers its id.
+async fn create(test: &TestApp) -> String {
+    let reply = call(test, CREATE).json(&json!({"name": "Releases"})).send(&test.app).await;
+    assert_eq!(reply.status, 201);
+    reply.body["id"].as_str().unwrap().to_owned()
+}
+
+/// A body of events.
+fn events(items: &[(&str, &str)]) -> Value {
+    let items = items.iter().map(|(name, at)| json!({"name": name, "occurredAt": at}));
+    json!({"events": items.collect::<Vec<_>>()})
+}
+
+/// A body of so many events of one moment.
+fn some_events(count: usize) -> Value {
+    json!({"events": vec![json!({"name": "v1", "occurredAt": "2026-11-21T04:16:00Z"}); count]})
+}
+
+async fn add(test: &TestApp, id: &str, body: &Value) -> Reply {
+    call_for(test, ADD, id).json(body).send(&test.app).await
+}
+
+/// All pages of a list, from the first to the last.
+async fn pages(test: &TestApp, call: &Call, limit: usize) -> Vec<Vec<Value>> {
+    let mut pages = Vec::new();
+    let mut cursor = None;
+    loop {
+        let mut call = call.clone().query("limit", limit);
+        if let Some(cursor) = &cursor {
+            call = call.query("cursor", cursor);
+        }
+        let reply = call.send(&test.app).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        let items = reply.body["items"].as_array().unwrap().clone();
+        assert!(items.len() <= limit);
+        pages.push(items);
+        match &reply.body["nextCursor"] {
+            Value::String(next) => cursor = Some(next.clone()),
+            last => {
+                assert!(last.is_null());
+                return pages;
+            }
+        }
+    }
+}
+
+/// A member of each item, in the order of the list.
+fn column(items: &[Value], member: &str) -> Vec<String> {
+    items.iter().map(|item| item[member].as_str().unwrap().to_owned()).collect()
+}
+
+/// The names of all events of a collection, the oldest first.
+async fn event_names(test: &TestApp, id: &str) -> Vec<String> {
+    column(&pages(test, &call_for(test, LIST_EVENTS, id), 100).await.concat(), "name")
+}
+
+/// Counts the events of a collection, each under its id.
+async fn count_listed(test: &TestApp, id: &str) -> usize {
+    let listed = pages(test, &call_for(test, LIST_EVENTS, id), 100).await.concat();
+    let ids: BTreeSet<String> = column(&listed, "id").into_iter().collect();
+    assert_eq!(ids.len(), listed.len(), "no event is listed twice");
+    listed.len()
+}
+
+/// What the collection says of how many events it holds.
+async fn event_count(test: &TestApp, id: &str) -> usize {
+    let reply = call_for(test, GET, id).send(&test.app).await;
+    assert_eq!(reply.status, 200);
+    reply.body["eventCount"].as_u64().unwrap().try_into().unwrap()
+}
+
+/// A second project of the same organization.
+async fn other_project(test: &TestApp) -> ProjectId {
+    demo::ensure_project(&test.app.store, "other", "Other").await.unwrap()
+}
+
+fn collection_id(id: &str) -> CollectionId {
+    CollectionId::parse(id).unwrap()
+}
+
+/// The keys of all items of the table, in order.
+async fn stored(test: &TestApp) -> Vec<(String, String)> {
+    let items = test.items(TABLE).await;
+    let key = |item: &Item, name: &str| item[name].as_s().unwrap().clone();
+    let mut keys: Vec<_> = items.iter().map(|item| (key(item, "pk"), key(item, "sk"))).collect();
+    keys.sort();
+    keys
+}
