@@ -59,27 +59,20 @@ async fn a_dynamodb_that_is_down_gives_503() {
 }
 
 #[tokio::test]
-async fn a_collection_and_its_events_are_asked_for_at_the_same_time() {
-    let silent_item = reply_under(
+async fn events_are_not_asked_for_before_the_collection_has_answered() {
+    // Asked for earlier, they would now and then lack what is put in between.
+    let (reply, dynamodb) = reply_under(
         |target, _| match target {
             "BatchGetItem" => access(),
             "GetItem" => Turn::Silence,
             _ => Turn::Answer(json!({})),
         },
         any(LIST_EVENTS),
-    );
-    let silent_query = reply_under(
-        |target, _| match target {
-            "BatchGetItem" => access(),
-            "Query" => Turn::Silence,
-            _ => Turn::Answer(json!({})),
-        },
-        any(LIST_EVENTS),
-    );
-    let ((reply, without_item), (_, without_query)) = tokio::join!(silent_item, silent_query);
+    )
+    .await;
     assert_eq!(reply.problem(), (503, "unavailable"));
-    assert_eq!(without_item.requests("Query").len(), 1, "it does not wait for the collection");
-    assert_eq!(without_query.requests("GetItem").len(), 1, "it does not wait for the events");
+    assert!(!dynamodb.requests("GetItem").is_empty());
+    assert!(dynamodb.requests("Query").is_empty());
 }
 
 #[tokio::test]
