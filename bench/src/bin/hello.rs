@@ -1,0 +1,8 @@
+//! The least that a function can be: the floor that create-feature-flag is compared with.
+
+use lambda_http::{Error, Request, service_fn};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    lambda_http::run(service_fn(async |_: Request| Ok::<_, Error>("hello"))).await
+}

@@ -1,0 +1,148 @@
+//! One process of a function: started as Lambda starts it, and measured from outside.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use axum::body::Bytes;
+use serde_json::Value as Json;
+use tokio::process::{Child, Command};
+
+use local::runtime_api::{Answer, RuntimeApi};
+
+use crate::Result;
+use crate::events;
+
+/// How long a function has for a request, as `template.yaml` has it.
+const REQUEST_TIME: Duration = Duration::from_secs(10);
+/// How long a function has for a run of a scheduled job.
+const JOB_TIME: Duration = Duration::from_mins(1);
+/// How long a function takes at most, after its answer, to get back to waiting for an event.
+const SETTLING: Duration = Duration::from_millis(3);
+
+/// A program that can be measured.
+#[derive(Clone)]
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    pub(crate) binary: PathBuf,
+    /// Where its standard output and error go, if they are wanted.
+    pub(crate) log: Option<PathBuf>,
+}
+
+impl Program {
+    /// The bytes of the binary.
+    pub(crate) fn size(&self) -> Result<u64> {
+        Ok(fs::metadata(&self.binary)?.len())
+    }
+}
+
+/// An answer to the outer world, and how long it took.
+pub(crate) struct Reply {
+    /// The body; empty where nobody is answered.
+    pub(crate) body: String,
+    /// From the moment at which the function took the event.
+    pub(crate) latency: Duration,
+    /// From the start of the process.
+    pub(crate) since_start: Duration,
+}
+
+/// A running function.
+pub(crate) struct Process {
+    name: &'static str,
+    child: Child,
+    id: u32,
+    started: Instant,
+    api: RuntimeApi,
+}
+
+impl Process {
+    pub(crate) async fn start(program: &Program, variables: &[(&str, String)]) -> Result<Self> {
+        let api = RuntimeApi::start().await?;
+        let mut command = Command::new(&program.binary);
+        command
+            .env_clear()
+            .envs(api.variables(program.name))
+            .envs(variables.iter().map(|(name, value)| (*name, value)))
+            .stdin(Stdio::null())
+            .stdout(output(program.log.as_deref())?)
+            .stderr(output(program.log.as_deref())?)
+            .kill_on_drop(true);
+        let started = Instant::now();
+        let child = command.spawn().map_err(|error| {
+            format!("cannot start {}: {error}; build the release binaries first", program.name)
+        })?;
+        let id = child.id().ok_or("a process ended before it began")?;
+        Ok(Self { name: program.name, child, id, started, api })
+    }
+
+    /// Hands over an event and waits for the answer, for as long as Lambda would.
+    async fn invoke(&mut self, event: Bytes, time: Duration) -> Result<Answer> {
+        let name = self.name;
+        tokio::select! {
+            outcome = self.api.invoke(event, time) => {
+                outcome.map_err(|error| format!("{name}: {error}").into())
+            }
+            status = self.child.wait() => Err(format!("{name} ended unasked: {}", status?).into()),
+            () = tokio::time::sleep(time) => {
+                Err(format!("{name} did not answer within {time:?}").into())
+            }
+        }
+    }
+
+    /// Has a request answered, and fails unless the answer has the status.
+    pub(crate) async fn expect(&mut self, status: u64, request: Bytes) -> Result<Reply> {
+        let answer = self.invoke(request, REQUEST_TIME).await?;
+        let response: Json = serde_json::from_slice(&answer.body)?;
+        let found = response["statusCode"].as_u64().ok_or("an answer has no status")?;
+        let body = response["body"].as_str().unwrap_or_default().to_owned();
+        if found == status {
+            return Ok(self.reply(&answer, body));
+        }
+        Err(format!("{} answered {found} instead of {status}: {body}", self.name).into())
+    }
+
+    /// Has a scheduled job run once, and fails if the job does.
+    pub(crate) async fn run_job(&mut self) -> Result<Reply> {
+        let answer = self.invoke(events::schedule(), JOB_TIME).await?;
+        Ok(self.reply(&answer, String::new()))
+    }
+
+    fn reply(&self, answer: &Answer, body: String) -> Reply {
+        let Answer { taken, arrived, .. } = *answer;
+        Reply { body, latency: arrived - taken, since_start: arrived - self.started }
+    }
+
+    /// The time that its threads have run so far.
+    pub(crate) async fn cpu(&self) -> Result<Duration> {
+        // The kernel counts to the nanosecond up to when a thread last went to sleep.
+        tokio::time::sleep(SETTLING).await;
+        let mut nanoseconds = 0;
+        for task in fs::read_dir(format!("/proc/{}/task", self.id))? {
+            let statistics = fs::read_to_string(task?.path().join("schedstat"))?;
+            let running = statistics.split(' ').next().unwrap_or_default();
+            nanoseconds += running.parse::<u64>()?;
+        }
+        Ok(Duration::from_nanos(nanoseconds))
+    }
+
+    /// The most memory that it has had resident so far, in bytes.
+    pub(crate) fn peak_memory(&self) -> Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.id))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
+        let kibibytes: u64 = kibibytes.ok_or("the kernel tells no VmHWM")?.trim().parse()?;
+        Ok(kibibytes * 1_024)
+    }
+
+    pub(crate) async fn stop(mut self) -> Result<()> {
+        Ok(self.child.kill().await?)
+    }
+}
+
+fn output(log: Option<&Path>) -> Result<Stdio> {
+    Ok(match log {
+        Some(path) => File::options().create(true).append(true).open(path)?.into(),
+        None => Stdio::null(),
+    })
+}

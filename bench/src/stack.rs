@@ -1,0 +1,162 @@
+//! What the functions talk to: the embedded engine with its tables, projects and a key.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use axum::body::Bytes;
+use local::demo;
+use local::engine::Engine;
+use local::{environment, template};
+use serde_json::Value as Json;
+use shared::app::{Clock, Ids};
+use shared::models::event_marker::{CollectionId, EventMarker, EventMarkerCollection};
+use shared::models::feature_flag::MAX_LIVE_FLAGS;
+use shared::models::project::ProjectId;
+use shared::models::timestamp::Timestamp;
+use shared::store::{Store, client};
+
+use crate::Result;
+use crate::events::{self, Request};
+
+/// The most events that one transaction takes.
+const EVENTS_AT_ONCE: usize = 98;
+
+/// An engine in memory, and a key that may do everything.
+pub(crate) struct Stack {
+    engine: Engine,
+    store: Store,
+    api_key: String,
+}
+
+impl Stack {
+    pub(crate) async fn start() -> Result<Self> {
+        let template = Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml");
+        let tables = template::read_tables(&template)?;
+        let engine = Engine::start(([127, 0, 0, 1], 0).into(), None, &tables)?;
+        let client = client::for_endpoint(&engine.endpoint())?;
+        let store = Store::new(client, environment::table_prefix());
+        let api_key = demo::create_key(&store, |record| record).await?;
+        Ok(Self { engine, store, api_key })
+    }
+
+    /// Where the engine listens.
+    pub(crate) fn endpoint(&self) -> String {
+        self.engine.endpoint()
+    }
+
+    /// A request for a new flag.
+    pub(crate) fn create_flag(
+        &self,
+        project: &str,
+        flag: &Json,
+        idempotency_key: Option<&str>,
+    ) -> Bytes {
+        let parameters = &[("idOrSlug", project)];
+        let request = Request::new(events::CREATE_FLAG, &self.api_key);
+        Request { parameters, body: Some(flag), idempotency_key, ..request }.event()
+    }
+
+    /// A request to delete an event marker collection.
+    pub(crate) fn delete_collection(&self, project: ProjectId, id: CollectionId) -> Bytes {
+        let (project, id) = (project.to_string(), id.to_string());
+        let parameters = &[("idOrSlug", project.as_str()), ("collectionId", &id)];
+        let request = Request::new(events::DELETE_COLLECTION, &self.api_key);
+        Request { parameters, ..request }.event()
+    }
+
+    /// A request to change all preferences; another number, other preferences.
+    pub(crate) fn update_preferences(&self, number: usize) -> Bytes {
+        let body = &events::preferences(number);
+        let request = Request::new(events::UPDATE_PREFERENCES, &self.api_key);
+        Request { body: Some(body), ..request }.event()
+    }
+
+    /// Makes a project.
+    pub(crate) async fn project(&self, slug: &str) -> Result<ProjectId> {
+        Ok(demo::ensure_project(&self.store, slug, slug).await?)
+    }
+
+    /// Makes an event marker collection that holds so many events, one for each second from 1970 on.
+    async fn collection(&self, project: ProjectId, events: usize) -> Result<CollectionId> {
+        let now = Clock::System.now();
+        let id = CollectionId::new(Ids::Random.new_uuid(now));
+        let collection = EventMarkerCollection {
+            id,
+            project_id: project,
+            name: "Releases".to_owned(),
+            description: "What went into production, and when.".to_owned(),
+            event_count: 0,
+            created_at: now,
+            updated_at: now,
+        };
+        self.store.create_collection(&collection, None).await?;
+        let seconds = (1..).take(events);
+        let events: Vec<EventMarker> =
+            seconds.map(|second| event(Timestamp::from_millis(second * 1_000))).collect();
+        for events in events.chunks(EVENTS_AT_ONCE) {
+            self.store.add_events(project, id, events, now, None).await?;
+        }
+        let stored = self.store.find_collection(project, id).await?.map(|found| found.event_count);
+        if stored != Some(u64::try_from(events.len())?) {
+            return Err("a collection has not as many events as it should".into());
+        }
+        Ok(id)
+    }
+
+    /// Makes several collections.
+    pub(crate) async fn collections(
+        &self,
+        project: ProjectId,
+        count: usize,
+        events: usize,
+    ) -> Result<Vec<CollectionId>> {
+        let mut collections = Vec::with_capacity(count);
+        for _ in 0..count {
+            collections.push(self.collection(project, events).await?);
+        }
+        Ok(collections)
+    }
+
+    /// Whether a collection, or what it was, has events left.
+    pub(crate) async fn has_events(&self, collection: CollectionId) -> Result<bool> {
+        Ok(!self.store.event_keys(collection, 1).await?.is_empty())
+    }
+
+    /// The projects for one program's flags.
+    pub(crate) fn projects<'s>(&'s self, name: &'s str) -> Projects<'s> {
+        Projects { store: &self.store, name, made: 0, room: 0, current: String::new() }
+    }
+}
+
+fn event(occurred_at: Timestamp) -> EventMarker {
+    EventMarker {
+        id: Ids::Random.new_uuid(occurred_at),
+        name: "v1.2.3".to_owned(),
+        occurred_at,
+        description: "A release of the web application.".to_owned(),
+        attributes: BTreeMap::from([("commit".to_owned(), "9f2c1e7".to_owned())]),
+    }
+}
+
+/// Projects, as many as the flags of a program need.
+pub(crate) struct Projects<'s> {
+    store: &'s Store,
+    name: &'s str,
+    made: usize,
+    room: usize,
+    current: String,
+}
+
+impl Projects<'_> {
+    /// The id of a project that has room for so many flags more, which then count as made.
+    pub(crate) async fn with_room(&mut self, flags: usize) -> Result<String> {
+        if self.room < flags {
+            self.made += 1;
+            let slug = format!("{}-{}", self.name, self.made);
+            self.current = demo::ensure_project(self.store, &slug, self.name).await?.to_string();
+            self.room = usize::try_from(MAX_LIVE_FLAGS)?;
+        }
+        self.room = self.room.checked_sub(flags).ok_or("a block has more flags than a project")?;
+        Ok(self.current.clone())
+    }
+}
