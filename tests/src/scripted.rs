@@ -3,11 +3,15 @@
 
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use shared::models::api_key::Scope;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+
+use crate::app::{PROJECT, app_over};
+use crate::call::{Call, Reply};
 
 /// One answer.
 #[derive(Debug, Clone)]
@@ -125,4 +129,37 @@ pub fn cancelled(reasons: &[&str]) -> Turn {
         "TransactionCanceledException",
         json!({ "message": "Transaction cancelled", "CancellationReasons": reasons }),
     )
+}
+
+/// A key that [`access`] lets in.
+pub const KEY: &str = "wm_AAAABBBBCCCC0001_0123456789abcdefghijABCDEFGHIJ0123456789xyz0zL89M";
+
+/// The answer to `BatchGetItem` that lets [`KEY`] in, with all scopes, and knows [`PROJECT`].
+pub fn access() -> Turn {
+    Turn::Answer(json!({"Responses": {
+        "waymark-api-keys": [{
+            "keyId": {"S": "AAAABBBBCCCC0001"},
+            // SHA-256 of the secret.
+            "secretHash": {"B": "3tVsQnEb71QIfMtd2ot1lsXQcKRPMRVJ6H8GcRKnzOA="},
+            "organization": {"S": "default"},
+            "user": {"S": "owner"},
+            "scopes": {"SS": Scope::ALL.map(Scope::as_str)},
+            "createdAt": {"S": "2026-01-01T00:00:00.000Z"},
+        }],
+        "waymark-projects": [{
+            "idOrSlug": {"S": PROJECT},
+            "projectId": {"S": "00000000-0000-7000-8000-000000000001"},
+            "organization": {"S": "default"},
+        }],
+    }, "UnprocessedKeys": {}}))
+}
+
+/// The reply to a call over a script, within the time in which every request is answered.
+pub async fn reply_under(script: fn(&str, usize) -> Turn, call: Call) -> (Reply, ScriptedDynamoDb) {
+    let dynamodb = ScriptedDynamoDb::start(script).await;
+    let (app, _) = app_over(&dynamodb.endpoint);
+    let started = Instant::now();
+    let reply = call.send(&app).await;
+    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+    (reply, dynamodb)
 }

@@ -1,49 +1,16 @@
 //! A DynamoDB that is down, slow or busy.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
-use tests::app::{PROJECT, TestApp, app_over};
-use tests::call::{Call, Reply};
-use tests::scripted::{ScriptedDynamoDb, Turn, cancelled};
+use tests::app::{PROJECT, TestApp};
+use tests::call::Call;
+use tests::scripted::{KEY, Turn, access, cancelled, reply_under};
 
 use super::{ADD, CREATE, DELETE, LIST_EVENTS, OPERATIONS, create, some_events, valid};
 
-/// A key that [`access`] lets in.
-const KEY: &str = "wm_AAAABBBBCCCC0001_0123456789abcdefghijABCDEFGHIJ0123456789xyz0zL89M";
 const COLLECTION: &str = "01902f3c-0000-7000-8000-000000000000";
-
-/// The answer to `BatchGetItem` that lets [`KEY`] in.
-fn access() -> Turn {
-    Turn::Answer(json!({"Responses": {
-        "waymark-api-keys": [{
-            "keyId": {"S": "AAAABBBBCCCC0001"},
-            // SHA-256 of the secret.
-            "secretHash": {"B": "3tVsQnEb71QIfMtd2ot1lsXQcKRPMRVJ6H8GcRKnzOA="},
-            "organization": {"S": "default"},
-            "user": {"S": "owner"},
-            "scopes": {"SS": ["markers:read", "markers:write"]},
-            "createdAt": {"S": "2026-01-01T00:00:00.000Z"},
-        }],
-        "waymark-projects": [{
-            "idOrSlug": {"S": PROJECT},
-            "projectId": {"S": "00000000-0000-7000-8000-000000000001"},
-            "organization": {"S": "default"},
-        }],
-    }, "UnprocessedKeys": {}}))
-}
 
 fn any(operation: tests::call::Operation) -> Call {
     valid(operation, PROJECT, COLLECTION).key(KEY)
-}
-
-async fn reply_under(script: fn(&str, usize) -> Turn, call: Call) -> (Reply, ScriptedDynamoDb) {
-    let dynamodb = ScriptedDynamoDb::start(script).await;
-    let (app, _) = app_over(&dynamodb.endpoint);
-    let started = Instant::now();
-    let reply = call.send(&app).await;
-    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
-    (reply, dynamodb)
 }
 
 #[tokio::test]

@@ -3,47 +3,14 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tests::app::{PROJECT, TestApp, app_over};
+use tests::app::{PROJECT, TestApp};
 use tests::call::{Call, Operation, Reply};
-use tests::scripted::{ScriptedDynamoDb, Turn, cancelled};
+use tests::scripted::{KEY, Turn, access, cancelled, reply_under};
 
 use super::{CREATE, call, minimal};
 
-/// A key that [`access`] lets in.
-pub(crate) const KEY: &str =
-    "wm_AAAABBBBCCCC0001_0123456789abcdefghijABCDEFGHIJ0123456789xyz0zL89M";
-
 fn any_call() -> Call {
     CREATE.call().parameter("idOrSlug", PROJECT).key(KEY).json(&minimal("flag"))
-}
-
-/// The answer to `BatchGetItem` that lets [`KEY`] in.
-pub(crate) fn access() -> Turn {
-    Turn::Answer(json!({"Responses": {
-        "waymark-api-keys": [{
-            "keyId": {"S": "AAAABBBBCCCC0001"},
-            // SHA-256 of the secret.
-            "secretHash": {"B": "3tVsQnEb71QIfMtd2ot1lsXQcKRPMRVJ6H8GcRKnzOA="},
-            "organization": {"S": "default"},
-            "user": {"S": "owner"},
-            "scopes": {"SS": ["flags:write"]},
-            "createdAt": {"S": "2026-01-01T00:00:00.000Z"},
-        }],
-        "waymark-projects": [{
-            "idOrSlug": {"S": PROJECT},
-            "projectId": {"S": "00000000-0000-7000-8000-000000000001"},
-            "organization": {"S": "default"},
-        }],
-    }, "UnprocessedKeys": {}}))
-}
-
-async fn reply_under(script: fn(&str, usize) -> Turn, call: Call) -> (Reply, ScriptedDynamoDb) {
-    let dynamodb = ScriptedDynamoDb::start(script).await;
-    let (app, _) = app_over(&dynamodb.endpoint);
-    let started = Instant::now();
-    let reply = call.send(&app).await;
-    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
-    (reply, dynamodb)
 }
 
 fn assert_unavailable(reply: &Reply) {

@@ -3,9 +3,8 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use tests::app::{PROJECT, TestApp, app_over};
-use tests::scripted::{ScriptedDynamoDb, Turn};
+use tests::scripted::{KEY, ScriptedDynamoDb, Turn, access};
 
-use super::failures::{KEY, access};
 use super::{CREATE, create, minimal, stored_keys};
 
 fn dependent(key: &str, prerequisites: &[(&str, &str)]) -> Value {

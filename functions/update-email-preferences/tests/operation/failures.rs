@@ -2,38 +2,15 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
-use tests::app::{TestApp, app_over};
-use tests::call::Reply;
-use tests::scripted::{ScriptedDynamoDb, Turn};
+use tests::app::TestApp;
+use tests::call::Call;
+use tests::scripted::{KEY, Turn, access, reply_under};
 
 use super::{UPDATE, all_but, call, preferences, update};
 
-/// A key that [`access`] lets in.
-const KEY: &str = "wm_AAAABBBBCCCC0001_0123456789abcdefghijABCDEFGHIJ0123456789xyz0zL89M";
-
-/// The answer to `BatchGetItem` that lets [`KEY`] in.
-fn access() -> Turn {
-    Turn::Answer(json!({"Responses": {
-        "waymark-api-keys": [{
-            "keyId": {"S": "AAAABBBBCCCC0001"},
-            // SHA-256 of the secret.
-            "secretHash": {"B": "3tVsQnEb71QIfMtd2ot1lsXQcKRPMRVJ6H8GcRKnzOA="},
-            "organization": {"S": "default"},
-            "user": {"S": "owner"},
-            "scopes": {"SS": ["notifications:write"]},
-            "createdAt": {"S": "2026-01-01T00:00:00.000Z"},
-        }],
-    }, "UnprocessedKeys": {}}))
-}
-
-async fn reply_under(
-    script: fn(&str, usize) -> Turn,
-    items: &[(&str, bool)],
-) -> (Reply, ScriptedDynamoDb) {
-    let dynamodb = ScriptedDynamoDb::start(script).await;
-    let (app, _) = app_over(&dynamodb.endpoint);
-    let reply = UPDATE.call().key(KEY).json(&preferences(items)).send(&app).await;
-    (reply, dynamodb)
+/// A call of [`KEY`] that sets these preferences.
+fn setting(items: &[(&str, bool)]) -> Call {
+    UPDATE.call().key(KEY).json(&preferences(items))
 }
 
 #[tokio::test]
@@ -49,7 +26,7 @@ async fn sets_what_is_named_and_nothing_else_and_reads_nothing() {
         }})),
     };
     let items = [("billing", false), ("error_new", true)];
-    let (reply, dynamodb) = reply_under(script, &items).await;
+    let (reply, dynamodb) = reply_under(script, setting(&items)).await;
     assert_eq!((reply.status, reply.body), (200, all_but(&["billing", "weekly_digest"])));
     let expected = json!({
         "TableName": "waymark-email-preferences",
@@ -69,7 +46,7 @@ async fn an_empty_array_is_one_strongly_consistent_read() {
         "BatchGetItem" => access(),
         _ => Turn::Answer(json!({})),
     };
-    let (reply, dynamodb) = reply_under(script, &[]).await;
+    let (reply, dynamodb) = reply_under(script, setting(&[])).await;
     assert_eq!((reply.status, reply.body), (200, all_but(&[])));
     assert_eq!(dynamodb.requests("GetItem")[0]["ConsistentRead"], true);
     assert_eq!(dynamodb.requests("UpdateItem"), [Value::Null; 0]);
@@ -83,7 +60,7 @@ async fn a_write_that_is_throttled_is_tried_again() {
         (_, 1) => Turn::Error("InternalServerError", json!({"message": "try again"})),
         _ => Turn::Answer(json!({"Attributes": {"billing": {"BOOL": false}}})),
     };
-    let (reply, dynamodb) = reply_under(script, &[("billing", false)]).await;
+    let (reply, dynamodb) = reply_under(script, setting(&[("billing", false)])).await;
     assert_eq!((reply.status, reply.body), (200, all_but(&["billing"])));
     assert_eq!(dynamodb.requests("UpdateItem").len(), 3);
 }
@@ -94,7 +71,7 @@ async fn a_dynamodb_that_throttles_or_is_down_gives_503() {
         "BatchGetItem" => access(),
         _ => Turn::Error("ProvisionedThroughputExceededException", json!({"message": "slow down"})),
     };
-    let (reply, _) = reply_under(throttle, &[("billing", false)]).await;
+    let (reply, _) = reply_under(throttle, setting(&[("billing", false)])).await;
     assert_eq!(reply.problem(), (503, "unavailable"));
     assert_eq!(reply.headers["retry-after"], "1");
 
@@ -109,7 +86,7 @@ async fn what_dynamodb_refuses_is_500_without_a_cause() {
         "BatchGetItem" => access(),
         _ => Turn::Error("AccessDeniedException", json!({"message": "role/secret-role may not"})),
     };
-    let (reply, _) = reply_under(denied, &[("billing", false)]).await;
+    let (reply, _) = reply_under(denied, setting(&[("billing", false)])).await;
     assert_eq!(reply.problem(), (500, "internal"));
     assert!(!reply.body.to_string().contains("role"), "{}", reply.body);
 }
