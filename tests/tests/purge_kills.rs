@@ -90,7 +90,7 @@ impl Random {
     }
 
     fn below(&mut self, bound: Duration) -> Duration {
-        Duration::from_micros(self.next() % u64::try_from(bound.as_micros()).unwrap())
+        Duration::from_micros(self.next() % u64::try_from(bound.as_micros()).unwrap().max(1))
     }
 }
 
@@ -161,17 +161,25 @@ async fn a_purger_that_is_killed_at_random_points_leaves_nothing_behind() {
     assert_eq!(count_left(&test, id).await, before);
 
     let mut longest_life = FIRST_LIFE;
+    let mut left = before;
+    let mut fastest_per_event = Duration::MAX;
     for kill in 1..=KILLS {
         end_lease(&test, id).await;
         let purger = Purger::start(&endpoint, &log).await;
-        let life = random.below(longest_life);
+        // At the fastest pace seen so far, half of what is left would still be there.
+        let half = u32::try_from(left / 2).unwrap();
+        let life = random.below(longest_life.min(fastest_per_event.saturating_mul(half)));
         tokio::select! {
             outcome = purger.purge() => panic!("it ended before it could be killed: {outcome:?}"),
             () = tokio::time::sleep(life) => purger.kill().await,
         }
-        let left = count_left(&test, id).await;
+        let removed = left - count_left(&test, id).await;
+        left -= removed;
         println!("killed after {life:?}; {left} events are left");
         assert!(left > 0, "kill {kill} came too late");
+        if let Some(per_event) = u32::try_from(removed).ok().and_then(|it| life.checked_div(it)) {
+            fastest_per_event = fastest_per_event.min(per_event);
+        }
         // Machines differ, but on all of them every kill should come amid the work.
         let on_course = EVENTS - EVENTS * kill / (KILLS + 1);
         longest_life = if left < on_course { longest_life / 2 } else { longest_life * 5 / 4 };
