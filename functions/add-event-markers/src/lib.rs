@@ -4,7 +4,7 @@ use shared::app::App;
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Problem};
 use shared::models::api_key::Scope;
-use shared::models::event_marker::{AddedEvents, CollectionId, EventDraft, EventMarker};
+use shared::models::event_marker::{AddedEvents, EventDraft, EventMarker};
 use shared::store::{Idempotent, MarkerWrite};
 
 /// The operation's name in `openapi.yaml`, in the logs and among idempotency keys.
@@ -18,8 +18,7 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     let request = incoming.idempotent(caller.key_id(), OPERATION)?;
     let project_id = caller.project()?;
     let drafts = EventDraft::read_all(&incoming.json()?)?;
-    let id = incoming.path_parameter("collectionId").as_deref().and_then(CollectionId::parse);
-    let id = id.ok_or_else(Problem::collection_not_found)?;
+    let id = incoming.collection_id()?;
 
     // Rules.
     let now = app.clock.now();

@@ -8,7 +8,6 @@ use shared::app::App;
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Problem, StatusCode};
 use shared::models::api_key::Scope;
-use shared::models::event_marker::CollectionId;
 use shared::store::CollectionDeletion;
 
 /// The operation's name in `openapi.yaml` and in the logs.
@@ -19,8 +18,7 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     let caller = Caller::authenticate(app, incoming).await?;
     caller.require(Scope::MarkersWrite)?;
     let project_id = caller.project()?;
-    let id = incoming.path_parameter("collectionId").as_deref().and_then(CollectionId::parse);
-    let id = id.ok_or_else(Problem::collection_not_found)?;
+    let id = incoming.collection_id()?;
 
     match app.store.delete_collection(project_id, id, app.clock.now()).await? {
         CollectionDeletion::Deleted => Ok(Answer::empty(StatusCode::NO_CONTENT)),

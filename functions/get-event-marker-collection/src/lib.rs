@@ -4,7 +4,6 @@ use shared::app::App;
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Problem, StatusCode};
 use shared::models::api_key::Scope;
-use shared::models::event_marker::CollectionId;
 
 /// The operation's name in `openapi.yaml` and in the logs.
 pub const OPERATION: &str = env!("CARGO_PKG_NAME");
@@ -14,8 +13,7 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     let caller = Caller::authenticate(app, incoming).await?;
     caller.require(Scope::MarkersRead)?;
     let project_id = caller.project()?;
-    let id = incoming.path_parameter("collectionId").as_deref().and_then(CollectionId::parse);
-    let id = id.ok_or_else(Problem::collection_not_found)?;
+    let id = incoming.collection_id()?;
 
     let collection = app.store.find_collection(project_id, id).await?;
     let collection = collection.ok_or_else(Problem::collection_not_found)?;

@@ -5,7 +5,7 @@ use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Problem, page_answer, read_page_request};
 use shared::json::Violations;
 use shared::models::api_key::Scope;
-use shared::models::event_marker::{CollectionId, TimeRange};
+use shared::models::event_marker::TimeRange;
 
 /// The operation's name in `openapi.yaml` and in the logs.
 pub const OPERATION: &str = env!("CARGO_PKG_NAME");
@@ -26,8 +26,7 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     let page_request = read_page_request(app, incoming, &list, &mut violations)?;
     let (range, page_request) = violations.into_result(range.zip(page_request))?;
     let project_id = caller.project()?;
-    let id = incoming.path_parameter("collectionId").as_deref().and_then(CollectionId::parse);
-    let id = id.ok_or_else(Problem::collection_not_found)?;
+    let id = incoming.collection_id()?;
 
     // Storage and answer.
     let page = app.store.list_events(project_id, id, range, &page_request).await?;

@@ -10,6 +10,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::json::{Fault, Json, MAX_BODY_DEPTH, Violations};
 use crate::models::api_key::KeyId;
+use crate::models::event_marker::CollectionId;
 use crate::models::idempotency::{IdempotencyKey, IdempotentRequest, RequestFingerprint};
 use crate::models::project::ProjectId;
 
@@ -61,6 +62,12 @@ impl Incoming {
         let parameters = self.request.path_parameters_ref()?;
         let decoded = percent_decode_str(parameters.first(name)?).decode_utf8().ok()?;
         Some(decoded.into_owned())
+    }
+
+    /// The collection in the path. A malformed id names no collection, so it is a 404 as well.
+    pub fn collection_id(&self) -> Result<CollectionId, Problem> {
+        let id = self.path_parameter("collectionId");
+        id.as_deref().and_then(CollectionId::parse).ok_or_else(Problem::collection_not_found)
     }
 
     /// A query parameter read into a type: `Some(None)` where there is none, `None` where it is

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::json::{Fault, Fields, Json, Place, ViolationCode, Violations, array, text};
 
 use super::project::ProjectId;
-use super::text::{parse_label, parse_text};
+use super::text::{parse_label, parse_text, parse_uuid};
 use super::timestamp::Timestamp;
 
 const MAX_NAME_CHARACTERS: usize = 200;
@@ -34,8 +34,7 @@ impl CollectionId {
 
     /// Reads the usual form of a UUID, in either case. Anything else names no collection.
     pub fn parse(text: &str) -> Option<Self> {
-        let hyphenated = text.len() == uuid::fmt::Hyphenated::LENGTH;
-        hyphenated.then(|| Uuid::try_parse(text).ok()).flatten().map(Self)
+        parse_uuid(text).map(Self)
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
+use super::text::parse_uuid;
 use super::timestamp::Timestamp;
 
 /// The identifier of a project: a UUID, displayed in lower case.
@@ -19,11 +20,7 @@ impl ProjectId {
 
     /// Reads the usual form of a UUID (`8-4-4-4-12` hexadecimal digits, either case).
     pub fn parse(text: &str) -> Option<Self> {
-        // The library also takes forms without hyphens, in braces and as a URN.
-        if text.len() != uuid::fmt::Hyphenated::LENGTH {
-            return None;
-        }
-        Uuid::try_parse(text).ok().map(Self)
+        parse_uuid(text).map(Self)
     }
 }
 

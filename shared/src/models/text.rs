@@ -1,5 +1,7 @@
 //! Rules of text that several resources share.
 
+use uuid::Uuid;
+
 use crate::json::{Fault, ViolationCode};
 
 /// Reads a name for people: `least` to `most` characters after trimming, no control characters.
@@ -27,6 +29,13 @@ pub(super) fn check_label(label: &str, least: usize, most: usize) -> Result<(), 
 pub(super) fn parse_text(text: &str, most: usize) -> Result<String, Fault> {
     check_length(text, most)?;
     Ok(text.to_owned())
+}
+
+/// Reads the usual form of a UUID (`8-4-4-4-12` hexadecimal digits, either case).
+pub(super) fn parse_uuid(text: &str) -> Option<Uuid> {
+    // The library also takes forms without hyphens, in braces and as a URN.
+    let hyphenated = text.len() == uuid::fmt::Hyphenated::LENGTH;
+    Uuid::try_parse(text).ok().filter(|_| hyphenated)
 }
 
 fn check_length(text: &str, most: usize) -> Result<(), Fault> {

@@ -1,6 +1,5 @@
 //! Table `api-keys`, key `keyId`: one item per key, with the hash of its secret.
 
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::ReturnValue;
 
 use crate::models::api_key::{ApiKeyRecord, KeyId, Scope, SecretHash, UserId};
@@ -8,7 +7,7 @@ use crate::models::project::{Organization, ProjectId};
 use crate::models::timestamp::Timestamp;
 
 use super::item::{Item, Reader, b, item, s, ss};
-use super::{Store, StoreError};
+use super::{Store, StoreError, unless_condition_failed};
 
 pub(super) const TABLE: &str = "api-keys";
 pub(super) const KEY: &str = "keyId";
@@ -83,18 +82,11 @@ impl Store {
             .return_values(ReturnValue::AllNew)
             .send()
             .await;
-        match updated {
-            Ok(answer) => {
-                let item = answer.attributes.unwrap_or_default();
-                Ok(Revocation::Revoked(Box::new(read_api_key(&item)?)))
-            }
-            Err(error) => match error.as_service_error() {
-                Some(UpdateItemError::ConditionalCheckFailedException(_)) => {
-                    Ok(Revocation::UnknownKey)
-                }
-                _ => Err(error.into()),
-            },
-        }
+        let Some(answer) = unless_condition_failed(updated)? else {
+            return Ok(Revocation::UnknownKey);
+        };
+        let item = answer.attributes.unwrap_or_default();
+        Ok(Revocation::Revoked(Box::new(read_api_key(&item)?)))
     }
 }
 

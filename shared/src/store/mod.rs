@@ -88,6 +88,21 @@ impl From<aws_sdk_dynamodb::error::BuildError> for StoreError {
     }
 }
 
+/// What a conditional write gave; `None` if its condition failed.
+fn unless_condition_failed<T, E, R>(
+    written: Result<T, SdkError<E, R>>,
+) -> Result<Option<T>, StoreError>
+where
+    E: ProvideErrorMetadata + std::error::Error + 'static,
+    R: std::fmt::Debug,
+{
+    match written {
+        Ok(answer) => Ok(Some(answer)),
+        Err(error) if error.code() == Some("ConditionalCheckFailedException") => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Whether DynamoDB names an error that says nothing about the request itself.
 fn is_transient(code: Option<&str>) -> bool {
     matches!(

@@ -6,8 +6,6 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{DeleteRequest, WriteRequest};
 use futures_util::StreamExt;
 use futures_util::stream::{self, TryStreamExt};
@@ -18,7 +16,7 @@ use crate::models::timestamp::Timestamp;
 use super::event_markers::{TABLE, events_pk, job_key, jobs_pk, key, read_job};
 use super::item::{Reader, s};
 use super::transaction::pause;
-use super::{Store, StoreError};
+use super::{Store, StoreError, unless_condition_failed};
 
 /// How long a purger may be silent before another takes over.
 const LEASE: Duration = Duration::from_secs(30);
@@ -73,13 +71,7 @@ impl Store {
             .expression_attribute_values(":until", s(now.plus(LEASE)))
             .send()
             .await;
-        match leased {
-            Ok(_) => Ok(true),
-            Err(error) => match error.as_service_error() {
-                Some(UpdateItemError::ConditionalCheckFailedException(_)) => Ok(false),
-                _ => Err(error.into()),
-            },
-        }
+        Ok(unless_condition_failed(leased)?.is_some())
     }
 
     /// Gives up the lease of a job, so that the next purger need not wait for it to run out.
@@ -98,13 +90,7 @@ impl Store {
             .expression_attribute_values(":owner", s(owner))
             .send()
             .await;
-        match released {
-            Ok(_) => Ok(()),
-            Err(error) => match error.as_service_error() {
-                Some(UpdateItemError::ConditionalCheckFailedException(_)) => Ok(()),
-                _ => Err(error.into()),
-            },
-        }
+        unless_condition_failed(released).map(drop)
     }
 
     /// Removes a job whose events are all gone, if its lease is still held.
@@ -122,13 +108,7 @@ impl Store {
             .expression_attribute_values(":owner", s(owner))
             .send()
             .await;
-        match finished {
-            Ok(_) => Ok(()),
-            Err(error) => match error.as_service_error() {
-                Some(DeleteItemError::ConditionalCheckFailedException(_)) => Ok(()),
-                _ => Err(error.into()),
-            },
-        }
+        unless_condition_failed(finished).map(drop)
     }
 
     /// The sort keys of up to `limit` events of a collection. Strongly consistent: an empty answer
