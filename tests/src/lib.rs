@@ -7,6 +7,7 @@
 pub mod app;
 pub mod call;
 pub mod contract;
+pub mod email_preferences;
 pub mod event_markers;
 pub mod scripted;
 pub mod stack;

@@ -7,25 +7,11 @@ use serde_json::{Value, json};
 use shared::app::Clock;
 use shared::models::api_key::{ApiKeyRecord, Scope, UserId};
 use tests::app::key_id;
+use tests::email_preferences::TYPES;
 use tests::stack::{Stack, send};
 
 const GET: &str = "get-email-preferences";
 const UPDATE: &str = "update-email-preferences";
-
-/// Every type, in the order of the catalogue.
-const TYPES: [&str; 11] = [
-    "organization_invite",
-    "project_invite",
-    "error_new",
-    "error_regression",
-    "error_spike",
-    "insight_new",
-    "insight_trending",
-    "flag_changed",
-    "weekly_digest",
-    "api_key_created",
-    "billing",
-];
 
 /// A request that lacks its key.
 fn request(stack: &Stack, method: Method) -> RequestBuilder {

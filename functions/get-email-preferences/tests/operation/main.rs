@@ -10,6 +10,7 @@ use shared::models::project::Organization;
 use shared::models::timestamp::Timestamp;
 use tests::app::{TestApp, app_over};
 use tests::call::{Call, Gateway, Operation};
+use tests::email_preferences::TYPES;
 use tests::scripted::{ScriptedDynamoDb, Turn};
 
 const GET: Operation = Operation {
@@ -18,21 +19,6 @@ const GET: Operation = Operation {
     path: "/v0/notifications/email-preferences",
     handler: |app, incoming| Box::pin(handle(app, incoming)),
 };
-
-/// Every type, in the order of the catalogue.
-const TYPES: [&str; 11] = [
-    "organization_invite",
-    "project_invite",
-    "error_new",
-    "error_regression",
-    "error_spike",
-    "insight_new",
-    "insight_trending",
-    "flag_changed",
-    "weekly_digest",
-    "api_key_created",
-    "billing",
-];
 
 fn call(test: &TestApp) -> Call {
     GET.call().key(&test.key)

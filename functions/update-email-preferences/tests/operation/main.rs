@@ -10,6 +10,7 @@ mod update;
 use serde_json::{Value, json};
 use tests::app::TestApp;
 use tests::call::{Call, Operation, Reply};
+use tests::email_preferences::TYPES;
 use update_email_preferences::{OPERATION, handle};
 
 const UPDATE: Operation = Operation {
@@ -18,21 +19,6 @@ const UPDATE: Operation = Operation {
     path: "/v0/notifications/email-preferences",
     handler: |app, incoming| Box::pin(handle(app, incoming)),
 };
-
-/// Every type, in the order of the catalogue.
-const TYPES: [&str; 11] = [
-    "organization_invite",
-    "project_invite",
-    "error_new",
-    "error_regression",
-    "error_spike",
-    "insight_new",
-    "insight_trending",
-    "flag_changed",
-    "weekly_digest",
-    "api_key_created",
-    "billing",
-];
 
 /// A call that lacks only its body.
 fn call(test: &TestApp) -> Call {
