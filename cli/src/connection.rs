@@ -14,6 +14,7 @@ use shared::store::{Store, StoreError};
 /// Where `make run` writes how the local stack is found, below the folder that it runs in.
 const LOCAL_FILE: &str = ".local/env";
 const ENDPOINT_VARIABLE: &str = "AWS_ENDPOINT_URL_DYNAMODB";
+const BASE_URL_VARIABLE: &str = "WAYMARK_BASE_URL";
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
@@ -29,6 +30,9 @@ pub(crate) struct ConnectionOptions {
         ),
     )]
     table_prefix: Option<String>,
+    /// Where the API is: the stack's output `BaseUrl`. The DSNs of projects start with it.
+    #[arg(long, global = true, value_name = "URL", env = BASE_URL_VARIABLE)]
+    base_url: Option<String>,
 }
 
 /// Why the tables are not known.
@@ -52,6 +56,8 @@ pub(crate) enum ConnectionError {
 /// The tables, and what is known of where they are.
 pub(crate) struct Connection {
     pub(crate) store: Store,
+    /// Where the API is, if that is known.
+    pub(crate) base_url: Option<String>,
     place: Place,
     table_prefix: String,
 }
@@ -64,20 +70,23 @@ enum Place {
 impl Connection {
     /// Finds the tables. Nothing is sent before the first use of the store.
     pub(crate) async fn open(options: &ConnectionOptions) -> Result<Self, ConnectionError> {
-        let (client, place, configured_prefix) = if options.local {
+        let (client, place, configured_prefix, base_url) = if options.local {
             let folder = env::current_dir()
                 .map_err(|source| ConnectionError::Unreadable { path: ".".into(), source })?;
-            let LocalStack { endpoint, table_prefix } = LocalStack::find(&folder)?;
-            (client::for_endpoint(&endpoint)?, Place::LocalStack { endpoint }, table_prefix)
+            let LocalStack { endpoint, table_prefix, base_url } = LocalStack::find(&folder)?;
+            let client = client::for_endpoint(&endpoint)?;
+            (client, Place::LocalStack { endpoint }, table_prefix, base_url)
         } else {
-            (client::for_command().await?, Place::Aws, prefix_of_environment()?)
+            (client::for_command().await?, Place::Aws, prefix_of_environment()?, None)
         };
         let table_prefix = options
             .table_prefix
             .clone()
             .or(configured_prefix)
             .unwrap_or_else(|| DEFAULT_TABLE_PREFIX.to_owned());
-        Ok(Self { store: Store::new(client, table_prefix.clone()), place, table_prefix })
+        let base_url = options.base_url.clone().or(base_url);
+        let store = Store::new(client, table_prefix.clone());
+        Ok(Self { store, base_url, place, table_prefix })
     }
 
     /// An error of the store in words, and what to do about it.
@@ -143,6 +152,7 @@ fn prefix_of_environment() -> Result<Option<String>, ConnectionError> {
 struct LocalStack {
     endpoint: String,
     table_prefix: Option<String>,
+    base_url: Option<String>,
 }
 
 impl LocalStack {
@@ -166,6 +176,7 @@ impl LocalStack {
         Some(Self {
             endpoint: value(ENDPOINT_VARIABLE)?,
             table_prefix: value(TABLE_PREFIX_VARIABLE),
+            base_url: value(BASE_URL_VARIABLE),
         })
     }
 }
@@ -175,7 +186,7 @@ mod tests {
     use super::*;
 
     const FILE: &str = "AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000\nAWS_REGION=local\n\
-                        WAYMARK_TABLE_PREFIX=waymark-\n";
+                        WAYMARK_TABLE_PREFIX=waymark-\nWAYMARK_BASE_URL=http://127.0.0.1:9000\n";
 
     fn write(folder: &Path, text: &str) {
         fs::create_dir_all(folder.join(".local")).unwrap();
@@ -186,11 +197,13 @@ mod tests {
     fn reads_endpoint_and_prefix() {
         let endpoint = "http://127.0.0.1:8000".to_owned();
         let table_prefix = Some("waymark-".to_owned());
-        assert_eq!(LocalStack::parse(FILE), Some(LocalStack { endpoint, table_prefix }));
+        let base_url = Some("http://127.0.0.1:9000".to_owned());
+        assert_eq!(LocalStack::parse(FILE), Some(LocalStack { endpoint, table_prefix, base_url }));
         let windows =
             LocalStack::parse("# a comment\r\n\r\nAWS_ENDPOINT_URL_DYNAMODB=http://h/?a=b\r\n");
         let endpoint = "http://h/?a=b".to_owned();
-        assert_eq!(windows, Some(LocalStack { endpoint, table_prefix: None }));
+        let nothing_else = LocalStack { endpoint, table_prefix: None, base_url: None };
+        assert_eq!(windows, Some(nothing_else));
         for text in ["", "AWS_ENDPOINT_URL_DYNAMODB=", "AWS_ENDPOINT_URL=http://h", "nonsense"] {
             assert_eq!(LocalStack::parse(text), None, "{text:?}");
         }

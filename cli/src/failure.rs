@@ -15,6 +15,8 @@ pub(crate) enum Failure {
     Store(#[from] StoreError),
     #[error("the slug `{0}` is taken; choose another")]
     SlugTaken(Slug),
+    #[error("the project's numeric id, drawn at random, is another's; try again")]
+    IngestIdTaken,
     #[error(
         "the organization `{organization}` has no project {names}; `waymark project list` shows \
          which there are"

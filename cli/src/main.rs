@@ -68,7 +68,10 @@ async fn run(options: Options, output: &Output) -> Result<(), String> {
     let connection =
         Connection::open(&options.connection).await.map_err(|error| error.to_string())?;
     let done = match options.command {
-        Command::Project(command) => project::run(command, &connection.store, output).await,
+        Command::Project(command) => {
+            let base_url = connection.base_url.as_deref();
+            project::run(command, &connection.store, base_url, output).await
+        }
         Command::Key(command) => key::run(command, &connection.store, output).await,
     };
     match done {

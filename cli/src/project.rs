@@ -1,6 +1,7 @@
 //! `waymark project`: makes and lists projects.
 
 use clap::Subcommand;
+use serde::Serialize;
 use shared::app::{Clock, Ids};
 use shared::models::project::{Organization, Project, ProjectId, ProjectName, Slug};
 use shared::store::{ProjectCreation, Store};
@@ -26,30 +27,51 @@ pub(crate) enum ProjectCommand {
     List,
 }
 
+/// A project, and where SDKs send its errors if it is known where the API is.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown<'p> {
+    #[serde(flatten)]
+    project: &'p Project,
+    dsn: Option<String>,
+}
+
+impl<'p> Shown<'p> {
+    fn new(project: &'p Project, base_url: Option<&str>) -> Self {
+        let dsn = base_url.map(|base_url| project.dsn(base_url).to_string());
+        Self { project, dsn }
+    }
+}
+
+/// What stands for the address of the API in a DSN where it is not known.
+const UNKNOWN_BASE_URL: &str = "https://HOST";
+
 /// Runs a command on the tables.
 pub(crate) async fn run(
     command: ProjectCommand,
     store: &Store,
+    base_url: Option<&str>,
     output: &Output,
 ) -> Result<(), Failure> {
     match command {
         ProjectCommand::Create { name, slug, org } => {
             let now = Clock::System.now();
-            let project = Project {
-                id: ProjectId::new(Ids::Random.new_uuid(now)),
-                slug,
-                name,
-                organization: org,
-                created_at: now,
-            };
-            create(&project, store, output).await
+            let id = ProjectId::new(Ids::Random.new_uuid(now));
+            let project = Project::new(id, slug, name, org, now)?;
+            create(&project, store, base_url, output).await
         }
-        ProjectCommand::List => list(store, output).await,
+        ProjectCommand::List => list(store, base_url, output).await,
     }
 }
 
-async fn create(project: &Project, store: &Store, output: &Output) -> Result<(), Failure> {
+async fn create(
+    project: &Project,
+    store: &Store,
+    base_url: Option<&str>,
+    output: &Output,
+) -> Result<(), Failure> {
     match store.create_project(project).await? {
+        ProjectCreation::IngestIdTaken => Err(Failure::IngestIdTaken),
         ProjectCreation::SlugTaken => Err(Failure::SlugTaken(project.slug.clone())),
         ProjectCreation::Created => {
             let text = card([
@@ -57,14 +79,21 @@ async fn create(project: &Project, store: &Store, output: &Output) -> Result<(),
                 ("name", project.name.as_str().to_owned()),
                 ("organization", project.organization.to_string()),
                 ("id", project.id.to_string()),
+                ("dsn", project.dsn(base_url.unwrap_or(UNKNOWN_BASE_URL)).to_string()),
                 ("created", minute(project.created_at)),
             ]);
-            Ok(output.show(project, &text)?)
+            if base_url.is_none() {
+                note(
+                    "HOST in the DSN is where the stack's output BaseUrl points; --base-url fills \
+                     it in.",
+                );
+            }
+            Ok(output.show(&Shown::new(project, base_url), &text)?)
         }
     }
 }
 
-async fn list(store: &Store, output: &Output) -> Result<(), Failure> {
+async fn list(store: &Store, base_url: Option<&str>, output: &Output) -> Result<(), Failure> {
     let projects = store.list_projects().await?;
     if projects.is_empty() && !output.is_json() {
         note("There are no projects yet; `waymark project create` makes one.");
@@ -80,5 +109,6 @@ async fn list(store: &Store, output: &Output) -> Result<(), Failure> {
         ]
     });
     let text = table(["slug", "name", "organization", "id", "created"], rows);
-    Ok(output.show(&projects, &text)?)
+    let shown: Vec<_> = projects.iter().map(|project| Shown::new(project, base_url)).collect();
+    Ok(output.show(&shown, &text)?)
 }

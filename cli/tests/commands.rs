@@ -56,12 +56,16 @@ impl Stack {
     }
 }
 
+/// Where the API of the stack would be.
+const HOST: &str = "127.0.0.1:9000";
+
 /// A folder in which a local stack seems to have been started.
 fn folder_of_stack(endpoint: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join(".local");
     std::fs::create_dir(&data).unwrap();
-    let variables = environment::variables(endpoint);
+    let mut variables = environment::variables(endpoint);
+    variables.push((environment::BASE_URL_VARIABLE, format!("http://{HOST}")));
     environment::write(&data.join(environment::FILE), &variables).unwrap();
     folder
 }
@@ -107,7 +111,10 @@ async fn makes_and_lists_projects() {
 
     let arguments = ["project", "create", "--name", " My shop ", "--slug", "my-shop"];
     let shop = stack.json(&arguments).await;
-    assert_eq!(members(&shop), ["createdAt", "id", "name", "organization", "slug"]);
+    let all = ["createdAt", "dsn", "id", "ingestId", "name", "organization", "publicKey", "slug"];
+    assert_eq!(members(&shop), all);
+    let (public_key, ingest_id) = (shop["publicKey"].as_str().unwrap(), &shop["ingestId"]);
+    assert_eq!(shop["dsn"], format!("http://{public_key}@{HOST}/{ingest_id}"));
     assert_eq!(shop["name"], "My shop");
     assert_eq!(shop["slug"], "my-shop");
     assert_eq!(shop["organization"], "default");
@@ -119,6 +126,7 @@ async fn makes_and_lists_projects() {
     assert_eq!((blog.code, blog.stderr.as_str()), (Some(0), ""));
     assert!(blog.stdout.contains("slug          blog\n"), "{}", blog.stdout);
     assert!(blog.stdout.contains("organization  acme\n"), "{}", blog.stdout);
+    assert!(blog.stdout.contains(&format!("@{HOST}/")), "{}", blog.stdout);
 
     let listed = stack.json(&["project", "list"]).await;
     assert_eq!(listed.as_array().unwrap().len(), 2);

@@ -30,10 +30,25 @@ pub enum DemoError {
     Invalid(String),
 }
 
+/// The demo project, and a key for it.
+#[derive(Debug)]
+pub struct Demo {
+    /// The project.
+    pub project: Project,
+    /// The text of an API key with all scopes.
+    pub key: String,
+}
+
 /// Makes the demo project and an API key with all scopes, unless they are there. The key's text is
 /// kept in `file`, readable by its owner only, since the tables hold nothing but a hash of it.
-pub async fn ensure(store: &Store, file: &Path) -> Result<String, DemoError> {
-    ensure_project(store, SLUG, "Demo").await?;
+pub async fn ensure(store: &Store, file: &Path) -> Result<Demo, DemoError> {
+    let id = ensure_project(store, SLUG, "Demo").await?;
+    let project = store.read_project(id).await?;
+    let project = project.ok_or_else(|| DemoError::Invalid("it was deleted".to_owned()))?;
+    Ok(Demo { project, key: ensure_key(store, file).await? })
+}
+
+async fn ensure_key(store: &Store, file: &Path) -> Result<String, DemoError> {
     if let Ok(text) = fs::read_to_string(file)
         && ApiKey::parse(text.trim()).is_some()
     {
@@ -50,13 +65,9 @@ pub async fn ensure(store: &Store, file: &Path) -> Result<String, DemoError> {
 pub async fn ensure_project(store: &Store, slug: &str, name: &str) -> Result<ProjectId, DemoError> {
     let now = Clock::System.now();
     let slug = Slug::parse(slug).map_err(invalid)?;
-    let project = Project {
-        id: ProjectId::new(Ids::Random.new_uuid(now)),
-        slug: slug.clone(),
-        name: ProjectName::parse(name).map_err(invalid)?,
-        organization: default_organization()?,
-        created_at: now,
-    };
+    let id = ProjectId::new(Ids::Random.new_uuid(now));
+    let name = ProjectName::parse(name).map_err(invalid)?;
+    let project = Project::new(id, slug.clone(), name, default_organization()?, now)?;
     if store.create_project(&project).await? == ProjectCreation::Created {
         return Ok(project.id);
     }

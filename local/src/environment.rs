@@ -17,6 +17,9 @@ pub fn table_prefix() -> String {
     format!("{STACK_NAME}-")
 }
 
+/// The variable that tells commands where the API is.
+pub const BASE_URL_VARIABLE: &str = "WAYMARK_BASE_URL";
+
 /// The variables of a stack whose engine is at `endpoint`.
 pub fn variables(endpoint: &str) -> Vec<(&'static str, String)> {
     vec![

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use local::demo::Demo;
 use local::engine::Engine;
 use local::watch::{Watch, WatchOptions};
 use local::{demo, environment, template};
@@ -63,8 +64,11 @@ async fn run(options: &Options) -> Result<(), AnyError> {
     let engine = Engine::start(dynamodb, Some(&data.join("dynamodb.sqlite")), &tables)?;
     let variables = environment::variables(&engine.endpoint());
     let environment_file = data.join(environment::FILE);
-    environment::write(&environment_file, &variables)?;
-    let key = demo::ensure(&store(&engine)?, &data.join("demo-key")).await?;
+    let base_url = format!("http://{api}");
+    let mut variables_of_commands = variables;
+    variables_of_commands.push((environment::BASE_URL_VARIABLE, base_url.clone()));
+    environment::write(&environment_file, &variables_of_commands)?;
+    let demo = demo::ensure(&store(&engine)?, &data.join("demo-key")).await?;
 
     tell("Starting the functions …");
     let mut watch = Watch::start(WatchOptions {
@@ -74,14 +78,13 @@ async fn run(options: &Options) -> Result<(), AnyError> {
         reload: true,
         log: None,
     })?;
-    let base_url = format!("http://{api}");
     let first_url = format!("{base_url}/v0/project/{}/feature-flags", demo::SLUG);
     let stopped = stop_signal()?;
     tokio::select! {
         answered = watch.until_answered(&first_url, FIRST_ANSWER_LIMIT) => answered?,
         () = stopped => return stop(watch, engine).await,
     }
-    tell(&welcome(&base_url, &key, &data, started.elapsed()));
+    tell(&welcome(&base_url, &demo, &data, started.elapsed()));
     tokio::select! {
         ended = watch.ended() => Err(ended.into()),
         () = stop_signal()? => stop(watch, engine).await,
@@ -124,9 +127,10 @@ fn store(engine: &Engine) -> Result<Store, AnyError> {
     Ok(Store::new(client::for_endpoint(&engine.endpoint())?, environment::table_prefix()))
 }
 
-fn welcome(base_url: &str, key: &str, data: &Path, elapsed: Duration) -> String {
+fn welcome(base_url: &str, demo: &Demo, data: &Path, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64();
-    let slug = demo::SLUG;
+    let Demo { project, key } = demo;
+    let (slug, dsn) = (&project.slug, project.dsn(base_url));
     let data = data.display();
     format!(
         r#"
@@ -154,6 +158,7 @@ update-email-preferences
     -H 'content-type: application/json' \
     -d '{{"preferences": [{{"type": "weekly_digest", "emailEnabled": false}}]}}'
 
+DSN for Sentry SDKs  {dsn}
 Projects and keys    target/debug/waymark --local --help
 Data                 {data}/ (make reset starts afresh)
 "#

@@ -29,19 +29,19 @@ async fn data_in_a_file_survives_a_restart_and_the_demo_is_made_once() {
     let folder = tempfile::tempdir().unwrap();
     let (data, key_file) = (folder.path().join("data"), folder.path().join("key"));
     let engine = Engine::start(any_port(), Some(&data), &tables()).unwrap();
-    let key = demo::ensure(&store(&engine), &key_file).await.unwrap();
+    let key = demo::ensure(&store(&engine), &key_file).await.unwrap().key;
     let project = demo::ensure_project(&store(&engine), demo::SLUG, "Demo").await.unwrap();
     engine.stop().await;
 
     let engine = Engine::start(any_port(), Some(&data), &tables()).unwrap();
-    assert_eq!(demo::ensure(&store(&engine), &key_file).await.unwrap(), key);
+    assert_eq!(demo::ensure(&store(&engine), &key_file).await.unwrap().key, key);
     let again = demo::ensure_project(&store(&engine), demo::SLUG, "Demo").await.unwrap();
     assert_eq!(again, project);
     assert_eq!(store(&engine).list_api_keys().await.unwrap().len(), 1);
 
     // Whoever loses the key's file gets a new key.
     std::fs::remove_file(&key_file).unwrap();
-    assert_ne!(demo::ensure(&store(&engine), &key_file).await.unwrap(), key);
+    assert_ne!(demo::ensure(&store(&engine), &key_file).await.unwrap().key, key);
 }
 
 #[tokio::test]

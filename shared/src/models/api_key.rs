@@ -51,10 +51,10 @@ pub struct ApiKey {
     secret: String,
 }
 
-/// Why no key could be made: the operating system gave no random bytes.
+/// Why nothing random could be made: the operating system gave no random bytes.
 #[derive(Debug, thiserror::Error)]
 #[error("the operating system gave no random bytes: {0}")]
-pub struct NoRandomness(getrandom::Error);
+pub struct NoRandomness(#[from] getrandom::Error);
 
 impl ApiKey {
     /// A new key from the operating system's randomness.
@@ -112,7 +112,7 @@ fn random_base62(length: usize) -> Result<String, NoRandomness> {
     let mut text = String::with_capacity(length);
     let mut bytes = [0_u8; 64];
     while text.len() < length {
-        getrandom::fill(&mut bytes).map_err(NoRandomness)?;
+        getrandom::fill(&mut bytes)?;
         // 248 = 4 × 62: of the bytes below it, each digit gets four, so none is preferred.
         let digits = bytes.iter().filter(|byte| **byte < 248);
         let missing = length - text.len();

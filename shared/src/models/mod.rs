@@ -1,6 +1,7 @@
 //! One file per resource: types that can only hold what is valid, and no I/O.
 
 pub mod api_key;
+pub mod dsn;
 pub mod email_preferences;
 pub mod event_marker;
 pub mod feature_flag;

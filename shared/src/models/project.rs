@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
+use super::api_key::NoRandomness;
+use super::dsn::{Dsn, IngestId, PublicKey};
 use super::text::parse_uuid;
 use super::timestamp::Timestamp;
 
@@ -168,8 +170,31 @@ pub struct Project {
     pub name: ProjectName,
     /// The organization that owns it.
     pub organization: Organization,
+    /// The numeric id under which it receives errors.
+    pub ingest_id: IngestId,
+    /// The key with which it receives errors.
+    pub public_key: PublicKey,
     /// When it was made.
     pub created_at: Timestamp,
+}
+
+impl Project {
+    /// A new project, with a random ingest id and key.
+    pub fn new(
+        id: ProjectId,
+        slug: Slug,
+        name: ProjectName,
+        organization: Organization,
+        created_at: Timestamp,
+    ) -> Result<Self, NoRandomness> {
+        let (ingest_id, public_key) = (IngestId::generate()?, PublicKey::generate()?);
+        Ok(Self { id, slug, name, organization, ingest_id, public_key, created_at })
+    }
+
+    /// Where SDKs send its errors, if the API is at `base_url`.
+    pub fn dsn(&self, base_url: &str) -> Dsn {
+        Dsn::new(base_url, self.public_key, self.ingest_id)
+    }
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub use api_keys::Revocation;
 pub use event_markers::{CollectionDeletion, MarkerWrite};
 pub use feature_flags::FlagCreation;
 pub use idempotency::{Idempotent, Repetition};
-pub use projects::{ProjectCreation, ProjectIdentity};
+pub use projects::{IngestAccess, ProjectCreation, ProjectIdentity};
 
 /// Why the store could not do what it was asked to.
 #[derive(Debug, thiserror::Error)]

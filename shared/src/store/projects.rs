@@ -1,15 +1,16 @@
-//! Table `projects`, key `idOrSlug`: two items per project.
+//! Table `projects`, key `idOrSlug`: three items per project.
 //!
-//! The item under the id is the project; the one under the slug is an alias that holds what a
-//! request needs, so that either name costs one read.
+//! The item under the id is the project; those under the slug and under `ingest#` and the numeric
+//! id hold what a request needs that names it so, and each costs one read.
 
 use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
 
+use crate::models::dsn::{IngestId, PublicKey};
 use crate::models::project::{IdOrSlug, Organization, Project, ProjectId, ProjectName, Slug};
 use crate::models::timestamp::Timestamp;
 
 use super::item::{Item, Reader, item, s};
-use super::transaction::Commit;
+use super::transaction::{Commit, Reason};
 use super::{Store, StoreError};
 
 pub(super) const TABLE: &str = "projects";
@@ -31,10 +32,21 @@ pub enum ProjectCreation {
     Created,
     /// Another project has its slug.
     SlugTaken,
+    /// Another project has its ingest id; a new one will do.
+    IngestIdTaken,
+}
+
+/// What an SDK's request needs to know of the project that it reports errors to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IngestAccess {
+    /// The project.
+    pub project: ProjectId,
+    /// The key that the request must bring.
+    pub public_key: PublicKey,
 }
 
 impl Store {
-    /// Stores a new project under its id and its slug, both or neither.
+    /// Stores a new project under its id, its slug and its ingest id, all or none.
     pub async fn create_project(&self, project: &Project) -> Result<ProjectCreation, StoreError> {
         let by_id = item([
             (KEY, s(project.id)),
@@ -42,6 +54,8 @@ impl Store {
             ("organization", s(&project.organization)),
             ("slug", s(&project.slug)),
             ("name", s(project.name.as_str())),
+            ("ingestId", s(project.ingest_id)),
+            ("publicKey", s(project.public_key)),
             ("createdAt", s(project.created_at)),
         ]);
         let by_slug = item([
@@ -49,8 +63,11 @@ impl Store {
             ("projectId", s(project.id)),
             ("organization", s(&project.organization)),
         ]);
-        let mut actions = Vec::with_capacity(2);
-        for item in [by_id, by_slug] {
+        let mut by_ingest_id = ingest_key(project.ingest_id);
+        by_ingest_id.insert("projectId".to_owned(), s(project.id));
+        by_ingest_id.insert("publicKey".to_owned(), s(project.public_key));
+        let mut actions = Vec::with_capacity(3);
+        for item in [by_id, by_slug, by_ingest_id] {
             let put = Put::builder()
                 .table_name(self.table(TABLE))
                 .set_item(Some(item))
@@ -60,7 +77,12 @@ impl Store {
         }
         match self.commit(actions, None, project.created_at).await? {
             Commit::Refused(cancelled) if cancelled.condition_failed() => {
-                Ok(ProjectCreation::SlugTaken)
+                let ingest_id = cancelled.reasons.get(2);
+                Ok(if ingest_id.is_some_and(Reason::condition_failed) {
+                    ProjectCreation::IngestIdTaken
+                } else {
+                    ProjectCreation::SlugTaken
+                })
             }
             Commit::Refused(cancelled) => Err(cancelled.into_error()),
             Commit::Done | Commit::Repetition(_) => Ok(ProjectCreation::Created),
@@ -83,6 +105,36 @@ impl Store {
         }
         projects.sort_by_key(|project| (project.created_at, project.id));
         Ok(projects)
+    }
+
+    /// The project that receives errors under a numeric id. Strongly consistent: its DSN works as
+    /// soon as it was printed.
+    pub async fn find_ingest_access(
+        &self,
+        id: IngestId,
+    ) -> Result<Option<IngestAccess>, StoreError> {
+        let answer = self
+            .client
+            .get_item()
+            .table_name(self.table(TABLE))
+            .set_key(Some(ingest_key(id)))
+            .consistent_read(true)
+            .send()
+            .await?;
+        answer.item.as_ref().map(read_ingest_access).transpose()
+    }
+
+    /// A project by its id, whole. Strongly consistent, as [`Self::find_project`].
+    pub async fn read_project(&self, id: ProjectId) -> Result<Option<Project>, StoreError> {
+        let answer = self
+            .client
+            .get_item()
+            .table_name(self.table(TABLE))
+            .key(KEY, s(id))
+            .consistent_read(true)
+            .send()
+            .await?;
+        answer.item.as_ref().map(read_project).transpose()
     }
 
     /// The project of an id or slug. Strongly consistent: commands follow each other closely.
@@ -111,6 +163,19 @@ pub(super) fn read_identity(item: &Item) -> Result<ProjectIdentity, StoreError> 
     })
 }
 
+/// The key of the item under a numeric id. No slug has a `#`.
+fn ingest_key(id: IngestId) -> Item {
+    item([(KEY, s(format!("ingest#{id}")))])
+}
+
+fn read_ingest_access(item: &Item) -> Result<IngestAccess, StoreError> {
+    let reader = Reader { table: TABLE, item };
+    Ok(IngestAccess {
+        project: reader.parsed("projectId", ProjectId::parse)?,
+        public_key: reader.parsed("publicKey", PublicKey::parse)?,
+    })
+}
+
 fn read_project(item: &Item) -> Result<Project, StoreError> {
     let reader = Reader { table: TABLE, item };
     let ProjectIdentity { id, organization } = read_identity(item)?;
@@ -119,6 +184,8 @@ fn read_project(item: &Item) -> Result<Project, StoreError> {
         organization,
         slug: reader.parsed("slug", |text| Slug::parse(text).ok())?,
         name: reader.parsed("name", |text| ProjectName::parse(text).ok())?,
+        ingest_id: reader.parsed("ingestId", IngestId::parse)?,
+        public_key: reader.parsed("publicKey", PublicKey::parse)?,
         created_at: reader.parsed("createdAt", |text| Timestamp::parse_rfc3339(text).ok())?,
     })
 }
