@@ -142,6 +142,20 @@ create-feature-flag
     -H 'content-type: application/json' \
     -d '{{"key": "new-checkout", "name": "New checkout", "type": "boolean"}}'
 
+create-insight, split-insight
+  NOW=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+  FIRST=$(python3 -c 'import uuid; print(uuid.uuid4())')
+  SECOND=$(python3 -c 'import uuid; print(uuid.uuid4())')
+  INSIGHT=$(curl -s {base_url}/v0/projects/{slug}/replay-insights \
+    -H 'x-api-key: {key}' -H 'content-type: application/json' \
+    -d '{{"title": "Checkout button does nothing", "painPoints": [
+      {{"id": "'$FIRST'", "sessionId": "s-1", "occurredAt": "'$NOW'", "title": "Clicked five times"}},
+      {{"id": "'$SECOND'", "sessionId": "s-2", "occurredAt": "'$NOW'", "title": "Left the page"}}]}}' \
+    | sed 's/.*"id":"\([^"]*\)".*/\1/')
+  curl -i {base_url}/v0/projects/{slug}/replay-insights/$INSIGHT/split \
+    -H 'x-api-key: {key}' -H 'content-type: application/json' \
+    -d '{{"painPointIds": ["'$SECOND'"], "title": "Visitors leave"}}'
+
 create-event-marker-collection, add-event-markers, delete-event-marker-collection
   COLLECTION=$(curl -s {base_url}/v0/projects/{slug}/event-marker-collections \
     -H 'x-api-key: {key}' -d '{{"name": "Releases"}}' -H 'content-type: application/json' \

@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use crate::auth::AccessCache;
 use crate::http::{Answer, CursorKey, Incoming, Problem, preflight};
+use crate::models::idempotency::IdempotentRequest;
 use crate::models::timestamp::Timestamp;
 use crate::store::{Store, StoreError, client};
 use crate::telemetry;
@@ -63,6 +64,19 @@ impl App {
     pub fn with_cursor_key(mut self, key: Option<CursorKey>) -> Self {
         self.cursor_key = key;
         self
+    }
+
+    /// The answer to a request that is refused: that of its own earlier success under the same
+    /// idempotency key, whose traces may be what is in the way now, or else the `refusal`.
+    pub async fn repeated_or(
+        &self,
+        refusal: impl Into<Problem>,
+        request: Option<&IdempotentRequest>,
+    ) -> Result<Answer, Problem> {
+        match self.store.find_repetition(request, self.clock.now()).await? {
+            Some(repetition) => Answer::repeated(repetition),
+            None => Err(refusal.into()),
+        }
     }
 
     /// What the cursors of lists are signed with.

@@ -1,11 +1,12 @@
 //! What every Waymark function uses.
 //!
 //! Dependencies point one way: functions use [`http`], [`auth`] and [`store`], which use
-//! [`models`] and [`json`]. The latter know neither AWS nor HTTP.
+//! [`models`], [`insights`] and [`json`]. The latter know neither AWS nor HTTP.
 
 pub mod app;
 pub mod auth;
 pub mod http;
+pub mod insights;
 pub mod json;
 pub mod models;
 pub mod store;

@@ -37,6 +37,14 @@ def transformed():
     return transform(template, {}, NoManagedPolicies())
 
 
+def is_of_one_table(resource, tables):
+    """Whether a statement is about one table of the template, or about the indexes of one."""
+    if not isinstance(resource, dict):
+        return False
+    indexes = {f"${{{table}.Arn}}/index/*" for table in tables}
+    return "Fn::GetAtt" in resource or resource.get("Fn::Sub") in indexes
+
+
 def faults(resources):
     by_type = {}
     for name, resource in resources.items():
@@ -72,7 +80,7 @@ def faults(resources):
                 resources_named = statement["Resource"]
                 named = resources_named if isinstance(resources_named, list) else [resources_named]
                 for resource in named:
-                    if not isinstance(resource, dict) or "Fn::GetAtt" not in resource:
+                    if not is_of_one_table(resource, by_type["AWS::DynamoDB::Table"]):
                         yield f"{name}: {resource} is not one table of this template"
 
 

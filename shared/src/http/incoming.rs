@@ -12,12 +12,16 @@ use crate::json::{Fault, Json, MAX_BODY_DEPTH, Violations};
 use crate::models::api_key::KeyId;
 use crate::models::event_marker::CollectionId;
 use crate::models::idempotency::{IdempotencyKey, IdempotentRequest, RequestFingerprint};
+use crate::models::insight::InsightId;
 use crate::models::project::ProjectId;
 
-use super::{Problem, ProblemCode};
+use super::{IfMatch, Problem, ProblemCode};
 
 /// The most bytes of a body: 256 KiB.
 const MAX_BODY_BYTES: usize = 256 * 1024;
+
+const JSON: &str = "application/json";
+const MERGE_PATCH: &str = "application/merge-patch+json";
 
 /// A request, and what the log should tell of it.
 pub struct Incoming {
@@ -70,6 +74,19 @@ impl Incoming {
         id.as_deref().and_then(CollectionId::parse).ok_or_else(Problem::collection_not_found)
     }
 
+    /// The insight in the path, whose id has a form of its own (`interface.md` §4.2). Another form is
+    /// noted.
+    pub fn insight_id(&self, violations: &mut Violations) -> Option<InsightId> {
+        const NAME: &str = "insightId";
+        let id = self.path_parameter(NAME).unwrap_or_default();
+        InsightId::parse(&id).map_err(|fault| violations.note_path(NAME, fault)).ok()
+    }
+
+    /// Which versions of a resource the request is meant for.
+    pub fn if_match(&self) -> IfMatch {
+        IfMatch::read(self.header_values("if-match"))
+    }
+
     /// A query parameter read into a type: `Some(None)` where there is none, `None` where it is
     /// invalid, which is noted. Of a parameter that stands twice, the first counts.
     pub fn query_parameter<T>(
@@ -87,15 +104,29 @@ impl Incoming {
 
     /// The body as JSON. Its size is checked first, then its type, then its form.
     pub fn json(&self) -> Result<Json<'_>, Problem> {
+        self.json_of(&[JSON], MAX_BODY_BYTES)
+    }
+
+    /// The body as JSON, as [`Self::json`], of up to `max_bytes` bytes.
+    pub fn large_json(&self, max_bytes: usize) -> Result<Json<'_>, Problem> {
+        self.json_of(&[JSON], max_bytes)
+    }
+
+    /// The body as a JSON Merge Patch (RFC 7396), which may also be sent as plain JSON.
+    pub fn merge_patch(&self) -> Result<Json<'_>, Problem> {
+        self.json_of(&[JSON, MERGE_PATCH], MAX_BODY_BYTES)
+    }
+
+    fn json_of(&self, media_types: &[&str], max_bytes: usize) -> Result<Json<'_>, Problem> {
         let body: &[u8] = self.request.body().as_ref();
-        if body.len() > MAX_BODY_BYTES {
+        if body.len() > max_bytes {
             let length = body.len();
-            let detail =
-                format!("The body has {length} bytes; at most {MAX_BODY_BYTES} are allowed.");
+            let detail = format!("The body has {length} bytes; at most {max_bytes} are allowed.");
             return Err(Problem::new(ProblemCode::BodyTooLarge, detail));
         }
-        if let Some(other) = self.other_media_type() {
-            let detail = format!("The body is of type {other}; send application/json.");
+        if let Some(other) = self.other_media_type(media_types) {
+            let expected = media_types.join(" or ");
+            let detail = format!("The body is of type {other}; send {expected}.");
             return Err(Problem::new(ProblemCode::UnsupportedMediaType, detail));
         }
         let malformed = |detail: String| Problem::new(ProblemCode::MalformedJson, detail);
@@ -108,13 +139,14 @@ impl Incoming {
         Ok(Json::parse(text, MAX_BODY_DEPTH)?)
     }
 
-    /// The body's media type, if it is given and is not JSON.
-    fn other_media_type(&self) -> Option<Cow<'_, str>> {
+    /// The body's media type, if it is given and is none of `expected`.
+    fn other_media_type(&self, expected: &[&str]) -> Option<Cow<'_, str>> {
         let value = self.request.headers().get(CONTENT_TYPE)?;
         let value = String::from_utf8_lossy(value.as_bytes());
         let media_type = value.split(';').next().unwrap_or_default().trim();
-        let is_json = media_type.is_empty() || media_type.eq_ignore_ascii_case("application/json");
-        (!is_json).then_some(value)
+        let is_expected = media_type.is_empty()
+            || expected.iter().any(|expected| media_type.eq_ignore_ascii_case(expected));
+        (!is_expected).then_some(value)
     }
 
     /// The request under its idempotency key, where it has one, for one operation of one API key.
@@ -123,18 +155,29 @@ impl Incoming {
         api_key: &KeyId,
         operation: &str,
     ) -> Result<Option<IdempotentRequest>, Problem> {
-        const NAME: &str = "idempotency-key";
-        let Some(value) = self.header_values(NAME).next() else { return Ok(None) };
         let mut violations = Violations::default();
-        let key =
-            IdempotencyKey::parse(value).map_err(|fault| violations.note_header(NAME, fault)).ok();
-        let key = violations.into_result(key)?;
+        let request = self.read_idempotent(api_key, operation, &mut violations);
+        Ok(violations.into_result(request)?)
+    }
+
+    /// As [`Self::idempotent`], for a request with other parameters too: what is wrong is noted.
+    pub fn read_idempotent(
+        &self,
+        api_key: &KeyId,
+        operation: &str,
+        violations: &mut Violations,
+    ) -> Option<Option<IdempotentRequest>> {
+        const NAME: &str = "idempotency-key";
+        let Some(value) = self.header_values(NAME).next() else { return Some(None) };
+        let key = IdempotencyKey::parse(value)
+            .map_err(|fault| violations.note_header(NAME, fault))
+            .ok()?;
         let fingerprint = RequestFingerprint::of(
             self.request.method().as_str(),
             self.request.raw_http_path(),
             self.request.body().as_ref(),
         );
-        Ok(Some(IdempotentRequest::new(api_key, operation, &key, fingerprint)))
+        Some(Some(IdempotentRequest::new(api_key, operation, &key, fingerprint)))
     }
 }
 

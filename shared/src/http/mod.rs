@@ -3,6 +3,7 @@
 mod answer;
 mod cors;
 mod cursor;
+mod if_match;
 mod incoming;
 mod page;
 mod problem;
@@ -10,6 +11,7 @@ mod problem;
 pub use answer::Answer;
 pub use cors::{EXPOSED_HEADERS, preflight};
 pub use cursor::CursorKey;
+pub use if_match::IfMatch;
 pub use incoming::Incoming;
 pub use lambda_http::http::StatusCode;
 pub use page::{page_answer, read_page_request};

@@ -5,8 +5,10 @@ use lambda_http::http::StatusCode;
 use lambda_http::http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use serde::Serialize;
 
+use crate::insights::Refusal;
 use crate::json::{Malformed, Violation, Violations};
 use crate::models::api_key::Scope;
+use crate::models::insight::{MAX_PAIN_POINTS, PainPointId};
 use crate::store::StoreError;
 
 use super::Answer;
@@ -25,7 +27,13 @@ pub enum ProblemCode {
     FlagExists,
     FlagLimitReached,
     CollectionNotFound,
+    InsightNotFound,
+    InsightMerged,
+    InsightFull,
+    PainPointExists,
+    SplitWouldEmptyInsight,
     Conflict,
+    VersionMismatch,
     IdempotencyConflict,
     IdempotencyInProgress,
     BodyTooLarge,
@@ -36,7 +44,7 @@ pub enum ProblemCode {
 
 impl ProblemCode {
     /// Every code.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 22] = [
         Self::MalformedJson,
         Self::ValidationFailed,
         Self::MissingApiKey,
@@ -46,7 +54,13 @@ impl ProblemCode {
         Self::FlagExists,
         Self::FlagLimitReached,
         Self::CollectionNotFound,
+        Self::InsightNotFound,
+        Self::InsightMerged,
+        Self::InsightFull,
+        Self::PainPointExists,
+        Self::SplitWouldEmptyInsight,
         Self::Conflict,
+        Self::VersionMismatch,
         Self::IdempotencyConflict,
         Self::IdempotencyInProgress,
         Self::BodyTooLarge,
@@ -70,7 +84,17 @@ impl ProblemCode {
             Self::CollectionNotFound => {
                 ("collection_not_found", S::NOT_FOUND, "Collection not found")
             }
+            Self::InsightNotFound => ("insight_not_found", S::NOT_FOUND, "Insight not found"),
+            Self::InsightMerged => ("insight_merged", S::CONFLICT, "Insight merged"),
+            Self::InsightFull => ("insight_full", S::CONFLICT, "Insight full"),
+            Self::PainPointExists => ("pain_point_exists", S::CONFLICT, "Pain point exists"),
+            Self::SplitWouldEmptyInsight => {
+                ("split_would_empty_insight", S::BAD_REQUEST, "Split would empty insight")
+            }
             Self::Conflict => ("conflict", S::CONFLICT, "Conflict"),
+            Self::VersionMismatch => {
+                ("version_mismatch", S::PRECONDITION_FAILED, "Version mismatch")
+            }
             Self::IdempotencyConflict => {
                 ("idempotency_conflict", S::CONFLICT, "Idempotency conflict")
             }
@@ -153,6 +177,44 @@ impl Problem {
     pub fn collection_not_found() -> Self {
         let detail = "The project has no event marker collection of this id.";
         Self::new(ProblemCode::CollectionNotFound, detail)
+    }
+
+    /// 404: the project has no such insight.
+    pub fn insight_not_found() -> Self {
+        let detail = "The project has no replay insight of this id.";
+        Self::new(ProblemCode::InsightNotFound, detail)
+    }
+
+    /// 409: the pain points belong to an insight already, and to only one they may.
+    pub fn pain_point_exists(ids: &[PainPointId]) -> Self {
+        const MAX_NAMED: usize = 10;
+        let named: Vec<String> = ids.iter().take(MAX_NAMED).map(ToString::to_string).collect();
+        let more = match ids.len().saturating_sub(MAX_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let named = named.join(", ");
+        let detail = format!(
+            "Another insight of the project has these pain points: {named}{more}. Leave them out."
+        );
+        Self::new(ProblemCode::PainPointExists, detail)
+    }
+
+    /// 412: the resource is not of the version that the caller has seen.
+    pub fn version_mismatch(version: u64) -> Self {
+        let detail = format!(
+            "The resource is of version {version}, not of the one in if-match. Read it again."
+        );
+        Self::new(ProblemCode::VersionMismatch, detail)
+    }
+
+    /// 409: others kept changing the same data until the retries ran out.
+    pub fn conflict(cause: impl Into<String>) -> Self {
+        let detail = "Other requests kept changing the same data. Try again.";
+        Self {
+            cause: Some(cause.into()),
+            ..Self::new(ProblemCode::Conflict, detail).retry_after(1)
+        }
     }
 
     /// 409: the idempotency key was used for another request.
@@ -259,19 +321,35 @@ impl From<Malformed> for Problem {
     }
 }
 
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Strangers(violations) => violations.into(),
+            Refusal::Merged => {
+                let detail =
+                    "The insight is merged into another one, and can no longer be changed.";
+                Self::new(ProblemCode::InsightMerged, detail)
+            }
+            Refusal::Full => {
+                let detail = format!(
+                    "The insight would have more than {MAX_PAIN_POINTS} pain points. Split it first."
+                );
+                Self::new(ProblemCode::InsightFull, detail)
+            }
+            Refusal::WouldEmpty => {
+                let detail = "The split would leave no pain point behind. Move fewer of them.";
+                Self::new(ProblemCode::SplitWouldEmptyInsight, detail)
+            }
+        }
+    }
+}
+
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let cause = error.to_string();
         match error {
             StoreError::Unavailable(_) => Self::unavailable(cause),
-            StoreError::Contended(_) => Self {
-                cause: Some(cause),
-                ..Self::new(
-                    ProblemCode::Conflict,
-                    "Other requests kept changing the same data. Try again.",
-                )
-                .retry_after(1)
-            },
+            StoreError::Contended(_) => Self::conflict(cause),
             StoreError::Refused(_) | StoreError::Damaged { .. } => Self::internal(cause),
         }
     }

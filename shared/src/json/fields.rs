@@ -26,11 +26,32 @@ impl<T> Field<T> {
         }
     }
 
+    /// The field with its value, where there is one, made into another.
+    pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Field<U> {
+        match self {
+            Field::Absent => Field::Absent,
+            Field::Null => Field::Null,
+            Field::Invalid => Field::Invalid,
+            Field::Valid(value) => Field::Valid(make(value)),
+        }
+    }
+
     /// The value, or a default where the member is missing or `null`; nothing where it is invalid.
     pub fn or_default_with(self, default: impl FnOnce() -> T) -> Option<T> {
         match self {
             Field::Valid(value) => Some(value),
             Field::Absent | Field::Null => Some(default()),
+            Field::Invalid => None,
+        }
+    }
+
+    /// The new value in a merge patch (RFC 7396), where `null` resets to what is so `on_creation`:
+    /// `Some(None)` where nothing is to change, `None` where the member is invalid.
+    pub fn or_reset_to(self, on_creation: T) -> Option<Option<T>> {
+        match self {
+            Field::Absent => Some(None),
+            Field::Null => Some(Some(on_creation)),
+            Field::Valid(value) => Some(Some(value)),
             Field::Invalid => None,
         }
     }

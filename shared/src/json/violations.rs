@@ -46,6 +46,10 @@ pub enum ViolationCode {
     Cycle,
     /// A prerequisite chain would have too many flags.
     TooDeep,
+    /// The named pain point is not of the insight.
+    UnknownPainPoint,
+    /// The named insight does not exist in the project.
+    UnknownInsight,
 }
 
 /// What is wrong with one value, without its place.
@@ -91,6 +95,11 @@ impl Violations {
     /// Notes a fault of a request header, named in lower case.
     pub fn note_header(&mut self, name: &str, Fault { code, message }: Fault) {
         self.push(format_args!("header:{name}"), code, message);
+    }
+
+    /// Notes a fault of a path parameter.
+    pub fn note_path(&mut self, name: &str, Fault { code, message }: Fault) {
+        self.push(format_args!("path:{name}"), code, message);
     }
 
     /// Notes a fault of a query parameter.

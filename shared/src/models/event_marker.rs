@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::json::{Fault, Fields, Json, Place, ViolationCode, Violations, array, text};
 
 use super::project::ProjectId;
-use super::text::{parse_label, parse_text, parse_uuid};
+use super::text::{parse_label, parse_text, parse_time, parse_uuid};
 use super::timestamp::Timestamp;
 
 const MAX_NAME_CHARACTERS: usize = 200;
@@ -166,14 +166,7 @@ fn read_event(
     let known = ["name", "occurredAt", "description", "attributes"];
     let fields = Fields::open(json, place, &known, violations)?;
     let name = fields.required("name", violations, text(parse_name));
-    let occurred_at = fields.required(
-        "occurredAt",
-        violations,
-        text(|text| {
-            Timestamp::parse_rfc3339(text)
-                .map_err(|error| Fault::new(ViolationCode::InvalidFormat, error))
-        }),
-    );
+    let occurred_at = fields.required("occurredAt", violations, text(parse_time));
     let description = fields.optional("description", violations, text(parse_description));
     let attributes = fields.optional("attributes", violations, read_attributes);
     Some(EventDraft {

@@ -6,6 +6,7 @@ pub mod email_preferences;
 pub mod event_marker;
 pub mod feature_flag;
 pub mod idempotency;
+pub mod insight;
 pub mod page;
 pub mod project;
 mod text;

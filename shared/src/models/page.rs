@@ -17,3 +17,10 @@ pub struct Page<T> {
     /// Where the next page goes on, if anything comes after this one.
     pub end: Option<String>,
 }
+
+impl<T> Page<T> {
+    /// The page with each item made into another.
+    pub fn map<'p, U>(&'p self, make: impl FnMut(&'p T) -> U) -> Page<U> {
+        Page { items: self.items.iter().map(make).collect(), end: self.end.clone() }
+    }
+}

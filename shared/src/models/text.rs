@@ -4,6 +4,8 @@ use uuid::Uuid;
 
 use crate::json::{Fault, ViolationCode};
 
+use super::timestamp::Timestamp;
+
 /// Reads a name for people: `least` to `most` characters after trimming, no control characters.
 pub(super) fn parse_label(text: &str, least: usize, most: usize) -> Result<String, Fault> {
     let label = text.trim();
@@ -31,11 +33,25 @@ pub(super) fn parse_text(text: &str, most: usize) -> Result<String, Fault> {
     Ok(text.to_owned())
 }
 
+/// Reads an RFC 3339 date-time.
+pub(super) fn parse_time(text: &str) -> Result<Timestamp, Fault> {
+    Timestamp::parse_rfc3339(text).map_err(|error| Fault::new(ViolationCode::InvalidFormat, error))
+}
+
 /// Reads the usual form of a UUID (`8-4-4-4-12` hexadecimal digits, either case).
 pub(super) fn parse_uuid(text: &str) -> Option<Uuid> {
     // The library also takes forms without hyphens, in braces and as a URN.
     let hyphenated = text.len() == uuid::fmt::Hyphenated::LENGTH;
     Uuid::try_parse(text).ok().filter(|_| hyphenated)
+}
+
+/// Reads a UUID as RFC 9562 defines it: versions 1 to 8 of its own variant, the nil and the max UUID,
+/// in the usual form and either case (`interface.md` §4.2).
+pub(super) fn parse_rfc9562_uuid(text: &str) -> Option<Uuid> {
+    let uuid = parse_uuid(text)?;
+    let versioned =
+        (1..=8).contains(&uuid.get_version_num()) && uuid.get_variant() == uuid::Variant::RFC4122;
+    (versioned || uuid.is_nil() || uuid.is_max()).then_some(uuid)
 }
 
 fn check_length(text: &str, most: usize) -> Result<(), Fault> {
@@ -45,4 +61,41 @@ fn check_length(text: &str, most: usize) -> Result<(), Fault> {
         return Err(Fault::new(ViolationCode::TooLong, message));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_the_uuids_of_rfc_9562_and_no_others() {
+        for version in 1..=8 {
+            for variant in ["8", "9", "a", "B"] {
+                let text = format!("0B24DD5a-0000-{version}000-{variant}000-00000000000f");
+                assert!(parse_rfc9562_uuid(&text).is_some(), "{text}");
+            }
+        }
+        for text in ["00000000-0000-0000-0000-000000000000", "FFFFFFFF-ffff-ffff-ffff-ffffffffffff"]
+        {
+            assert!(parse_rfc9562_uuid(text).is_some(), "{text}");
+        }
+        for text in [
+            "0b24dd5a-0000-0000-8000-000000000000",
+            "0b24dd5a-0000-9000-8000-000000000000",
+            "0b24dd5a-0000-f000-8000-000000000000",
+            "0b24dd5a-0000-4000-7000-000000000000",
+            "0b24dd5a-0000-4000-c000-000000000000",
+            "00000000-0000-0000-0000-000000000001",
+            "ffffffff-ffff-ffff-ffff-fffffffffffe",
+            "0b24dd5a000040008000000000000000",
+            "{0b24dd5a-0000-4000-8000-00000000000}",
+            "{0b24dd5a-0000-4000-8000-000000000000}",
+            "urn:uuid:0b24dd5a-0000-4000-8000-000000000000",
+            "0b24dd5a-0000-4000-8000-00000000000g",
+            "0b24dd5a-0000-4000-8000-000000000000 ",
+            "",
+        ] {
+            assert_eq!(parse_rfc9562_uuid(text), None, "{text:?}");
+        }
+    }
 }

@@ -47,6 +47,13 @@ impl Timestamp {
         Self::from_millis(self.as_millis().saturating_add(millis))
     }
 
+    /// The point `duration` earlier.
+    #[must_use]
+    pub fn minus(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self::from_millis(self.as_millis().saturating_sub(millis))
+    }
+
     /// Reads an RFC 3339 date-time: any zone, `T` and `Z` in either case, a fraction of any length
     /// (kept to the millisecond). Second 60 is refused, since nothing can be compared with it.
     pub fn parse_rfc3339(text: &str) -> Result<Self, NotATimestamp> {

@@ -9,11 +9,7 @@ use crate::models::project::IdOrSlug;
 
 use super::item::{Item, item, s};
 use super::projects::ProjectIdentity;
-use super::transaction::pause;
 use super::{Store, StoreError, api_keys, projects};
-
-/// How often what DynamoDB left unprocessed is asked for again.
-const MAX_ROUNDS: u32 = 4;
 
 /// What is stored of a key and a project.
 #[derive(Debug, Clone, Default)]
@@ -45,23 +41,15 @@ impl Store {
             keys.insert(self.table(projects::TABLE), consistent(key)?);
         }
         let mut access = Access::default();
-        for round in 0..MAX_ROUNDS {
-            pause(round).await;
-            let answer = self.client.batch_get_item().set_request_items(Some(keys)).send().await?;
-            for (table, items) in answer.responses.unwrap_or_default() {
-                let Some(item) = items.first() else { continue };
-                if table == self.table(api_keys::TABLE) {
-                    access.key = Some(api_keys::read_api_key(item)?);
-                } else {
-                    access.project = Some(projects::read_identity(item)?);
-                }
-            }
-            keys = answer.unprocessed_keys.unwrap_or_default();
-            if keys.is_empty() {
-                return Ok(access);
+        for (table, items) in self.batch_get(keys).await? {
+            let Some(item) = items.first() else { continue };
+            if table == self.table(api_keys::TABLE) {
+                access.key = Some(api_keys::read_api_key(item)?);
+            } else {
+                access.project = Some(projects::read_identity(item)?);
             }
         }
-        Err(StoreError::Unavailable("keys of a batch stayed unprocessed".to_owned()))
+        Ok(access)
     }
 
     /// Opens the connection, by a read that every function which authenticates may make.

@@ -24,7 +24,8 @@ use crate::models::project::ProjectId;
 use crate::models::timestamp::Timestamp;
 
 use super::idempotency::{Idempotent, Repetition};
-use super::item::{Item, Reader, item, n, s};
+use super::item::{Item, Reader, key, n, range_key, s, time_key};
+use super::page::{one_more_than, page};
 use super::transaction::{Commit, MAX_ATTEMPTS, Reason};
 use super::{Store, StoreError};
 
@@ -126,7 +127,7 @@ impl Store {
         }
         let answer = query.send().await?;
         let more = answer.last_evaluated_key.is_some();
-        page(answer.items.unwrap_or_default(), more, page_request.limit, |item| {
+        page(answer.items.unwrap_or_default(), more, page_request.limit, end_of, |item| {
             read_collection(item).map(|found| found.collection)
         })
     }
@@ -294,7 +295,7 @@ impl Store {
             .send()
             .await?;
         let more = answer.last_evaluated_key.is_some();
-        page(answer.items.unwrap_or_default(), more, page_request.limit, read_event)
+        page(answer.items.unwrap_or_default(), more, page_request.limit, end_of, read_event)
     }
 
     /// Deletes a collection and queues its events for purging, in one transaction whose cost does
@@ -327,8 +328,9 @@ impl Store {
     }
 }
 
-pub(super) fn key(pk: &str, sk: &str) -> Item {
-    item([("pk", s(pk)), ("sk", s(sk))])
+/// Where a page that ends with `item` ends.
+fn end_of(item: &Item) -> Result<String, StoreError> {
+    Reader { table: TABLE, item }.text("sk").map(str::to_owned)
 }
 
 fn project_pk(project: ProjectId) -> String {
@@ -359,17 +361,6 @@ pub(super) fn read_job(item: &Item) -> Result<PurgeJob, StoreError> {
         collection: reader.parsed("sk", CollectionId::parse)?,
         deleted_at: reader.parsed("deletedAt", |text| Timestamp::parse_rfc3339(text).ok())?,
     })
-}
-
-/// A point in time so that its text sorts as it does: milliseconds since the year 0.
-fn time_key(at: Timestamp) -> String {
-    range_key(at.as_millis())
-}
-
-/// An end of a range, which sorts among the keys of [`time_key`] even where no event can be.
-fn range_key(millis: i64) -> String {
-    let millis = millis.clamp(Timestamp::MIN_MILLIS, Timestamp::MAX_MILLIS + 1);
-    format!("{:015}", millis - Timestamp::MIN_MILLIS)
 }
 
 fn write_collection(collection: &EventMarkerCollection) -> Item {
@@ -447,53 +438,4 @@ fn read_event(item: &Item) -> Result<EventMarker, StoreError> {
         description: reader.text("description")?.to_owned(),
         attributes: read,
     })
-}
-
-/// One more item than is answered tells whether anything comes after a page.
-fn one_more_than(limit: u32) -> i32 {
-    i32::try_from(limit.saturating_add(1)).unwrap_or(i32::MAX)
-}
-
-/// The most bytes of a page as Lambda hands it over, which may be 6 MB.
-const MAX_PAGE_BYTES: usize = 4_000_000;
-
-/// How many bytes a value takes at most as JSON within JSON, which is how Lambda hands answers over:
-/// a control character `\u0001` becomes `\\u0001`, a quote `\\\"`.
-fn wire_bytes(value: &AttributeValue) -> usize {
-    let of_text = |text: &str| -> usize {
-        let bytes = |byte: u8| match byte {
-            0..=0x1f => 7,
-            b'"' | b'\\' => 4,
-            _ => 1,
-        };
-        text.bytes().map(bytes).sum()
-    };
-    match value {
-        AttributeValue::S(text) => of_text(text),
-        AttributeValue::M(members) => {
-            members.iter().map(|(name, value)| of_text(name) + wire_bytes(value)).sum()
-        }
-        _ => 16,
-    }
-}
-
-/// The page of what a query found; `more` if DynamoDB stopped before the end, at 1 MB.
-fn page<T>(
-    mut items: Vec<Item>,
-    more: bool,
-    limit: u32,
-    read: impl Fn(&Item) -> Result<T, StoreError>,
-) -> Result<Page<T>, StoreError> {
-    let mut bytes = 0;
-    let fitting = items.iter().take_while(|item| {
-        let first = bytes == 0;
-        bytes += item.values().map(wire_bytes).sum::<usize>();
-        first || bytes <= MAX_PAGE_BYTES
-    });
-    let limit = fitting.count().min(usize::try_from(limit).unwrap_or(usize::MAX));
-    let more = more || items.len() > limit;
-    items.truncate(limit);
-    let last = items.last().filter(|_| more);
-    let end = last.map(|item| Reader { table: TABLE, item }.text("sk").map(str::to_owned));
-    Ok(Page { end: end.transpose()?, items: items.iter().map(read).collect::<Result<_, _>>()? })
 }

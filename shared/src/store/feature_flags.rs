@@ -20,16 +20,15 @@ use crate::models::feature_flag::{
 };
 use crate::models::project::ProjectId;
 
+use super::batch::MAX_KEYS;
 use super::idempotency::{Idempotent, Repetition};
 use super::item::{Item, Reader, item, n, s, ss};
-use super::transaction::{Cancellation, Commit, MAX_ATTEMPTS, Reason, pause};
+use super::transaction::{Cancellation, Commit, Reason};
 use super::{Store, StoreError};
 
 const TABLE: &str = "feature-flags";
 /// The sort key of the item that belongs to the project.
 const PROJECT_ITEM: &str = "#";
-/// The most keys of one `BatchGetItem`.
-const MAX_BATCH: usize = 100;
 
 /// What became of a new flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -229,7 +228,7 @@ impl Store {
                 break;
             }
             let level: Vec<FlagKey> = wanted.drain().collect();
-            for batch in level.chunks(MAX_BATCH) {
+            for batch in level.chunks(MAX_KEYS) {
                 for (key, found) in self.read_links_batch(project, batch).await? {
                     wanted.extend(found.prerequisites.iter().cloned());
                     links.insert(key, found);
@@ -252,21 +251,8 @@ impl Store {
             .projection_expression("#key, archivedAt, variantKeys, prerequisites")
             .expression_attribute_names("#key", "key")
             .build()?;
-        let mut unprocessed = HashMap::from([(self.table(TABLE), request)]);
-        let mut found = Vec::new();
-        for round in 0..MAX_ATTEMPTS {
-            pause(round).await;
-            let request = self.client.batch_get_item().set_request_items(Some(unprocessed));
-            let answer = request.send().await?;
-            for item in answer.responses.unwrap_or_default().into_values().flatten() {
-                found.push(read_links_of(&item)?);
-            }
-            unprocessed = answer.unprocessed_keys.unwrap_or_default();
-            if unprocessed.is_empty() {
-                return Ok(found);
-            }
-        }
-        Err(StoreError::Unavailable("keys of a batch stayed unprocessed".to_owned()))
+        let found = self.batch_get(HashMap::from([(self.table(TABLE), request)])).await?;
+        found.values().flatten().map(read_links_of).collect()
     }
 }
 

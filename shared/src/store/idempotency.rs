@@ -41,6 +41,31 @@ pub enum Repetition {
 }
 
 impl Store {
+    /// What became of an earlier request under the same idempotency key, if there was one: for
+    /// requests whose refusal may be their own earlier success. Strongly consistent, since that
+    /// success may just have come about.
+    pub async fn find_repetition(
+        &self,
+        request: Option<&IdempotentRequest>,
+        now: Timestamp,
+    ) -> Result<Option<Repetition>, StoreError> {
+        let Some(request) = request else { return Ok(None) };
+        let answer = self
+            .client
+            .get_item()
+            .table_name(self.table(TABLE))
+            .key("scope", s(&request.scope))
+            .consistent_read(true)
+            .send()
+            .await?;
+        let Some(item) = answer.item else { return Ok(None) };
+        let expires_at = Reader { table: TABLE, item: &item }.optional_integer("expiresAt")?;
+        if expires_at.is_some_and(|expires_at| expires_at <= now.as_seconds()) {
+            return Ok(None);
+        }
+        read_repetition(&item, request).map(Some)
+    }
+
     /// The action that stores an answer, and fails if one is stored already.
     pub(super) fn put_answer(
         &self,

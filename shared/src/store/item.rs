@@ -5,6 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
+use crate::models::timestamp::Timestamp;
+
 use super::StoreError;
 
 /// An item, or a part of one.
@@ -35,6 +37,22 @@ pub(super) fn b(value: &[u8]) -> AttributeValue {
 pub(super) fn ss<T: ToString>(values: impl IntoIterator<Item = T>) -> Option<AttributeValue> {
     let distinct: BTreeSet<String> = values.into_iter().map(|value| value.to_string()).collect();
     (!distinct.is_empty()).then(|| AttributeValue::Ss(distinct.into_iter().collect()))
+}
+
+/// The key of an item in a table whose keys are `pk` and `sk`.
+pub(super) fn key(pk: &str, sk: &str) -> Item {
+    item([("pk", s(pk)), ("sk", s(sk))])
+}
+
+/// A point in time so that its text sorts as it does: milliseconds since the year 0.
+pub(super) fn time_key(at: Timestamp) -> String {
+    range_key(at.as_millis())
+}
+
+/// An end of a range, which sorts among the keys of [`time_key`] even where no event can be.
+pub(super) fn range_key(millis: i64) -> String {
+    let millis = millis.clamp(Timestamp::MIN_MILLIS, Timestamp::MAX_MILLIS + 1);
+    format!("{:015}", millis - Timestamp::MIN_MILLIS)
 }
 
 /// An item of a table, for reading.
@@ -112,10 +130,13 @@ impl<'i> Reader<'i> {
         &self,
         attribute: &'static str,
     ) -> Result<[u8; N], StoreError> {
+        self.blob(attribute)?.try_into().map_err(|_| self.damaged(attribute))
+    }
+
+    /// Bytes of any length.
+    pub(super) fn blob(&self, attribute: &'static str) -> Result<&'i [u8], StoreError> {
         match self.item.get(attribute) {
-            Some(AttributeValue::B(blob)) => {
-                blob.as_ref().try_into().map_err(|_| self.damaged(attribute))
-            }
+            Some(AttributeValue::B(blob)) => Ok(blob.as_ref()),
             _ => Err(self.damaged(attribute)),
         }
     }

@@ -5,12 +5,16 @@
 
 mod access;
 mod api_keys;
+mod batch;
 pub mod client;
 mod email_preferences;
 mod event_markers;
 mod feature_flags;
 mod idempotency;
+mod insights;
 mod item;
+mod page;
+mod pain_points;
 mod projects;
 mod purge;
 mod transaction;
@@ -23,7 +27,10 @@ pub use api_keys::Revocation;
 pub use event_markers::{CollectionDeletion, MarkerWrite};
 pub use feature_flags::FlagCreation;
 pub use idempotency::{Idempotent, Repetition};
+pub use insights::{InsightWrite, Together};
+pub use pain_points::{BatchId, Claim};
 pub use projects::{IngestAccess, ProjectCreation, ProjectIdentity};
+pub use transaction::Attempts;
 
 /// Why the store could not do what it was asked to.
 #[derive(Debug, thiserror::Error)]

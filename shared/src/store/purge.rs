@@ -13,8 +13,8 @@ use futures_util::stream::{self, TryStreamExt};
 use crate::models::event_marker::{CollectionId, PurgeJob};
 use crate::models::timestamp::Timestamp;
 
-use super::event_markers::{TABLE, events_pk, job_key, jobs_pk, key, read_job};
-use super::item::{Reader, s};
+use super::event_markers::{TABLE, events_pk, job_key, jobs_pk, read_job};
+use super::item::{Reader, key, s};
 use super::transaction::pause;
 use super::{Store, StoreError, unless_condition_failed};
 

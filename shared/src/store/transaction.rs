@@ -127,6 +127,32 @@ impl Store {
     }
 }
 
+/// Attempts at something that others may be changing: read, decide, write, and once more if somebody
+/// came between.
+#[derive(Debug)]
+pub struct Attempts {
+    made: u32,
+    started: Instant,
+}
+
+impl Default for Attempts {
+    fn default() -> Self {
+        Self { made: 0, started: Instant::now() }
+    }
+}
+
+impl Attempts {
+    /// Whether to make another attempt; waits before all but the first.
+    pub async fn another(&mut self) -> bool {
+        if self.made == MAX_ATTEMPTS || self.made > 0 && self.started.elapsed() >= MAX_RETRYING {
+            return false;
+        }
+        pause(self.made).await;
+        self.made += 1;
+        true
+    }
+}
+
 /// Carries out all actions, or tells why none was carried out.
 ///
 /// The SDK adds a client request token, so that its own retries of an attempt whose answer was lost

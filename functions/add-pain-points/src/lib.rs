@@ -1,0 +1,71 @@
+//! Adds pain points to a replay insight: POST `/v0/projects/{idOrSlug}/replay-insights/{insightId}/pain-points`.
+
+use shared::app::App;
+use shared::auth::Caller;
+use shared::http::{Answer, Incoming, Problem};
+use shared::json::Violations;
+use shared::models::api_key::Scope;
+use shared::models::insight::PainPointId;
+use shared::models::insight::draft::{MAX_PAIN_POINTS_BYTES, read_upload};
+use shared::store::{Attempts, BatchId, Claim, Idempotent, InsightWrite, Together};
+
+/// The operation's name in `openapi.yaml`, in the logs and among idempotency keys.
+pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+
+/// Answers one request.
+pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+    // Request.
+    let caller = Caller::authenticate(app, incoming).await?;
+    caller.require(Scope::InsightsWrite)?;
+    let mut violations = Violations::default();
+    let id = incoming.insight_id(&mut violations);
+    let request = incoming.read_idempotent(caller.key_id(), OPERATION, &mut violations);
+    let (id, request) = violations.into_result(id.zip(request))?;
+    let project_id = caller.project()?;
+    let pain_points = read_upload(&incoming.large_json(MAX_PAIN_POINTS_BYTES)?)?;
+
+    let now = app.clock.now();
+    let new_id = || app.ids.new_uuid(now);
+    let mut batch = BatchId::new(new_id());
+    let mut taken = Vec::new();
+    let mut attempts = Attempts::default();
+    while attempts.another().await {
+        // Storage: the insight as it is.
+        let insight = app.store.find_insight(project_id, id).await?;
+        let mut insight = insight.ok_or_else(Problem::insight_not_found)?;
+
+        // Rules: what it has already is counted once; what another insight has is refused. Pain
+        // points that were taken a moment ago may have been so by a twin of this request.
+        let new = insight.missing(&pain_points);
+        let elsewhere: Vec<PainPointId> =
+            new.iter().map(|pain_point| pain_point.id).filter(|id| taken.contains(id)).collect();
+        if !elsewhere.is_empty() {
+            let refusal = Problem::pain_point_exists(&elsewhere);
+            return app.repeated_or(refusal, request.as_ref()).await;
+        }
+        if let Err(refusal) = insight.add(&new, new_id) {
+            return app.repeated_or(refusal, request.as_ref()).await;
+        }
+
+        // Storage and answer.
+        match app.store.claim_pain_points(project_id, batch, &new, now).await? {
+            Claim::Claimed => {}
+            Claim::InProgress => continue,
+            Claim::Taken(ids) => {
+                taken = ids;
+                continue;
+            }
+        }
+        let answer = Answer::ok(&insight.at(now))?.with_version(insight.version)?;
+        let stored_answer = answer.to_stored();
+        let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
+        let together = Together::Batch(batch);
+        match app.store.save_insights(&[&insight], together, idempotent, now).await? {
+            InsightWrite::Done => return Ok(answer),
+            InsightWrite::Repetition(repetition) => return Answer::repeated(repetition),
+            InsightWrite::BatchAbandoned => batch = BatchId::new(new_id()),
+            InsightWrite::Outdated => {}
+        }
+    }
+    Err(Problem::conflict("the insight kept changing"))
+}

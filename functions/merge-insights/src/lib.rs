@@ -1,0 +1,76 @@
+//! Merges a replay insight into another one, the exact inverse of split-insight: POST
+//! `/v0/projects/{idOrSlug}/replay-insights/{insightId}/merge`.
+
+use shared::app::App;
+use shared::auth::Caller;
+use shared::http::{Answer, Incoming, Problem};
+use shared::insights::Insight;
+use shared::json::{Place, ViolationCode, Violations};
+use shared::models::api_key::Scope;
+use shared::models::insight::draft::read_merge;
+use shared::models::timestamp::Timestamp;
+use shared::store::{Attempts, Idempotent, InsightWrite, Together};
+
+/// The operation's name in `openapi.yaml`, in the logs and among idempotency keys.
+pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+
+/// Answers one request.
+pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+    // Request.
+    let caller = Caller::authenticate(app, incoming).await?;
+    caller.require(Scope::InsightsWrite)?;
+    let mut violations = Violations::default();
+    let id = incoming.insight_id(&mut violations);
+    let request = incoming.read_idempotent(caller.key_id(), OPERATION, &mut violations);
+    let (id, request) = violations.into_result(id.zip(request))?;
+    let project_id = caller.project()?;
+    let into = read_merge(&incoming.json()?)?;
+
+    let now = app.clock.now();
+    let mut attempts = Attempts::default();
+    while attempts.another().await {
+        // Storage: both insights as they are.
+        let (source, receiver) = tokio::try_join!(
+            app.store.find_insight(project_id, id),
+            app.store.find_insight(project_id, into)
+        )?;
+        let mut source = source.ok_or_else(Problem::insight_not_found)?;
+
+        // Rules. What is merged there already needs no second merge.
+        if id == into {
+            let message = "an insight cannot be merged into itself";
+            return Err(refused_into(ViolationCode::InvalidValue, message));
+        }
+        let Some(mut receiver) = receiver else {
+            let message = "the project has no insight of this id";
+            return Err(refused_into(ViolationCode::UnknownInsight, message));
+        };
+        if source.status.merged_into() != Some(into)
+            && let Err(refusal) = receiver.merge(&mut source)
+        {
+            return app.repeated_or(refusal, request.as_ref()).await;
+        }
+
+        // Storage and answer: both insights in one transaction, or neither.
+        let answer = answer(&receiver, now)?;
+        let stored_answer = answer.to_stored();
+        let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
+        let insights = [&receiver, &source];
+        match app.store.save_insights(&insights, Together::Nothing, idempotent, now).await? {
+            InsightWrite::Done => return Ok(answer),
+            InsightWrite::Repetition(repetition) => return Answer::repeated(repetition),
+            InsightWrite::Outdated | InsightWrite::BatchAbandoned => {}
+        }
+    }
+    Err(Problem::conflict("the insights kept changing"))
+}
+
+fn answer(insight: &Insight, now: Timestamp) -> Result<Answer, Problem> {
+    Answer::ok(&insight.at(now))?.with_version(insight.version)
+}
+
+fn refused_into(code: ViolationCode, message: &str) -> Problem {
+    let mut violations = Violations::default();
+    violations.note(&Place::Root.member("into"), code, message);
+    violations.into()
+}

@@ -1,0 +1,283 @@
+//! Pain points, in table `replay-insights`: their details, and who may count them.
+//!
+//! | pk | sk | item |
+//! | --- | --- | --- |
+//! | `pain-point#PROJECT#ID` | `pain-point` | a pain point, and the batch that brought it |
+//! | `batch#ID` | `batch` | whether the pain points of a batch belong to an insight |
+//!
+//! A request may bring 500 pain points, more than one transaction holds, and none of them may get
+//! into two insights. So the pain points are claimed first, for a batch; then the transaction that
+//! makes them members of an insight writes that the batch is committed. A claim counts if its batch
+//! is committed. Claims of a request that died are taken over by whoever brings the same pain points
+//! next, after writing that the dead batch is abandoned: then it can never be committed.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::{
+    AttributeValue, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem,
+};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use uuid::Uuid;
+
+use crate::models::insight::{PainPoint, PainPointId};
+use crate::models::project::ProjectId;
+use crate::models::timestamp::Timestamp;
+
+use super::insights::TABLE;
+use super::item::{Item, Reader, key, s};
+use super::transaction::Commit;
+use super::{Store, StoreError, unless_condition_failed};
+
+/// The most actions of a transaction.
+const CLAIMS_AT_ONCE: usize = 100;
+/// Transactions under way at once: the largest request needs five.
+const PARALLEL: usize = 5;
+/// After this time, longer than any request runs, a batch that is not committed never will be. Only
+/// how long others wait depends on it, not that every pain point is counted once.
+const BATCH_LIFETIME: Duration = Duration::from_secs(5);
+/// How often claims that were in the way are looked into.
+const MAX_ROUNDS: usize = 4;
+
+/// The pain points that one request brings; a UUID of version 7, which tells when it came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BatchId(Uuid);
+
+impl BatchId {
+    /// A new batch.
+    pub fn new(uuid: Uuid) -> Self {
+        Self(uuid)
+    }
+
+    /// Whether its request may still be running.
+    fn may_be_running(self, now: Timestamp) -> bool {
+        let Some(made) = self.0.get_timestamp() else { return false };
+        let (seconds, nanos) = made.to_unix();
+        let millis = i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1_000);
+        let made = Timestamp::from_millis(millis.saturating_add(i64::from(nanos / 1_000_000)));
+        now < made.plus(BATCH_LIFETIME)
+    }
+}
+
+/// What became of a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Claim {
+    /// All pain points are the batch's.
+    Claimed,
+    /// These belong to an insight already.
+    Taken(Vec<PainPointId>),
+    /// Another request that is still running brings some of them.
+    InProgress,
+}
+
+/// What is known of a batch that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Committed,
+    Abandoned,
+}
+
+impl Store {
+    /// Claims pain points for a batch. May be repeated with the same batch.
+    pub async fn claim_pain_points(
+        &self,
+        project: ProjectId,
+        batch: BatchId,
+        pain_points: &[&PainPoint],
+        now: Timestamp,
+    ) -> Result<Claim, StoreError> {
+        // Whose claims may be overwritten.
+        let mut replaceable = vec![batch];
+        for _ in 0..MAX_ROUNDS {
+            let owners = self.try_to_claim(project, batch, pain_points, &replaceable, now).await?;
+            if owners.is_empty() {
+                return Ok(Claim::Claimed);
+            }
+            let fates = self.fates(owners.iter().map(|(_, owner)| *owner).collect()).await?;
+            let fate = |owner: &BatchId| fates.get(owner).copied();
+            let taken = owners.iter().filter(|(_, owner)| fate(owner) == Some(Fate::Committed));
+            let taken: Vec<PainPointId> = taken.map(|(id, _)| *id).collect();
+            if !taken.is_empty() {
+                return Ok(Claim::Taken(taken));
+            }
+            for (_, owner) in owners {
+                match fate(&owner) {
+                    Some(_) => replaceable.push(owner),
+                    None if owner.may_be_running(now) => return Ok(Claim::InProgress),
+                    // The next round finds out whether it was just committed after all.
+                    None => self.abandon(owner).await?,
+                }
+            }
+            replaceable.dedup();
+        }
+        Ok(Claim::InProgress)
+    }
+
+    /// Claims what nobody else has claimed, and answers whose claims are in the way.
+    async fn try_to_claim(
+        &self,
+        project: ProjectId,
+        batch: BatchId,
+        pain_points: &[&PainPoint],
+        replaceable: &[BatchId],
+        now: Timestamp,
+    ) -> Result<Vec<(PainPointId, BatchId)>, StoreError> {
+        let groups: Vec<_> = pain_points
+            .chunks(CLAIMS_AT_ONCE)
+            .map(|group| self.claim_group(project, batch, group, replaceable, now))
+            .collect();
+        stream::iter(groups).buffer_unordered(PARALLEL).try_concat().await
+    }
+
+    async fn claim_group(
+        &self,
+        project: ProjectId,
+        batch: BatchId,
+        group: &[&PainPoint],
+        replaceable: &[BatchId],
+        now: Timestamp,
+    ) -> Result<Vec<(PainPointId, BatchId)>, StoreError> {
+        let claims =
+            group.iter().map(|pain_point| self.put_claim(project, batch, pain_point, replaceable));
+        match self.commit(claims.collect::<Result<_, _>>()?, None, now).await? {
+            Commit::Done | Commit::Repetition(_) => Ok(Vec::new()),
+            Commit::Refused(cancellation) => {
+                let refused =
+                    cancellation.reasons.iter().filter(|reason| reason.condition_failed());
+                let owners: Vec<_> = refused
+                    .filter_map(|reason| reason.item.as_ref())
+                    .map(read_owner)
+                    .collect::<Result<_, _>>()?;
+                if owners.is_empty() { Err(cancellation.into_error()) } else { Ok(owners) }
+            }
+        }
+    }
+
+    fn put_claim(
+        &self,
+        project: ProjectId,
+        batch: BatchId,
+        pain_point: &PainPoint,
+        replaceable: &[BatchId],
+    ) -> Result<TransactWriteItem, StoreError> {
+        let names: Vec<String> = (0..replaceable.len()).map(|index| format!(":b{index}")).collect();
+        let mut put = Put::builder()
+            .table_name(self.table(TABLE))
+            .set_item(Some(write_pain_point(project, batch, pain_point)))
+            .condition_expression(format!(
+                "attribute_not_exists(pk) OR batch IN ({})",
+                names.join(", ")
+            ))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        for (name, batch) in names.into_iter().zip(replaceable) {
+            put = put.expression_attribute_values(name, s(batch.0));
+        }
+        Ok(TransactWriteItem::builder().put(put.build()?).build())
+    }
+
+    /// What became of batches; those that are neither committed nor abandoned are left out.
+    /// Strongly consistent: a batch is committed before its request is answered.
+    async fn fates(&self, batches: HashSet<BatchId>) -> Result<HashMap<BatchId, Fate>, StoreError> {
+        let items = self.get_all(TABLE, batches.into_iter().map(batch_key).collect()).await?;
+        items.iter().map(read_fate).collect()
+    }
+
+    /// Writes that a batch is abandoned, unless its fate is known already.
+    async fn abandon(&self, batch: BatchId) -> Result<(), StoreError> {
+        let written = self
+            .client
+            .put_item()
+            .table_name(self.table(TABLE))
+            .set_item(Some(write_fate(batch, Fate::Abandoned)))
+            .condition_expression("attribute_not_exists(pk)")
+            .send()
+            .await;
+        unless_condition_failed(written).map(drop)
+    }
+
+    /// The action that writes that a batch is committed, and fails if it was abandoned.
+    pub(super) fn put_committed(&self, batch: BatchId) -> Result<TransactWriteItem, StoreError> {
+        let put = Put::builder()
+            .table_name(self.table(TABLE))
+            .set_item(Some(write_fate(batch, Fate::Committed)))
+            .condition_expression("attribute_not_exists(pk)")
+            .build()?;
+        Ok(TransactWriteItem::builder().put(put).build())
+    }
+
+    /// The details of pain points that belong to an insight, by id. Strongly consistent: they may
+    /// just have been added.
+    pub async fn find_pain_points(
+        &self,
+        project: ProjectId,
+        ids: impl IntoIterator<Item = PainPointId>,
+    ) -> Result<HashMap<PainPointId, PainPoint>, StoreError> {
+        let keys: Vec<_> = ids.into_iter().map(|id| pain_point_key(project, id)).collect();
+        let wanted = keys.len();
+        let items = self.get_all(TABLE, keys).await?;
+        if items.len() < wanted {
+            // Whatever belongs to an insight was claimed before, and a claim stays.
+            return Err(StoreError::Damaged { table: TABLE, attribute: "pk" });
+        }
+        items.iter().map(|item| read_pain_point(item).map(|found| (found.id, found))).collect()
+    }
+}
+
+fn pain_point_key(project: ProjectId, id: PainPointId) -> Item {
+    key(&format!("pain-point#{project}#{id}"), "pain-point")
+}
+
+fn batch_key(batch: BatchId) -> Item {
+    key(&format!("batch#{}", batch.0.as_hyphenated()), "batch")
+}
+
+fn write_pain_point(project: ProjectId, batch: BatchId, pain_point: &PainPoint) -> Item {
+    let mut item = pain_point_key(project, pain_point.id);
+    let attributes = [
+        ("id", s(pain_point.id)),
+        ("batch", s(batch.0)),
+        ("sessionId", s(&pain_point.session_id)),
+        ("occurredAt", s(pain_point.occurred_at)),
+        ("title", s(&pain_point.title)),
+        ("excerpt", s(&pain_point.excerpt)),
+    ];
+    item.extend(attributes.map(|(name, value)| (name.to_owned(), value)));
+    if let Some(user_id) = &pain_point.user_id {
+        item.insert("userId".to_owned(), s(user_id));
+    }
+    item
+}
+
+fn read_pain_point(item: &Item) -> Result<PainPoint, StoreError> {
+    let reader = Reader { table: TABLE, item };
+    Ok(PainPoint {
+        id: reader.parsed("id", |text| PainPointId::parse(text).ok())?,
+        session_id: reader.text("sessionId")?.to_owned(),
+        user_id: reader.optional_text("userId")?.map(str::to_owned),
+        occurred_at: reader.parsed("occurredAt", |text| Timestamp::parse_rfc3339(text).ok())?,
+        title: reader.text("title")?.to_owned(),
+        excerpt: reader.text("excerpt")?.to_owned(),
+    })
+}
+
+/// A pain point, and the batch that has claimed it.
+fn read_owner(item: &Item) -> Result<(PainPointId, BatchId), StoreError> {
+    let reader = Reader { table: TABLE, item };
+    let id = reader.parsed("id", |text| PainPointId::parse(text).ok())?;
+    Ok((id, BatchId(reader.parsed("batch", |text| Uuid::try_parse(text).ok())?)))
+}
+
+fn write_fate(batch: BatchId, fate: Fate) -> Item {
+    let mut item = batch_key(batch);
+    item.insert("committed".to_owned(), AttributeValue::Bool(fate == Fate::Committed));
+    item
+}
+
+fn read_fate(item: &Item) -> Result<(BatchId, Fate), StoreError> {
+    let reader = Reader { table: TABLE, item };
+    let id = |pk: &str| pk.strip_prefix("batch#").and_then(|id| Uuid::try_parse(id).ok());
+    let committed = reader.optional_boolean("committed")?;
+    let committed = committed.ok_or_else(|| reader.damaged("committed"))?;
+    let fate = if committed { Fate::Committed } else { Fate::Abandoned };
+    Ok((BatchId(reader.parsed("pk", id)?), fate))
+}
