@@ -26,7 +26,9 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
 
     let now = app.clock.now();
     let new_id = || app.ids.new_uuid(now);
-    let mut batch = BatchId::new(new_id());
+    // Each later batch comes after all others: it is the one that makes way.
+    let new_batch = || BatchId::new(app.ids.new_uuid(app.clock.now()));
+    let mut batch = new_batch();
     let mut taken = Vec::new();
     let mut attempts = Attempts::default();
     while attempts.another().await {
@@ -51,8 +53,12 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
         match app.store.claim_pain_points(project_id, batch, &new, now).await? {
             Claim::Claimed => {}
             Claim::InProgress => continue,
+            Claim::GivenUp => {
+                batch = new_batch();
+                continue;
+            }
             Claim::Taken(ids) => {
-                taken = ids;
+                (taken, batch) = (ids, new_batch());
                 continue;
             }
         }
@@ -62,10 +68,16 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
         let together = Together::Batch(batch);
         match app.store.save_insights(&[&insight], together, idempotent, now).await? {
             InsightWrite::Done => return Ok(answer),
-            InsightWrite::Repetition(repetition) => return Answer::repeated(repetition),
-            InsightWrite::BatchAbandoned => batch = BatchId::new(new_id()),
+            InsightWrite::Repetition(repetition) => {
+                if !new.is_empty() {
+                    app.store.give_up(batch).await?;
+                }
+                return Answer::repeated(repetition);
+            }
+            InsightWrite::BatchAbandoned => batch = new_batch(),
             InsightWrite::Outdated => {}
         }
     }
+    app.store.give_up(batch).await?;
     Err(Problem::conflict("the insight kept changing"))
 }

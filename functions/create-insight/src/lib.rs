@@ -34,12 +34,18 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     // Storage and answer: a pain point that no insight has is claimed first.
     let stored_answer = answer.to_stored();
     let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
-    let mut batch = BatchId::new(new_id());
+    // Each later batch comes after all others: it is the one that makes way.
+    let new_batch = || BatchId::new(app.ids.new_uuid(app.clock.now()));
+    let mut batch = new_batch();
     let mut attempts = Attempts::default();
     while attempts.another().await {
         match app.store.claim_pain_points(project_id, batch, &pain_points, now).await? {
             Claim::Claimed => {}
             Claim::InProgress => continue,
+            Claim::GivenUp => {
+                batch = new_batch();
+                continue;
+            }
             Claim::Taken(ids) => {
                 let refusal = Problem::pain_point_exists(&ids);
                 return app.repeated_or(refusal, request.as_ref()).await;
@@ -48,10 +54,14 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
         let together = Together::Batch(batch);
         match app.store.save_insights(&[&insight], together, idempotent, now).await? {
             InsightWrite::Done => return Ok(answer),
-            InsightWrite::Repetition(repetition) => return Answer::repeated(repetition),
-            InsightWrite::BatchAbandoned => batch = BatchId::new(new_id()),
+            InsightWrite::Repetition(repetition) => {
+                app.store.give_up(batch).await?;
+                return Answer::repeated(repetition);
+            }
+            InsightWrite::BatchAbandoned => batch = new_batch(),
             InsightWrite::Outdated => {}
         }
     }
+    app.store.give_up(batch).await?;
     Err(Problem::conflict("another request kept bringing the same pain points"))
 }

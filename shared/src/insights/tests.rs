@@ -195,7 +195,7 @@ impl World {
         for at in changed {
             let members = &self.insights[*at].members;
             for chunk in members.changed() {
-                let ChunkReference { id, revision } = chunk.reference;
+                let ChunkReference { id, revision, .. } = chunk.reference;
                 let before = self.chunks.insert(id, (revision, chunk.pack()));
                 assert_eq!(revision, before.map_or(0, |(revision, _)| revision) + 1);
             }
@@ -255,7 +255,8 @@ fn chunk_count(insight: &Insight) -> usize {
 
 fn check_packing(members: &Membership) {
     let count = members.references().count();
-    assert_eq!(count, members.len().div_ceil(CHUNK_MEMBERS), "all chunks but one are full");
+    let most = members.len() / (CHUNK_MEMBERS / 2) + 1;
+    assert!(count <= most, "{count} chunks: all but one are at least half alive");
 }
 
 /// Counts from scratch, by names and not by hashes.
@@ -279,7 +280,7 @@ fn check_statistics(insight: &ReplayInsight<'_>, members: &BTreeMap<PainPointId,
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_happens_every_pain_point_is_in_one_insight_and_counted_there(

@@ -4,7 +4,7 @@
 //! | pk | sk | item |
 //! | --- | --- | --- |
 //! | `project#ID` | `insight#ID` | an insight, with references to its chunks |
-//! | `chunk#ID` | `chunk` | up to 200 members of one insight |
+//! | `chunk#ID` | `chunk` | up to 400 members of one insight |
 //! | `split#HASH` | `split` | the insight that a split made |
 //!
 //! An insight's item and its chunks are written together, in one transaction whose condition is the
@@ -36,7 +36,7 @@ const BY_LAST_SEEN: (&str, &str) = ("byLastSeen", "lastSeenKey");
 /// The index of a project's insights by status and when they were last seen.
 const BY_STATUS: (&str, &str) = ("byStatus", "statusKey");
 /// The most chunks that are read for one page of insights: 4.6 MB.
-const MAX_CHUNKS_OF_A_PAGE: usize = 400;
+const MAX_CHUNKS_OF_A_PAGE: usize = 200;
 
 /// What else the transaction writes that writes insights.
 #[derive(Debug, Clone, Copy)]
@@ -66,6 +66,9 @@ pub enum InsightWrite {
     /// None is stored: the idempotency key was used before.
     Repetition(Repetition),
 }
+
+/// Chunks that were read, by id and revision.
+type ReadChunks = HashMap<(Uuid, u32), Chunk>;
 
 /// An insight whose members are still to be read.
 struct Head {
@@ -183,16 +186,14 @@ impl Store {
         Ok(Page { items: insights, end: heads.end })
     }
 
-    async fn read_chunks(
-        &self,
-        ids: impl Iterator<Item = Uuid>,
-    ) -> Result<HashMap<ChunkReference, Chunk>, StoreError> {
+    async fn read_chunks(&self, ids: impl Iterator<Item = Uuid>) -> Result<ReadChunks, StoreError> {
         // DynamoDB refuses a key that it is asked for twice.
         let ids: HashSet<Uuid> = ids.collect();
         let keys = ids.into_iter().map(chunk_key).collect();
         let items = self.get_all(TABLE, keys).await?;
-        let chunks =
-            items.iter().map(|item| read_chunk(item).map(|chunk| (chunk.reference, chunk)));
+        let chunks = items.iter().map(|item| {
+            read_chunk(item).map(|chunk| ((chunk.reference.id, chunk.reference.revision), chunk))
+        });
         chunks.collect()
     }
 
@@ -300,8 +301,13 @@ impl Store {
 }
 
 /// An insight with its members, if all its chunks were read in the state that it refers to.
-fn assemble(head: Head, chunks: &mut HashMap<ChunkReference, Chunk>) -> Option<Insight> {
-    let read = head.chunks.iter().map(|reference| chunks.remove(reference));
+fn assemble(head: Head, chunks: &mut ReadChunks) -> Option<Insight> {
+    let read = head.chunks.iter().map(|reference| {
+        let mut chunk = chunks.remove(&(reference.id, reference.revision))?;
+        // Who has left a chunk is told by the insight.
+        chunk.reference = *reference;
+        Some(chunk)
+    });
     let members = Membership::read(read.collect::<Option<_>>()?);
     Some(Insight { members, ..head.insight })
 }
@@ -407,11 +413,8 @@ fn read_chunk(item: &Item) -> Result<Chunk, StoreError> {
     let reader = Reader { table: TABLE, item };
     let id = |pk: &str| pk.strip_prefix("chunk#").and_then(|id| Uuid::try_parse(id).ok());
     let revision = reader.optional_integer("revision")?;
-    let reference = ChunkReference {
-        id: reader.parsed("pk", id)?,
-        revision: revision
-            .and_then(|revision| revision.try_into().ok())
-            .ok_or_else(|| reader.damaged("revision"))?,
-    };
+    let revision = revision.and_then(|revision| revision.try_into().ok());
+    let revision = revision.ok_or_else(|| reader.damaged("revision"))?;
+    let reference = ChunkReference::new(reader.parsed("pk", id)?, revision);
     Chunk::unpack(reference, reader.blob("members")?).map_err(|_| reader.damaged("members"))
 }

@@ -9,7 +9,9 @@
 //! into two insights. So the pain points are claimed first, for a batch; then the transaction that
 //! makes them members of an insight writes that the batch is committed. A claim counts if its batch
 //! is committed. Claims of a request that died are taken over by whoever brings the same pain points
-//! next, after writing that the dead batch is abandoned: then it can never be committed.
+//! next, after writing that the dead batch is abandoned: then it can never be committed. A request that
+//! is refused abandons its own batch, and so does the later one of two requests that wait for each
+//! other.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -40,7 +42,7 @@ const BATCH_LIFETIME: Duration = Duration::from_secs(5);
 const MAX_ROUNDS: usize = 4;
 
 /// The pain points that one request brings; a UUID of version 7, which tells when it came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BatchId(Uuid);
 
 impl BatchId {
@@ -64,10 +66,13 @@ impl BatchId {
 pub enum Claim {
     /// All pain points are the batch's.
     Claimed,
-    /// These belong to an insight already.
+    /// These belong to an insight already. The batch is given up.
     Taken(Vec<PainPointId>),
-    /// Another request that is still running brings some of them.
+    /// Other requests that are still running, and came later, bring some of them.
     InProgress,
+    /// Another request that is still running, and came first, brings some of them. The batch is given
+    /// up: of two requests that each wait for the other, one has to make way.
+    GivenUp,
 }
 
 /// What is known of a batch that has ended.
@@ -86,29 +91,36 @@ impl Store {
         pain_points: &[&PainPoint],
         now: Timestamp,
     ) -> Result<Claim, StoreError> {
-        // Whose claims may be overwritten.
-        let mut replaceable = vec![batch];
+        // Whose claims may be overwritten: those of batches that can never be committed.
+        let mut void = HashMap::new();
         for _ in 0..MAX_ROUNDS {
-            let owners = self.try_to_claim(project, batch, pain_points, &replaceable, now).await?;
+            let owners = self.try_to_claim(project, batch, pain_points, &void, now).await?;
             if owners.is_empty() {
                 return Ok(Claim::Claimed);
             }
-            let fates = self.fates(owners.iter().map(|(_, owner)| *owner).collect()).await?;
-            let fate = |owner: &BatchId| fates.get(owner).copied();
-            let taken = owners.iter().filter(|(_, owner)| fate(owner) == Some(Fate::Committed));
+            let batches: HashSet<BatchId> = owners.iter().map(|(_, owner)| *owner).collect();
+            let mut fates = self.fates(&batches).await?;
+            let taken =
+                owners.iter().filter(|(_, owner)| fates.get(owner) == Some(&Fate::Committed));
             let taken: Vec<PainPointId> = taken.map(|(id, _)| *id).collect();
             if !taken.is_empty() {
+                self.give_up(batch).await?;
                 return Ok(Claim::Taken(taken));
             }
-            for (_, owner) in owners {
-                match fate(&owner) {
-                    Some(_) => replaceable.push(owner),
-                    None if owner.may_be_running(now) => return Ok(Claim::InProgress),
-                    // The next round finds out whether it was just committed after all.
-                    None => self.abandon(owner).await?,
+            let unknown = || batches.iter().filter(|owner| !fates.contains_key(owner));
+            if let Some(first) = unknown().filter(|owner| owner.may_be_running(now)).min() {
+                if batch < *first {
+                    return Ok(Claim::InProgress);
                 }
+                self.give_up(batch).await?;
+                return Ok(Claim::GivenUp);
             }
-            replaceable.dedup();
+            let abandoning: Vec<_> = unknown().map(|owner| self.give_up(*owner)).collect();
+            let abandoned: Vec<Option<BatchId>> =
+                stream::iter(abandoning).buffer_unordered(PARALLEL).try_collect().await?;
+            fates.extend(abandoned.into_iter().flatten().map(|owner| (owner, Fate::Abandoned)));
+            // Where another fate came first, the next round finds out which.
+            void.extend(owners.into_iter().filter(|(_, owner)| fates.contains_key(owner)));
         }
         Ok(Claim::InProgress)
     }
@@ -119,12 +131,12 @@ impl Store {
         project: ProjectId,
         batch: BatchId,
         pain_points: &[&PainPoint],
-        replaceable: &[BatchId],
+        void: &HashMap<PainPointId, BatchId>,
         now: Timestamp,
     ) -> Result<Vec<(PainPointId, BatchId)>, StoreError> {
         let groups: Vec<_> = pain_points
             .chunks(CLAIMS_AT_ONCE)
-            .map(|group| self.claim_group(project, batch, group, replaceable, now))
+            .map(|group| self.claim_group(project, batch, group, void, now))
             .collect();
         stream::iter(groups).buffer_unordered(PARALLEL).try_concat().await
     }
@@ -134,11 +146,12 @@ impl Store {
         project: ProjectId,
         batch: BatchId,
         group: &[&PainPoint],
-        replaceable: &[BatchId],
+        void: &HashMap<PainPointId, BatchId>,
         now: Timestamp,
     ) -> Result<Vec<(PainPointId, BatchId)>, StoreError> {
-        let claims =
-            group.iter().map(|pain_point| self.put_claim(project, batch, pain_point, replaceable));
+        let claims = group.iter().map(|pain_point| {
+            self.put_claim(project, batch, pain_point, void.get(&pain_point.id).copied())
+        });
         match self.commit(claims.collect::<Result<_, _>>()?, None, now).await? {
             Commit::Done | Commit::Repetition(_) => Ok(Vec::new()),
             Commit::Refused(cancellation) => {
@@ -158,32 +171,34 @@ impl Store {
         project: ProjectId,
         batch: BatchId,
         pain_point: &PainPoint,
-        replaceable: &[BatchId],
+        void: Option<BatchId>,
     ) -> Result<TransactWriteItem, StoreError> {
-        let names: Vec<String> = (0..replaceable.len()).map(|index| format!(":b{index}")).collect();
-        let mut put = Put::builder()
+        let put = Put::builder()
             .table_name(self.table(TABLE))
             .set_item(Some(write_pain_point(project, batch, pain_point)))
-            .condition_expression(format!(
-                "attribute_not_exists(pk) OR batch IN ({})",
-                names.join(", ")
-            ))
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        for (name, batch) in names.into_iter().zip(replaceable) {
-            put = put.expression_attribute_values(name, s(batch.0));
-        }
-        Ok(TransactWriteItem::builder().put(put.build()?).build())
+            // `batch` is a reserved word.
+            .condition_expression("attribute_not_exists(pk) OR #batch IN (:batch, :void)")
+            .expression_attribute_names("#batch", "batch")
+            .expression_attribute_values(":batch", s(batch.0))
+            .expression_attribute_values(":void", s(void.unwrap_or(batch).0))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .build()?;
+        Ok(TransactWriteItem::builder().put(put).build())
     }
 
     /// What became of batches; those that are neither committed nor abandoned are left out.
     /// Strongly consistent: a batch is committed before its request is answered.
-    async fn fates(&self, batches: HashSet<BatchId>) -> Result<HashMap<BatchId, Fate>, StoreError> {
-        let items = self.get_all(TABLE, batches.into_iter().map(batch_key).collect()).await?;
+    async fn fates(
+        &self,
+        batches: &HashSet<BatchId>,
+    ) -> Result<HashMap<BatchId, Fate>, StoreError> {
+        let items = self.get_all(TABLE, batches.iter().copied().map(batch_key).collect()).await?;
         items.iter().map(read_fate).collect()
     }
 
-    /// Writes that a batch is abandoned, unless its fate is known already.
-    async fn abandon(&self, batch: BatchId) -> Result<(), StoreError> {
+    /// Writes that a batch is abandoned, so that its claims are in nobody's way, and answers it; unless
+    /// it has a fate already.
+    pub async fn give_up(&self, batch: BatchId) -> Result<Option<BatchId>, StoreError> {
         let written = self
             .client
             .put_item()
@@ -192,7 +207,7 @@ impl Store {
             .condition_expression("attribute_not_exists(pk)")
             .send()
             .await;
-        unless_condition_failed(written).map(drop)
+        Ok(unless_condition_failed(written)?.map(|_| batch))
     }
 
     /// The action that writes that a batch is committed, and fails if it was abandoned.

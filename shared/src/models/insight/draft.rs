@@ -266,3 +266,336 @@ fn parse_subject(subject: &str) -> Result<String, Fault> {
     }
     parse_text(subject, MAX_SUBJECT_CHARACTERS)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::MAX_BODY_DEPTH;
+    use crate::models::timestamp::Timestamp;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use uuid::Uuid;
+
+    const A: &str = "0b24dd5a-0000-4000-8000-00000000000a";
+    const B: &str = "0b24dd5a-0000-4000-8000-00000000000b";
+
+    fn json(text: &str) -> Json<'_> {
+        Json::parse(text, MAX_BODY_DEPTH).unwrap()
+    }
+
+    fn faults<T: std::fmt::Debug>(result: Result<T, Violations>) -> Vec<(String, ViolationCode)> {
+        let violations = result.unwrap_err();
+        violations.listed().iter().map(|v| (v.pointer.clone(), v.code)).collect()
+    }
+
+    /// A pain point with these members in place of the usual ones.
+    fn pain_point(id: &str, others: &str) -> String {
+        let members = [
+            ("sessionId", "\"s\""),
+            ("occurredAt", "\"2026-11-21T04:16:00Z\""),
+            ("title", "\"Rage click\""),
+        ];
+        let usual = members.iter().filter(|(name, _)| !others.contains(name));
+        let usual = usual.map(|(name, value)| format!("\"{name}\": {value}"));
+        let others = (!others.is_empty()).then(|| others.to_owned());
+        let all: Vec<String> =
+            [format!("\"id\": \"{id}\"")].into_iter().chain(usual).chain(others).collect();
+        format!("{{{}}}", all.join(", "))
+    }
+
+    fn upload(pain_points: &[String]) -> Result<Vec<PainPoint>, Violations> {
+        read_upload(&json(&format!("{{\"painPoints\": [{}]}}", pain_points.join(","))))
+    }
+
+    #[test]
+    fn reads_a_pain_point_with_all_of_its_members() {
+        let full = r#"{"id": "0B24DD5A-0000-4000-8000-00000000000A", "sessionId": " s ",
+            "userId": "ann", "occurredAt": "2026-11-21T05:16:00.0079+01:00",
+            "title": " Rage click ", "excerpt": " Five clicks\n"}"#;
+        let expected = PainPoint {
+            id: PainPointId::parse(A).unwrap(),
+            session_id: " s ".to_owned(),
+            user_id: Some("ann".to_owned()),
+            occurred_at: Timestamp::from_millis(1_795_234_560_007),
+            title: "Rage click".to_owned(),
+            excerpt: " Five clicks\n".to_owned(),
+        };
+        assert_eq!(upload(&[full.to_owned()]), Ok(vec![expected]));
+        for others in ["", "\"userId\": null, \"excerpt\": null"] {
+            let read = upload(&[pain_point(A, others)]).unwrap();
+            assert_eq!((&read[0].user_id, read[0].excerpt.as_str()), (&None, ""));
+        }
+    }
+
+    #[test]
+    fn names_all_that_is_wrong_with_a_pain_point() {
+        use ViolationCode as V;
+        let long = |count| "\u{e9}".repeat(count);
+        for (others, expected) in [
+            ("\"sessionId\": \"\"".to_owned(), vec![("sessionId", V::TooShort)]),
+            (format!("\"sessionId\": \"{}\"", long(201)), vec![("sessionId", V::TooLong)]),
+            ("\"sessionId\": \"a\\u0000\"".to_owned(), vec![("sessionId", V::InvalidFormat)]),
+            ("\"sessionId\": null".to_owned(), vec![("sessionId", V::Required)]),
+            ("\"userId\": \"\"".to_owned(), vec![("userId", V::TooShort)]),
+            ("\"userId\": 5".to_owned(), vec![("userId", V::InvalidType)]),
+            (format!("\"userId\": \"{}\"", long(201)), vec![("userId", V::TooLong)]),
+            ("\"occurredAt\": \"2026-11-21\"".to_owned(), vec![("occurredAt", V::InvalidFormat)]),
+            ("\"occurredAt\": 1795234560".to_owned(), vec![("occurredAt", V::InvalidType)]),
+            ("\"title\": \"  \"".to_owned(), vec![("title", V::TooShort)]),
+            ("\"title\": \"a\\nb\"".to_owned(), vec![("title", V::InvalidFormat)]),
+            (format!("\"title\": \"{}\"", long(201)), vec![("title", V::TooLong)]),
+            (format!("\"excerpt\": \"{}\"", long(2_001)), vec![("excerpt", V::TooLong)]),
+            ("\"kind\": \"rage\"".to_owned(), vec![("kind", V::UnknownField)]),
+            (
+                "\"title\": [], \"userId\": {}, \"excerpt\": 1".to_owned(),
+                vec![
+                    ("userId", V::InvalidType),
+                    ("title", V::InvalidType),
+                    ("excerpt", V::InvalidType),
+                ],
+            ),
+        ] {
+            let found = faults(upload(&[pain_point(A, ""), pain_point(B, &others)]));
+            let expected: Vec<_> = expected
+                .into_iter()
+                .map(|(name, code)| (format!("/painPoints/1/{name}"), code))
+                .collect();
+            assert_eq!(found, expected, "{others}");
+        }
+        let longest = format!(
+            "\"sessionId\": \"{0}\", \"userId\": \"{0}\", \"title\": \"{0}\", \"excerpt\": \"{1}\"",
+            long(200),
+            long(2_000)
+        );
+        assert!(upload(&[pain_point(A, &longest)]).is_ok());
+        let found = faults(upload(&["5".to_owned(), "{}".to_owned()]));
+        let missing = ["id", "sessionId", "occurredAt", "title"];
+        let mut expected = vec![("/painPoints/0".to_owned(), V::InvalidType)];
+        expected.extend(missing.map(|name| (format!("/painPoints/1/{name}"), V::Required)));
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn takes_1_to_500_pain_points() {
+        let numbered = |count: u128| -> Vec<String> {
+            let id = |n| Uuid::from_u128(0x4000_8000_0000_0000_0000 + n).to_string();
+            (0..count).map(|n| pain_point(&id(n), "")).collect()
+        };
+        assert_eq!(upload(&numbered(500)).unwrap().len(), 500);
+        let place = "/painPoints".to_owned();
+        let found = faults(upload(&numbered(501)));
+        assert_eq!(found, [(place.clone(), ViolationCode::TooManyItems)]);
+        assert_eq!(faults(upload(&[])), [(place.clone(), ViolationCode::TooFewItems)]);
+        for (body, pointer, code) in [
+            ("{}", "/painPoints", ViolationCode::Required),
+            (r#"{"painPoints": null}"#, "/painPoints", ViolationCode::Required),
+            (r#"{"painPoints": {}}"#, "/painPoints", ViolationCode::InvalidType),
+            ("[]", "", ViolationCode::InvalidType),
+        ] {
+            assert_eq!(faults(read_upload(&json(body))), [(pointer.to_owned(), code)], "{body}");
+        }
+    }
+
+    #[test]
+    fn a_pain_point_that_stands_there_twice_counts_once_and_two_of_one_id_are_refused() {
+        let upper = A.to_uppercase();
+        let same = [pain_point(A, ""), pain_point(B, ""), pain_point(&upper, "\"userId\": null")];
+        let read: Vec<_> = upload(&same).unwrap().iter().map(|p| p.id.to_string()).collect();
+        assert_eq!(read, [A, B]);
+        let differing = [
+            pain_point(A, ""),
+            pain_point(B, ""),
+            pain_point(&upper, "\"title\": \"x\""),
+            pain_point(A, "\"userId\": \"u\""),
+        ];
+        let found = faults(upload(&differing));
+        let expected = ["/painPoints/2/id", "/painPoints/3/id"];
+        assert_eq!(found, expected.map(|at| (at.to_owned(), ViolationCode::Duplicate)));
+    }
+
+    #[test]
+    fn reads_a_new_insight() {
+        let body = format!(
+            r#"{{"title": " Checkout ", "description": " d ", "painPoints": [{}]}}"#,
+            pain_point(A, "")
+        );
+        let draft = InsightDraft::read(&json(&body)).unwrap();
+        assert_eq!((draft.title.as_str(), draft.description.as_str()), ("Checkout", " d "));
+        let body = r#"{"title": "", "description": 1, "status": "open", "painPoints": []}"#;
+        let mut found = faults(InsightDraft::read(&json(body)));
+        found.sort();
+        let expected = [
+            ("/description", ViolationCode::InvalidType),
+            ("/painPoints", ViolationCode::TooFewItems),
+            ("/status", ViolationCode::UnknownField),
+            ("/title", ViolationCode::TooShort),
+        ];
+        assert_eq!(found, expected.map(|(at, code)| (at.to_owned(), code)));
+    }
+
+    fn split(body: &str) -> Result<SplitRequest, Violations> {
+        SplitRequest::read(&json(body))
+    }
+
+    #[test]
+    fn reads_a_split() {
+        let read = split(&format!(r#"{{"painPointIds": ["{B}", "{}"]}}"#, A.to_uppercase()));
+        let expected = SplitRequest {
+            pain_point_ids: [B, A].map(|id| PainPointId::parse(id).unwrap()).into(),
+            title: None,
+            description: String::new(),
+        };
+        assert_eq!(read.as_ref(), Ok(&expected));
+        let body =
+            format!(r#"{{"painPointIds": ["{B}", "{A}"], "title": null, "description": null}}"#);
+        assert_eq!(split(&body), Ok(expected));
+        for (body, pointer, code) in [
+            (r#"{"painPointIds": []}"#.to_owned(), "/painPointIds", ViolationCode::TooFewItems),
+            ("{}".to_owned(), "/painPointIds", ViolationCode::Required),
+            (
+                format!(r#"{{"painPointIds": ["{A}", "{B}", "{}"]}}"#, A.to_uppercase()),
+                "/painPointIds/2",
+                ViolationCode::Duplicate,
+            ),
+            (
+                format!(r#"{{"painPointIds": ["{A}", "{{{B}}}"]}}"#),
+                "/painPointIds/1",
+                ViolationCode::InvalidFormat,
+            ),
+            (
+                format!(r#"{{"painPointIds": ["{A}", 7]}}"#),
+                "/painPointIds/1",
+                ViolationCode::InvalidType,
+            ),
+            (
+                format!(r#"{{"painPointIds": ["{A}"], "title": " "}}"#),
+                "/title",
+                ViolationCode::TooShort,
+            ),
+            (
+                format!(r#"{{"painPointIds": ["{A}"], "description": "{}"}}"#, "x".repeat(2_001)),
+                "/description",
+                ViolationCode::TooLong,
+            ),
+        ] {
+            assert_eq!(faults(split(&body)), [(pointer.to_owned(), code)], "{body}");
+        }
+    }
+
+    #[test]
+    fn two_splits_are_the_same_if_they_move_the_same_pain_points_under_the_same_texts() {
+        let source = InsightId::parse(A).unwrap();
+        let other = InsightId::parse(B).unwrap();
+        let fingerprint = |ids: [&str; 2], texts: &str, source| {
+            let body = format!(r#"{{"painPointIds": ["{}", "{}"]{texts}}}"#, ids[0], ids[1]);
+            split(&body).unwrap().fingerprint(source)
+        };
+        let usual = fingerprint([A, B], "", source);
+        for (ids, texts) in [
+            ([B, A], ""),
+            ([&A.to_uppercase(), B], ""),
+            ([A, B], r#", "title": null, "description": """#),
+        ] {
+            assert_eq!(fingerprint(ids, texts, source), usual, "{ids:?} {texts}");
+        }
+        let c = "0b24dd5a-0000-4000-8000-00000000000c";
+        let mut all = vec![
+            usual,
+            fingerprint([A, B], "", other),
+            fingerprint([A, c], "", source),
+            fingerprint([A, B], r#", "title": "t""#, source),
+            fingerprint([A, B], r#", "description": "t""#, source),
+            fingerprint([A, B], r#", "title": "t", "description": "t""#, source),
+            fingerprint([A, B], r#", "title": "tt""#, source),
+        ];
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 7);
+    }
+
+    #[test]
+    fn a_merge_names_one_other_insight() {
+        let read = read_merge(&json(&format!(r#"{{"into": "{}"}}"#, A.to_uppercase())));
+        assert_eq!(read.map(|into| into.to_string()), Ok(A.to_owned()));
+        for (body, pointer, code) in [
+            ("{}", "/into", ViolationCode::Required),
+            (r#"{"into": null}"#, "/into", ViolationCode::Required),
+            (r#"{"into": "checkout"}"#, "/into", ViolationCode::InvalidFormat),
+            (r#"{"into": []}"#, "/into", ViolationCode::InvalidType),
+            ("7", "", ViolationCode::InvalidType),
+        ] {
+            assert_eq!(faults(read_merge(&json(body))), [(pointer.to_owned(), code)], "{body}");
+        }
+    }
+
+    #[test]
+    fn null_resets_what_a_patch_names_to_what_it_is_on_creation() {
+        let patch = |body: &str| InsightPatch::read(&json(body));
+        assert_eq!(patch("{}"), Ok(InsightPatch::default()));
+        let full = r#"{"title": " t ", "description": "d", "status": "ignored", "viewed": true}"#;
+        let expected = InsightPatch {
+            title: Some("t".to_owned()),
+            description: Some("d".to_owned()),
+            status: Some(InsightStatus::Ignored),
+            viewed: Some(true),
+        };
+        assert_eq!(patch(full), Ok(expected));
+        let expected = InsightPatch {
+            title: None,
+            description: Some(String::new()),
+            status: Some(InsightStatus::Open),
+            viewed: Some(false),
+        };
+        let nulls = r#"{"description": null, "status": null, "viewed": null}"#;
+        assert_eq!(patch(nulls), Ok(expected));
+        for (body, pointer, code) in [
+            (r#"{"title": null}"#, "/title", ViolationCode::Required),
+            (r#"{"title": " "}"#, "/title", ViolationCode::TooShort),
+            (r#"{"status": "merged"}"#, "/status", ViolationCode::InvalidValue),
+            (r#"{"status": "Open"}"#, "/status", ViolationCode::InvalidValue),
+            (r#"{"viewed": "true"}"#, "/viewed", ViolationCode::InvalidType),
+            (r#"{"mergedInto": null}"#, "/mergedInto", ViolationCode::UnknownField),
+        ] {
+            assert_eq!(faults(patch(body)), [(pointer.to_owned(), code)], "{body}");
+        }
+    }
+
+    /// Bodies that are nearly right.
+    fn any_body() -> impl Strategy<Value = String> {
+        let value = prop_oneof![
+            Just("null".to_owned()),
+            Just("true".to_owned()),
+            Just(format!("\"{A}\"")),
+            Just("\"2026-11-21T04:16:00Z\"".to_owned()),
+            Just("[]".to_owned()),
+            any::<i64>().prop_map(|number| number.to_string()),
+            "\\PC{0,4}".prop_map(|text| serde_json::to_string(&text).unwrap()),
+        ];
+        let names = ["title", "description", "painPoints", "painPointIds", "into", "status", "id"];
+        let object = |value: BoxedStrategy<String>| {
+            vec((proptest::sample::select(names.to_vec()), value), 0..6).prop_map(|members| {
+                let members: Vec<String> =
+                    members.iter().map(|(name, value)| format!("\"{name}\": {value}")).collect();
+                format!("{{{}}}", members.join(","))
+            })
+        };
+        let list = vec(prop_oneof![value.clone(), object(value.clone().boxed())], 0..4)
+            .prop_map(|items| format!("[{}]", items.join(",")));
+        object(prop_oneof![value, list].boxed())
+    }
+
+    proptest! {
+        #[test]
+        fn every_body_is_read_or_refused_with_reasons(body in any_body()) {
+            let body = json(&body);
+            let refusals = [
+                InsightDraft::read(&body).err(),
+                read_upload(&body).err(),
+                SplitRequest::read(&body).err(),
+                read_merge(&body).err(),
+                InsightPatch::read(&body).err(),
+            ];
+            prop_assert!(refusals.iter().flatten().all(|violations| !violations.is_empty()));
+        }
+    }
+}
