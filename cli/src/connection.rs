@@ -116,7 +116,9 @@ impl Connection {
                  cause: {}",
                 brief(cause)
             ),
-            (StoreError::Contended(_), _) => format!("{error}; try again"),
+            (StoreError::Contended(_) | StoreError::Throttled(_), _) => {
+                format!("{error}; try again")
+            }
             (StoreError::Damaged { .. }, _) => format!(
                 "{error}; use the version of this command that belongs to your stack, or restore \
                  the table from a backup"

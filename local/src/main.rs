@@ -131,6 +131,7 @@ fn welcome(base_url: &str, demo: &Demo, data: &Path, elapsed: Duration) -> Strin
     let seconds = elapsed.as_secs_f64();
     let Demo { project, key } = demo;
     let (slug, dsn) = (&project.slug, project.dsn(base_url));
+    let (ingest_id, public_key) = (project.ingest_id, project.public_key);
     let data = data.display();
     format!(
         r#"
@@ -165,6 +166,22 @@ create-event-marker-collection, add-event-markers, delete-event-marker-collectio
     -d '{{"events": [{{"name": "v1.2.3", "occurredAt": "2026-11-21T04:16:00Z"}}]}}'
   curl -i -X DELETE {base_url}/v0/projects/{slug}/event-marker-collections/$COLLECTION \
     -H 'x-api-key: {key}'
+
+ingest-error-events, query-error-timeseries
+  curl -i '{base_url}/api/{ingest_id}/store/?sentry_key={public_key}' \
+    -d '{{"exception": {{"values": [{{"type": "TypeError", "value": "cart is undefined"}}]}},
+      "environment": "production", "release": "shop@2.4.1"}}'
+  curl -i {base_url}/v0/errors/timeseries/query \
+    -H 'x-api-key: {key}' -H 'content-type: application/json' \
+    -d '{{"projectIds": ["{slug}"], "searchQuery": "TypeError", "limit": 3}}'
+
+interpret-error-filters
+  curl -i {base_url}/v0/errors/filters/interpret \
+    -H 'x-api-key: {key}' -H 'content-type: application/json' \
+    -d '{{"projectId": "{slug}", "query": "prod errors on firefox, but not from germany", "categories": [
+      {{"id": "browser", "label": "Browser", "values": ["Chrome", "Firefox", "Safari"]}},
+      {{"id": "environment", "label": "Environment", "values": ["production", "staging"]}},
+      {{"id": "country", "label": "Country", "values": ["France", "Germany"]}}], "currentFilters": []}}'
 
 update-email-preferences
   curl -i -X PUT {base_url}/v0/notifications/email-preferences \

@@ -17,8 +17,11 @@ use serde::de::IgnoredAny;
 use uuid::Uuid;
 
 use crate::auth::AccessCache;
-use crate::http::{Answer, CursorKey, Incoming, Problem, preflight};
+use crate::errors::day::Day;
+use crate::http::{Answer, CursorKey, Incoming, Problem, Protocol, preflight};
+use crate::models::error::{ErrorDescription, ErrorId};
 use crate::models::idempotency::IdempotentRequest;
+use crate::models::project::ProjectId;
 use crate::models::timestamp::Timestamp;
 use crate::store::{Store, StoreError, client};
 use crate::telemetry;
@@ -34,6 +37,8 @@ pub const CURSOR_KEY_VARIABLE: &str = "WAYMARK_CURSOR_KEY";
 /// How long a request may take before it is answered with 503, whatever it waits for. With the
 /// first connection of a cold start, that leaves every caller an answer within 3 seconds.
 pub const REQUEST_BUDGET: Duration = Duration::from_millis(2_400);
+/// As long for a query that may read a year of many projects: API Gateway waits for 30 seconds.
+const LARGE_QUERY_BUDGET: Duration = Duration::from_secs(25);
 /// How long a cold start may wait for its first connection.
 const WARM_UP_BUDGET: Duration = Duration::from_millis(500);
 
@@ -77,6 +82,46 @@ impl App {
             Some(repetition) => Answer::repeated(repetition),
             None => Err(refusal.into()),
         }
+    }
+
+    /// Opens a day of a project for events, unless a warm function remembers that it is open, and
+    /// answers over how many partitions they are spread.
+    pub async fn open_day(&self, project: ProjectId, day: Day) -> Result<u8, StoreError> {
+        let now = self.clock.now();
+        if let Some(lanes) = self.access.recall_day(project, day, now) {
+            return Ok(lanes);
+        }
+        let lanes = self.store.open_day(project, day).await?;
+        self.access.remember_day(project, day, lanes, now);
+        Ok(lanes)
+    }
+
+    /// Spreads the events of a day over more partitions, of which `lanes` took no more.
+    pub async fn add_lanes(
+        &self,
+        project: ProjectId,
+        day: Day,
+        lanes: u8,
+    ) -> Result<u8, StoreError> {
+        let lanes = self.store.add_lanes(project, day, lanes).await?;
+        self.access.remember_day(project, day, lanes, self.clock.now());
+        Ok(lanes)
+    }
+
+    /// Makes the error of a counted event known; a warm function remembers its id.
+    pub async fn see_error(
+        &self,
+        project: ProjectId,
+        description: &ErrorDescription,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        let fingerprint = description.fingerprint;
+        let known = self.access.recall_error(project, fingerprint, now);
+        let new = ErrorId::new(self.ids.new_uuid(now));
+        let id = self.store.see_error(project, known, new, description, at).await?;
+        self.access.remember_error(project, fingerprint, id, now);
+        Ok(())
     }
 
     /// What the cursors of lists are signed with.
@@ -219,6 +264,14 @@ fn deadline(context: &lambda_runtime::Context, now: Timestamp) -> Deadline {
     }
 }
 
+/// How long a request of an operation may take.
+fn budget_of(operation: &str) -> Duration {
+    match operation {
+        "query-error-timeseries" => LARGE_QUERY_BUDGET,
+        _ => REQUEST_BUDGET,
+    }
+}
+
 fn table_prefix() -> String {
     env::var(TABLE_PREFIX_VARIABLE).unwrap_or_else(|_| DEFAULT_TABLE_PREFIX.to_owned())
 }
@@ -257,12 +310,13 @@ pub async fn respond(
 ) -> Response<Body> {
     let started = Instant::now();
     let incoming = Incoming::new(request);
+    let protocol = Protocol::of(operation);
     let outcome = if incoming.method() == Method::OPTIONS {
-        Ok(preflight())
+        Ok(preflight(protocol))
     } else {
         // A handler keeps nothing between requests but the caches, whose locks recover.
         let handling = AssertUnwindSafe(handler(app, &incoming)).catch_unwind();
-        match tokio::time::timeout(REQUEST_BUDGET, handling).await {
+        match tokio::time::timeout(budget_of(operation), handling).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(panic)) => Err(Problem::internal(telemetry::panic_message(&*panic))),
             Err(_) => Err(Problem::unavailable("the request took too long")),
@@ -270,7 +324,7 @@ pub async fn respond(
     };
     let (answer, problem) = match outcome {
         Ok(answer) => (answer, None),
-        Err(problem) => (problem.to_answer(incoming.request_id()), Some(problem)),
+        Err(problem) => (problem.to_answer(incoming.request_id(), protocol), Some(problem)),
     };
     telemetry::log_request(operation, &incoming, &answer, problem.as_ref(), started.elapsed());
     answer.into_response(incoming.request_id())

@@ -1,10 +1,11 @@
 //! What every Waymark function uses.
 //!
 //! Dependencies point one way: functions use [`http`], [`auth`] and [`store`], which use
-//! [`models`], [`insights`] and [`json`]. The latter know neither AWS nor HTTP.
+//! [`models`], [`errors`], [`insights`] and [`json`]. The latter know neither AWS nor HTTP.
 
 pub mod app;
 pub mod auth;
+pub mod errors;
 pub mod http;
 pub mod insights;
 pub mod json;

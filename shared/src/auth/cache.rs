@@ -5,10 +5,14 @@ use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::errors::day::Day;
+use crate::errors::row::Fingerprint;
 use crate::models::api_key::{ApiKeyRecord, KeyId};
-use crate::models::project::IdOrSlug;
+use crate::models::dsn::IngestId;
+use crate::models::error::ErrorId;
+use crate::models::project::{IdOrSlug, ProjectId};
 use crate::models::timestamp::Timestamp;
-use crate::store::{Access, ProjectIdentity};
+use crate::store::{Access, IngestAccess, ProjectIdentity};
 
 /// How long anything is remembered: the longest that a revoked key may go on working.
 const MAX_AGE: Duration = Duration::from_mins(1);
@@ -21,6 +25,9 @@ const MAX_ENTRIES: usize = 1_000;
 pub(crate) struct AccessCache {
     keys: Mutex<Remembered<KeyId, ApiKeyRecord>>,
     projects: Mutex<Remembered<IdOrSlug, ProjectIdentity>>,
+    ingest: Mutex<Remembered<IngestId, IngestAccess>>,
+    days: Mutex<Remembered<(ProjectId, Day), u8>>,
+    errors: Mutex<Remembered<(ProjectId, Fingerprint), ErrorId>>,
 }
 
 impl AccessCache {
@@ -35,6 +42,56 @@ impl AccessCache {
             key: lock(&self.keys).get(key_id, now),
             project: project.and_then(|project| lock(&self.projects).get(project, now)),
         }
+    }
+
+    /// What is remembered of a project by its name.
+    pub(crate) fn recall_project(
+        &self,
+        project: &IdOrSlug,
+        now: Timestamp,
+    ) -> Option<ProjectIdentity> {
+        lock(&self.projects).get(project, now)
+    }
+
+    /// What is remembered of a project by its ingest id.
+    pub(crate) fn recall_ingest(&self, id: IngestId, now: Timestamp) -> Option<IngestAccess> {
+        lock(&self.ingest).get(&id, now)
+    }
+
+    /// Remembers a project that was found when its ingest id was asked for at `now`.
+    pub(crate) fn remember_ingest(&self, id: IngestId, found: &IngestAccess, now: Timestamp) {
+        lock(&self.ingest).insert(id, found.clone(), now);
+    }
+
+    /// Over how many partitions an open day is remembered to be spread.
+    pub(crate) fn recall_day(&self, project: ProjectId, day: Day, now: Timestamp) -> Option<u8> {
+        lock(&self.days).get(&(project, day), now)
+    }
+
+    /// Remembers that a day was open at `now`.
+    pub(crate) fn remember_day(&self, project: ProjectId, day: Day, lanes: u8, now: Timestamp) {
+        lock(&self.days).insert((project, day), lanes, now);
+    }
+
+    /// Which error a fingerprint is remembered to belong to.
+    pub(crate) fn recall_error(
+        &self,
+        project: ProjectId,
+        fingerprint: Fingerprint,
+        now: Timestamp,
+    ) -> Option<ErrorId> {
+        lock(&self.errors).get(&(project, fingerprint), now)
+    }
+
+    /// Remembers to which error a fingerprint belonged at `now`.
+    pub(crate) fn remember_error(
+        &self,
+        project: ProjectId,
+        fingerprint: Fingerprint,
+        error: ErrorId,
+        now: Timestamp,
+    ) {
+        lock(&self.errors).insert((project, fingerprint), error, now);
     }
 
     /// Remembers what was found when it was asked for at `now`; `project` is the name by which it

@@ -2,6 +2,9 @@
 
 mod cache;
 mod credential;
+mod delivery;
+
+use std::collections::HashMap;
 
 use crate::app::App;
 use crate::http::{Incoming, Problem};
@@ -10,6 +13,7 @@ use crate::models::project::{IdOrSlug, Organization, ProjectId};
 use crate::store::{Access, ProjectIdentity};
 
 pub(crate) use cache::AccessCache;
+pub use delivery::find_ingest_project;
 
 /// A caller whose key was checked, and the project that the path names.
 pub struct Caller<'r> {
@@ -60,6 +64,44 @@ impl<'r> Caller<'r> {
             self.project.as_ref().filter(visible).ok_or_else(Problem::project_not_found)?;
         let _ = self.incoming.project_id.set(project.id);
         Ok(project.id)
+    }
+
+    /// The projects of these names, in their order, each once. Fails with 404 if there is one among
+    /// them that does not exist, or that the key may not see, naming all of those.
+    pub async fn projects<'n>(
+        &self,
+        app: &App,
+        names: impl Iterator<Item = (&'n str, Option<&'n IdOrSlug>)>,
+    ) -> Result<Vec<ProjectId>, Problem> {
+        let names: Vec<_> = names.collect();
+        let now = app.clock.now();
+        let mut known: HashMap<IdOrSlug, ProjectIdentity> = HashMap::new();
+        let mut missing = Vec::new();
+        for name in names.iter().filter_map(|(_, name)| *name) {
+            match app.access.recall_project(name, now) {
+                Some(project) => drop(known.insert(name.clone(), project)),
+                None => missing.push(name.clone()),
+            }
+        }
+        for (name, project) in app.store.find_projects(&missing).await? {
+            let found = Access { key: None, project: Some(project.clone()) };
+            app.access.remember(&found, Some(&name), now);
+            known.insert(name, project);
+        }
+        let visible = |name: &IdOrSlug| {
+            let project = known.get(name)?;
+            self.key.may_see(project.id, &project.organization).then_some(project.id)
+        };
+        let (mut projects, mut unknown) = (Vec::with_capacity(names.len()), Vec::new());
+        for (written, name) in names {
+            match name.and_then(visible) {
+                // A project may be named by its id and by its slug.
+                Some(project) if projects.contains(&project) => {}
+                Some(project) => projects.push(project),
+                None => unknown.push(written),
+            }
+        }
+        if unknown.is_empty() { Ok(projects) } else { Err(Problem::projects_not_found(&unknown)) }
     }
 
     /// The user that the caller's key acts for.

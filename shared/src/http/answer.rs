@@ -55,6 +55,12 @@ impl Answer {
         self
     }
 
+    /// The answer with a number in one more header, whose name is in lower case.
+    #[must_use]
+    pub fn with_number(self, name: &'static str, number: i64) -> Self {
+        self.with_header(HeaderName::from_static(name), number.into())
+    }
+
     /// The status code.
     pub fn status(&self) -> StatusCode {
         self.status

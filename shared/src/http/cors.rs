@@ -6,22 +6,28 @@ use lambda_http::http::header::{
 };
 use lambda_http::http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::Answer;
+use super::{Answer, Protocol};
 
 const ALLOWED_METHODS: &str = "GET, POST, PUT, PATCH, DELETE";
 const ALLOWED_HEADERS: &str =
     "authorization, x-api-key, content-type, if-match, if-none-match, idempotency-key";
+const ALLOWED_SENTRY_HEADERS: &str = "authorization, x-api-key, content-type, if-match, \
+     if-none-match, idempotency-key, x-sentry-auth, content-encoding, sentry-trace, baggage";
 /// What a page's script may read of an answer.
 pub const EXPOSED_HEADERS: &str = "etag, location, retry-after, x-request-id, \
      idempotency-replayed, x-bucket-seconds, x-range-from, x-range-to";
 /// How long a browser may remember the answer to a preflight, in seconds; browsers cap it lower.
 const MAX_AGE: &str = "86400";
 
-/// The answer to a preflight request.
-pub fn preflight() -> Answer {
+/// The answer to a preflight request for an operation of a protocol.
+pub fn preflight(protocol: Protocol) -> Answer {
+    let allowed_headers = match protocol {
+        Protocol::Waymark => ALLOWED_HEADERS,
+        Protocol::Sentry => ALLOWED_SENTRY_HEADERS,
+    };
     Answer::empty(StatusCode::NO_CONTENT)
         .with_header(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(ALLOWED_METHODS))
-        .with_header(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(ALLOWED_HEADERS))
+        .with_header(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(allowed_headers))
         .with_header(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(MAX_AGE))
 }
 

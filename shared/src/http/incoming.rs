@@ -10,6 +10,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::json::{Fault, Json, MAX_BODY_DEPTH, Violations};
 use crate::models::api_key::KeyId;
+use crate::models::error::ErrorId;
 use crate::models::event_marker::CollectionId;
 use crate::models::idempotency::{IdempotencyKey, IdempotentRequest, RequestFingerprint};
 use crate::models::insight::InsightId;
@@ -58,6 +59,28 @@ impl Incoming {
     /// All values of a header.
     pub(crate) fn header_values(&self, name: &str) -> impl Iterator<Item = &[u8]> {
         self.request.headers().get_all(name).iter().map(lambda_http::http::HeaderValue::as_bytes)
+    }
+
+    /// The body as it was sent.
+    pub fn body(&self) -> &[u8] {
+        self.request.body().as_ref()
+    }
+
+    /// All values of a header that are text.
+    pub fn header_texts(&self, name: &str) -> Vec<&str> {
+        self.header_values(name).filter_map(|value| std::str::from_utf8(value).ok()).collect()
+    }
+
+    /// All values of a query parameter, decoded.
+    pub fn query_texts(&self, name: &str) -> Vec<&str> {
+        let parameters = self.request.query_string_parameters_ref();
+        parameters.and_then(|parameters| parameters.all(name)).unwrap_or_default()
+    }
+
+    /// The error in the path. A malformed id names no error, so it is a 404 as well.
+    pub fn error_id(&self) -> Result<ErrorId, Problem> {
+        let id = self.path_parameter("errorId");
+        id.as_deref().and_then(ErrorId::parse).ok_or_else(Problem::error_not_found)
     }
 
     /// A path parameter, decoded: HTTP APIs hand it over decoded, the local stack as it was sent.
@@ -223,6 +246,71 @@ mod tests {
         for body in [&b""[..], b"{", b"{\"a\": \"\xff\"}", b"\xef\xbb\xbf{}"] {
             let refused = code(&incoming(None, body.to_vec()));
             assert_eq!(refused, Some(ProblemCode::MalformedJson), "{body:?}");
+        }
+    }
+
+    #[test]
+    fn a_large_body_may_have_more_bytes_and_no_other_type() {
+        let large = |content_type, body: String| {
+            let incoming = incoming(content_type, body);
+            incoming.large_json(MAX_BODY_BYTES + 2).err().map(|problem| problem.code())
+        };
+        let full = format!("{{{}}}", " ".repeat(MAX_BODY_BYTES));
+        assert_eq!(code(&incoming(None, full.clone())), Some(ProblemCode::BodyTooLarge));
+        assert_eq!(large(None, full.clone()), None);
+        assert_eq!(large(None, format!("{full} ")), Some(ProblemCode::BodyTooLarge));
+        for content_type in ["text/plain", MERGE_PATCH] {
+            let refused = large(Some(content_type), full.clone());
+            assert_eq!(refused, Some(ProblemCode::UnsupportedMediaType));
+        }
+    }
+
+    #[test]
+    fn a_merge_patch_has_a_type_of_its_own_or_that_of_json() {
+        let patch = |content_type, body: &str| {
+            let incoming = incoming(content_type, body);
+            incoming.merge_patch().err().map(|problem| problem.code())
+        };
+        for content_type in [
+            None,
+            Some(JSON),
+            Some(MERGE_PATCH),
+            Some("Application/Merge-Patch+JSON; charset=utf-8"),
+        ] {
+            assert_eq!(patch(content_type, "{}"), None, "{content_type:?}");
+        }
+        for content_type in ["application/json-patch+json", "text/plain"] {
+            let refused = patch(Some(content_type), "{}");
+            assert_eq!(refused, Some(ProblemCode::UnsupportedMediaType), "{content_type}");
+        }
+        assert_eq!(
+            code(&incoming(Some(MERGE_PATCH), "{}")),
+            Some(ProblemCode::UnsupportedMediaType)
+        );
+        let large = format!("{{{}}}", " ".repeat(MAX_BODY_BYTES));
+        assert_eq!(patch(None, &large), Some(ProblemCode::BodyTooLarge));
+    }
+
+    #[test]
+    fn an_insight_has_an_id_of_a_form_of_its_own() {
+        use std::collections::HashMap;
+        let read = |id: &str| {
+            let request = http::Request::new(Body::Empty);
+            let parameters = HashMap::from([("insightId".to_owned(), vec![id.to_owned()])]);
+            let incoming = Incoming::new(request.with_path_parameters(parameters));
+            let mut violations = Violations::default();
+            let id = incoming.insight_id(&mut violations);
+            violations.into_result(id.map(|id| id.to_string())).map_err(|violations| {
+                violations.listed().iter().map(|v| (v.pointer.clone(), v.code)).collect::<Vec<_>>()
+            })
+        };
+        let id = "0b24dd5a-0000-4000-8000-00000000000a";
+        for sent in [id, &id.to_uppercase(), &id.replace('-', "%2D")] {
+            assert_eq!(read(sent).as_deref(), Ok(id), "{sent}");
+        }
+        for other in ["", "a", &format!("{{{id}}}"), &id.replace('-', ""), "%FF"] {
+            let fault = ("path:insightId".to_owned(), crate::json::ViolationCode::InvalidFormat);
+            assert_eq!(read(other), Err(vec![fault]), "{other}");
         }
     }
 

@@ -7,6 +7,7 @@ mod if_match;
 mod incoming;
 mod page;
 mod problem;
+mod protocol;
 
 pub use answer::Answer;
 pub use cors::{EXPOSED_HEADERS, preflight};
@@ -16,3 +17,4 @@ pub use incoming::Incoming;
 pub use lambda_http::http::StatusCode;
 pub use page::{page_answer, read_page_request};
 pub use problem::{Problem, ProblemCode};
+pub use protocol::Protocol;

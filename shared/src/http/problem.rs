@@ -5,13 +5,14 @@ use lambda_http::http::StatusCode;
 use lambda_http::http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use serde::Serialize;
 
+use crate::errors::ingestion::IngestionFault;
 use crate::insights::Refusal;
 use crate::json::{Malformed, Violation, Violations};
 use crate::models::api_key::Scope;
 use crate::models::insight::{MAX_PAIN_POINTS, PainPointId};
 use crate::store::StoreError;
 
-use super::Answer;
+use super::{Answer, Protocol};
 
 /// The stable, machine-readable kind of a problem. Each is documented in `openapi.yaml`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -19,14 +20,17 @@ use super::Answer;
 #[allow(missing_docs)] // Their meanings stand in openapi.yaml, once.
 pub enum ProblemCode {
     MalformedJson,
+    MalformedEnvelope,
     ValidationFailed,
     MissingApiKey,
     InvalidApiKey,
+    InvalidDsnKey,
     InsufficientScope,
     ProjectNotFound,
     FlagExists,
     FlagLimitReached,
     CollectionNotFound,
+    ErrorNotFound,
     InsightNotFound,
     InsightMerged,
     InsightFull,
@@ -44,16 +48,19 @@ pub enum ProblemCode {
 
 impl ProblemCode {
     /// Every code.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 25] = [
         Self::MalformedJson,
+        Self::MalformedEnvelope,
         Self::ValidationFailed,
         Self::MissingApiKey,
         Self::InvalidApiKey,
+        Self::InvalidDsnKey,
         Self::InsufficientScope,
         Self::ProjectNotFound,
         Self::FlagExists,
         Self::FlagLimitReached,
         Self::CollectionNotFound,
+        Self::ErrorNotFound,
         Self::InsightNotFound,
         Self::InsightMerged,
         Self::InsightFull,
@@ -74,9 +81,11 @@ impl ProblemCode {
         use StatusCode as S;
         match self {
             Self::MalformedJson => ("malformed_json", S::BAD_REQUEST, "Malformed JSON"),
+            Self::MalformedEnvelope => ("malformed_envelope", S::BAD_REQUEST, "Malformed envelope"),
             Self::ValidationFailed => ("validation_failed", S::BAD_REQUEST, "Validation failed"),
             Self::MissingApiKey => ("missing_api_key", S::UNAUTHORIZED, "Missing API key"),
             Self::InvalidApiKey => ("invalid_api_key", S::UNAUTHORIZED, "Invalid API key"),
+            Self::InvalidDsnKey => ("invalid_dsn_key", S::FORBIDDEN, "Invalid DSN key"),
             Self::InsufficientScope => ("insufficient_scope", S::FORBIDDEN, "Insufficient scope"),
             Self::ProjectNotFound => ("project_not_found", S::NOT_FOUND, "Project not found"),
             Self::FlagExists => ("flag_exists", S::CONFLICT, "Flag exists"),
@@ -84,6 +93,7 @@ impl ProblemCode {
             Self::CollectionNotFound => {
                 ("collection_not_found", S::NOT_FOUND, "Collection not found")
             }
+            Self::ErrorNotFound => ("error_not_found", S::NOT_FOUND, "Error not found"),
             Self::InsightNotFound => ("insight_not_found", S::NOT_FOUND, "Insight not found"),
             Self::InsightMerged => ("insight_merged", S::CONFLICT, "Insight merged"),
             Self::InsightFull => ("insight_full", S::CONFLICT, "Insight full"),
@@ -171,6 +181,28 @@ impl Problem {
     pub fn project_not_found() -> Self {
         let detail = "There is no project of this id or slug that the API key may see.";
         Self::new(ProblemCode::ProjectNotFound, detail)
+    }
+
+    /// 404: some of the projects that a body names do not exist, or the key may not see them.
+    pub fn projects_not_found(names: &[&str]) -> Self {
+        const MAX_CHARACTERS: usize = 100;
+        let names: Vec<String> =
+            names.iter().map(|name| name.chars().take(MAX_CHARACTERS).collect()).collect();
+        let names = names.join(", ");
+        let detail =
+            format!("There is no project of these names that the API key may see: {names}.");
+        Self::new(ProblemCode::ProjectNotFound, detail)
+    }
+
+    /// 400: a Sentry endpoint that is not taken, such as `minidump`.
+    pub fn unknown_endpoint() -> Self {
+        let detail = "Send events to envelope/ or store/; other endpoints are not taken.";
+        Self::new(ProblemCode::MalformedEnvelope, detail)
+    }
+
+    /// 404: the project has no such error.
+    pub fn error_not_found() -> Self {
+        Self::new(ProblemCode::ErrorNotFound, "The project has no error of this id.")
     }
 
     /// 404: the project has no such event marker collection, or not any more.
@@ -261,8 +293,31 @@ impl Problem {
         self.cause.as_deref()
     }
 
-    /// The answer to the request `request_id`.
-    pub fn to_answer(&self, request_id: &str) -> Answer {
+    /// The answer to the request `request_id` of an operation of this protocol.
+    pub fn to_answer(&self, request_id: &str, protocol: Protocol) -> Answer {
+        match protocol {
+            Protocol::Waymark => self.to_problem_answer(request_id),
+            Protocol::Sentry => self.to_sentry_answer(),
+        }
+    }
+
+    /// What SDKs expect: a `detail`, and no time after which to try again, which they would take for
+    /// a ban of all that they send.
+    fn to_sentry_answer(&self) -> Answer {
+        #[derive(Serialize)]
+        struct Body<'p> {
+            detail: &'p str,
+        }
+        let status = match self.code {
+            // SDKs know of no conflict.
+            ProblemCode::Conflict => StatusCode::SERVICE_UNAVAILABLE,
+            code => code.status(),
+        };
+        Answer::json(status, &Body { detail: &self.detail })
+            .unwrap_or_else(|_| Answer::empty(status))
+    }
+
+    fn to_problem_answer(&self, request_id: &str) -> Answer {
         let (code, status, title) = self.code.parts();
         let violations = self.violations.listed();
         let body = ProblemBody {
@@ -321,6 +376,17 @@ impl From<Malformed> for Problem {
     }
 }
 
+impl From<IngestionFault> for Problem {
+    fn from(fault: IngestionFault) -> Self {
+        let code = match fault {
+            IngestionFault::Malformed(_) => ProblemCode::MalformedEnvelope,
+            IngestionFault::TooLarge(_) => ProblemCode::BodyTooLarge,
+            IngestionFault::Unauthorized => ProblemCode::InvalidDsnKey,
+        };
+        Self::new(code, fault.to_string())
+    }
+}
+
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         match refusal {
@@ -348,7 +414,7 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let cause = error.to_string();
         match error {
-            StoreError::Unavailable(_) => Self::unavailable(cause),
+            StoreError::Unavailable(_) | StoreError::Throttled(_) => Self::unavailable(cause),
             StoreError::Contended(_) => Self::conflict(cause),
             StoreError::Refused(_) | StoreError::Damaged { .. } => Self::internal(cause),
         }
@@ -362,7 +428,8 @@ mod tests {
     use lambda_http::Body;
 
     fn shown(problem: &Problem) -> (serde_json::Value, lambda_http::http::HeaderMap) {
-        let (parts, body) = problem.to_answer("r-1").into_response("r-1").into_parts();
+        let (parts, body) =
+            problem.to_answer("r-1", Protocol::Waymark).into_response("r-1").into_parts();
         let Body::Text(body) = body else { panic!("a problem has a body") };
         (serde_json::from_str(&body).unwrap(), parts.headers)
     }

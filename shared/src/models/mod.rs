@@ -3,11 +3,12 @@
 pub mod api_key;
 pub mod dsn;
 pub mod email_preferences;
+pub mod error;
 pub mod event_marker;
 pub mod feature_flag;
 pub mod idempotency;
 pub mod insight;
 pub mod page;
 pub mod project;
-mod text;
+pub mod text;
 pub mod timestamp;

@@ -28,7 +28,7 @@ pub(super) fn check_label(label: &str, least: usize, most: usize) -> Result<(), 
 }
 
 /// Reads free text: at most `most` characters.
-pub(super) fn parse_text(text: &str, most: usize) -> Result<String, Fault> {
+pub fn parse_text(text: &str, most: usize) -> Result<String, Fault> {
     check_length(text, most)?;
     Ok(text.to_owned())
 }

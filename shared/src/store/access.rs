@@ -52,6 +52,16 @@ impl Store {
         Ok(access)
     }
 
+    /// The projects of up to 100 names. Strongly consistent, as [`Self::find_access`].
+    pub async fn find_projects(
+        &self,
+        names: &[IdOrSlug],
+    ) -> Result<Vec<(IdOrSlug, ProjectIdentity)>, StoreError> {
+        let keys = names.iter().map(|name| item([(projects::KEY, s(name))])).collect();
+        let items = self.get_all(projects::TABLE, keys).await?;
+        items.iter().map(projects::read_named_identity).collect()
+    }
+
     /// Opens the connection, by a read that every function which authenticates may make.
     pub async fn warm_up(&self) {
         let key_id = KeyId::parse("0000000000000000");

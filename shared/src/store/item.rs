@@ -55,6 +55,12 @@ pub(super) fn range_key(millis: i64) -> String {
     format!("{:015}", millis - Timestamp::MIN_MILLIS)
 }
 
+/// Reads what [`time_key`] wrote.
+pub(super) fn read_time_key(key: &str) -> Option<Timestamp> {
+    let millis: i64 = key.parse().ok()?;
+    Some(Timestamp::from_millis(millis.checked_add(Timestamp::MIN_MILLIS)?))
+}
+
 /// An item of a table, for reading.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'i> {
@@ -113,6 +119,16 @@ impl<'i> Reader<'i> {
             }
             Some(_) => Err(self.damaged(attribute)),
         }
+    }
+
+    /// A number that is not negative, where there is one.
+    pub(super) fn optional_count(
+        &self,
+        attribute: &'static str,
+    ) -> Result<Option<u64>, StoreError> {
+        let integer = self.optional_integer(attribute)?;
+        let count = integer.map(|integer| integer.try_into().map_err(|_| self.damaged(attribute)));
+        count.transpose()
     }
 
     pub(super) fn optional_boolean(

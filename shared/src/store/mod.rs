@@ -8,11 +8,16 @@ mod api_keys;
 mod batch;
 pub mod client;
 mod email_preferences;
+mod error_counts;
+mod error_days;
+mod error_events;
+mod errors;
 mod event_markers;
 mod feature_flags;
 mod idempotency;
 mod insights;
 mod item;
+mod packing;
 mod page;
 mod pain_points;
 mod projects;
@@ -24,10 +29,14 @@ use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata, SdkErro
 
 pub use access::Access;
 pub use api_keys::Revocation;
+pub use error_counts::{Activity, ProjectEvents};
+pub use error_days::ReadColumns;
+pub use error_events::{Counting, EVENT_RETENTION};
 pub use event_markers::{CollectionDeletion, MarkerWrite};
 pub use feature_flags::FlagCreation;
 pub use idempotency::{Idempotent, Repetition};
 pub use insights::{InsightWrite, Together};
+pub use packing::NewErrorId;
 pub use pain_points::{BatchId, Claim};
 pub use projects::{IngestAccess, ProjectCreation, ProjectIdentity};
 pub use transaction::Attempts;
@@ -38,6 +47,9 @@ pub enum StoreError {
     /// DynamoDB throttles, is out of reach or did not answer in time, after all retries.
     #[error("DynamoDB is not available: {0}")]
     Unavailable(String),
+    /// DynamoDB throttles a transaction: the partition, or the table, takes no more.
+    #[error("DynamoDB throttles a transaction: {0}")]
+    Throttled(String),
     /// Other writers kept getting in between until the retries ran out.
     #[error("other writers kept getting in between: {0}")]
     Contended(String),

@@ -176,6 +176,12 @@ fn read_ingest_access(item: &Item) -> Result<IngestAccess, StoreError> {
     })
 }
 
+/// Reads a project, and by which name it was asked for.
+pub(super) fn read_named_identity(item: &Item) -> Result<(IdOrSlug, ProjectIdentity), StoreError> {
+    let name = Reader { table: TABLE, item }.parsed(KEY, IdOrSlug::parse)?;
+    Ok((name, read_identity(item)?))
+}
+
 fn read_project(item: &Item) -> Result<Project, StoreError> {
     let reader = Reader { table: TABLE, item };
     let ProjectIdentity { id, organization } = read_identity(item)?;

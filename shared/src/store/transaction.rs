@@ -65,7 +65,12 @@ impl Cancellation {
         if self.reasons.iter().any(Reason::conflicted) {
             StoreError::Contended(codes)
         } else if self.is_passing() {
-            StoreError::Unavailable(codes)
+            let is_throttling = |reason: &Reason| is_throttling(reason.code.as_deref());
+            if self.reasons.iter().any(is_throttling) {
+                StoreError::Throttled(codes)
+            } else {
+                StoreError::Unavailable(codes)
+            }
         } else {
             StoreError::Refused(codes)
         }
@@ -151,6 +156,21 @@ impl Attempts {
         self.made += 1;
         true
     }
+}
+
+/// Whether DynamoDB takes no more at the moment. Transactions and requests have names of their own
+/// for the same.
+fn is_throttling(code: Option<&str>) -> bool {
+    matches!(
+        code,
+        Some(
+            "ThrottlingError"
+                | "ThrottlingException"
+                | "ProvisionedThroughputExceeded"
+                | "ProvisionedThroughputExceededException"
+                | "RequestLimitExceeded"
+        )
+    )
 }
 
 /// Carries out all actions, or tells why none was carried out.

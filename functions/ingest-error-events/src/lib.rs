@@ -1,0 +1,119 @@
+//! Takes errors from official Sentry SDKs (`contract.md` §6): POST `/api/{ingestId}/envelope/` and
+//! `/api/{ingestId}/store/`.
+//!
+//! SDKs drop what is not taken at the first attempt, so an event is stored and counted before
+//! anything else is done with it.
+
+use shared::app::App;
+use shared::auth::find_ingest_project;
+use shared::errors::day::Day;
+use shared::errors::ingestion::{
+    CredentialSources, Envelope, EventId, NormalizedEvent, inflate, normalize_store_body,
+};
+use shared::errors::row::EventRow;
+use shared::http::{Answer, Incoming, Problem};
+use shared::models::dsn::IngestId;
+use shared::models::error::ErrorDescription;
+use shared::models::project::ProjectId;
+use shared::models::timestamp::Timestamp;
+use shared::store::{Counting, StoreError};
+
+/// The operation's name in `openapi.yaml` and in the logs.
+pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+
+/// Answers one request.
+pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+    // Request: the body comes first, since the header of an envelope may hold the key.
+    let received_at = app.clock.now();
+    let content_encoding = incoming.header_texts("content-encoding").join(",");
+    let body = inflate(incoming.body(), &content_encoding)?;
+    let envelope = match endpoint(incoming) {
+        Some("envelope") => Some(Envelope::parse(&body)?),
+        Some("store") => None,
+        // The template routes all that SDKs may send here.
+        _ => return Err(Problem::unknown_endpoint()),
+    };
+    let project_id = authenticate(app, incoming, envelope.as_ref()).await?;
+
+    // Rules.
+    let event = match &envelope {
+        Some(envelope) => envelope.normalize_event(received_at)?,
+        None => normalize_store_body(&body, received_at)?,
+    };
+    let Some(event) = event else { return Answer::ok(&serde_json::json!({})) };
+    let new_id = app.ids.new_uuid(received_at).into_bytes();
+    let event_id = event.event_id.or_else(|| EventId::from_random_bytes(new_id));
+    let event_id = event_id.ok_or_else(|| Problem::internal("a new UUID is never all zero"))?;
+
+    // Storage.
+    store(app, project_id, event_id, event, received_at).await?;
+
+    // Answer.
+    Answer::ok(&serde_json::json!({ "id": event_id.to_string() }))
+}
+
+/// The last segment of the path.
+fn endpoint(incoming: &Incoming) -> Option<&str> {
+    incoming.path().trim_end_matches('/').rsplit('/').next()
+}
+
+async fn authenticate(
+    app: &App,
+    incoming: &Incoming,
+    envelope: Option<&Envelope<'_>>,
+) -> Result<ProjectId, Problem> {
+    let ingest_id = incoming.path_parameter("ingestId").unwrap_or_default();
+    let key = CredentialSources {
+        ingest_id: &ingest_id,
+        query_keys: &incoming.query_texts("sentry_key"),
+        sentry_auth: &incoming.header_texts("x-sentry-auth"),
+        authorization: &incoming.header_texts("authorization"),
+        envelope_dsn: envelope.and_then(|envelope| envelope.dsn.as_deref()),
+    }
+    .read()?;
+    find_ingest_project(app, IngestId::parse(&ingest_id), key).await
+}
+
+/// Stores an event, counts it once, and makes its error known. May be cut off anywhere: an event that
+/// is counted has its payload, and an error that is missing is created by the next event of it or
+/// when its hour is packed.
+async fn store(
+    app: &App,
+    project_id: ProjectId,
+    event_id: EventId,
+    event: NormalizedEvent,
+    now: Timestamp,
+) -> Result<(), Problem> {
+    let row = EventRow {
+        occurred_at: event.occurred_at,
+        fingerprint: event.fingerprint,
+        attributes: event.attributes,
+    };
+    let day = Day::of(row.occurred_at);
+    let (lanes, ()) = tokio::try_join!(
+        app.open_day(project_id, day),
+        app.store.put_payload(project_id, event_id, &event.payload, now)
+    )?;
+    let counting = match app.store.count_event(project_id, event_id, &row, lanes, now).await {
+        Err(StoreError::Throttled(_)) => {
+            let lanes = app.add_lanes(project_id, day, lanes).await?;
+            app.store.count_event(project_id, event_id, &row, lanes, now).await?
+        }
+        counting => counting?,
+    };
+    // The first delivery counts, also for what the event is and when it occurred.
+    let occurred_at = match counting {
+        Counting::Counted => row.occurred_at,
+        Counting::Duplicate { first: Some(first) } => first,
+        Counting::Duplicate { first: None } => return Ok(()),
+    };
+    let description = ErrorDescription {
+        fingerprint: row.fingerprint,
+        title: event.title,
+        error_type: event.error_type,
+        message: event.message,
+        culprit: event.culprit,
+    };
+    app.see_error(project_id, &description, occurred_at).await?;
+    Ok(())
+}

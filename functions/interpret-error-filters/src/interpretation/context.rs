@@ -1,0 +1,661 @@
+//! Stage 5: what each mention stands for, from the elements around it: the category of a value
+//! that several categories have (rule 11), parts and ordinary words that count only beside their
+//! label, and labels that are only there for their values.
+
+use crate::interpretation::catalog::Catalog;
+use crate::interpretation::cue::{Class, CueSet};
+use crate::interpretation::element::Element;
+use crate::interpretation::fold;
+use crate::interpretation::lexicon::Lexicon;
+use crate::interpretation::link::{Extent, LabelLink, Mention, Tier};
+use crate::interpretation::model::Kind;
+use crate::interpretation::token::Token;
+
+/// What an element stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Role {
+    /// These values of a category.
+    Values { category: usize, indexes: Vec<usize> },
+    /// One of these categories.
+    Label(Vec<LabelLink>),
+    /// A label that only says which category a value beside it belongs to.
+    Context(usize),
+    /// Neither: a steering phrase, a number, a text, or a word.
+    Other,
+}
+
+/// All that a stage needs to look around.
+pub(crate) struct Scene<'a> {
+    pub(crate) query: &'a str,
+    pub(crate) tokens: &'a [Token],
+    pub(crate) catalog: &'a Catalog<'a>,
+    pub(crate) lexicon: &'a Lexicon,
+    pub(crate) elements: Vec<Element>,
+    pub(crate) roles: Vec<Role>,
+}
+
+impl<'a> Scene<'a> {
+    pub(crate) fn new(
+        query: &'a str,
+        tokens: &'a [Token],
+        catalog: &'a Catalog<'a>,
+        lexicon: &'a Lexicon,
+        elements: Vec<Element>,
+    ) -> Self {
+        let roles = vec![Role::Other; elements.len()];
+        let mut scene = Self { query, tokens, catalog, lexicon, elements, roles };
+        scene.assign_roles();
+        scene
+    }
+
+    pub(crate) fn element(&self, at: usize) -> Option<&Element> {
+        self.elements.get(at)
+    }
+
+    pub(crate) fn role(&self, at: usize) -> &Role {
+        self.roles.get(at).unwrap_or(&Role::Other)
+    }
+
+    pub(crate) fn set_role(&mut self, at: usize, role: Role) {
+        if let Some(slot) = self.roles.get_mut(at) {
+            *slot = role;
+        }
+    }
+
+    pub(crate) fn is(&self, at: usize, class: Class) -> bool {
+        matches!(self.role(at), Role::Other)
+            && self.element(at).is_some_and(|element| element.is(class))
+    }
+
+    pub(crate) fn is_any(&self, at: usize, classes: &[Class]) -> bool {
+        matches!(self.role(at), Role::Other)
+            && self.element(at).is_some_and(|element| element.is_any(classes))
+    }
+
+    /// The folded first word of an element.
+    pub(crate) fn word(&self, at: usize) -> &str {
+        self.element(at)
+            .and_then(|element| self.tokens.get(element.tokens.start))
+            .map_or("", |token| token.folded.as_str())
+    }
+
+    /// The labels that an element names, whatever role it has.
+    pub(crate) fn labels(&self, at: usize) -> &[LabelLink] {
+        self.element(at)
+            .and_then(|element| element.mention.as_ref())
+            .map_or(&[], |mention| mention.labels.as_slice())
+    }
+
+    /// Whether the element carries nothing and may be stepped over.
+    pub(crate) fn is_idle(&self, at: usize) -> bool {
+        matches!(self.role(at), Role::Other)
+            && self.element(at).is_some_and(|element| {
+                element.is_idle() || element.is_word() && is_article(self.word(at))
+            })
+    }
+
+    /// The next element after `at` that carries something.
+    pub(crate) fn next(&self, at: usize) -> usize {
+        let mut next = at + 1;
+        while next < self.elements.len() && self.is_idle(next) {
+            next += 1;
+        }
+        next
+    }
+
+    /// The last element before `at` that carries something.
+    pub(crate) fn previous(&self, at: usize) -> Option<usize> {
+        let mut before = at.checked_sub(1)?;
+        while self.is_idle(before) {
+            before = before.checked_sub(1)?;
+        }
+        Some(before)
+    }
+
+    /// Whether a clause ends at this element, or the query does.
+    pub(crate) fn is_boundary(&self, at: usize) -> bool {
+        at >= self.elements.len() || self.is_any(at, &[Class::Comma, Class::But, Class::Stop])
+    }
+
+    fn mention(&self, at: usize) -> Option<&Mention> {
+        self.element(at)
+            .filter(|element| !element.used)
+            .and_then(|element| element.mention.as_ref())
+    }
+
+    /// The values that could be meant, before any doubt.
+    fn candidates(&self, at: usize) -> &[(usize, usize)] {
+        self.mention(at).map_or(&[], |mention| mention.values.as_slice())
+    }
+
+    fn assign_roles(&mut self) {
+        // Labels first, as far as no value competes.
+        for at in 0..self.elements.len() {
+            let Some(mention) = self.mention(at) else { continue };
+            if self.is_rather_a_phrase(at, mention) {
+                if let Some(element) = self.elements.get_mut(at) {
+                    element.mention = None;
+                }
+                continue;
+            }
+            if mention.values.is_empty() && !mention.labels.is_empty() {
+                let labels = mention.labels.clone();
+                self.set_role(at, Role::Label(labels));
+            }
+        }
+        for at in 0..self.elements.len() {
+            if !self.candidates(at).is_empty() {
+                let role = self.role_of_value(at);
+                self.set_role(at, role);
+            }
+        }
+        self.settle_by_named_labels();
+    }
+
+    /// A steering phrase that is also a part of a name steers: "contains" of Contains ads.
+    fn is_rather_a_phrase(&self, at: usize, mention: &Mention) -> bool {
+        let steers = self
+            .element(at)
+            .is_some_and(|element| element.cue != CueSet::default() && !element.cue.is_idle());
+        let parts = mention.labels.iter().all(|label| !label.full)
+            && (mention.values.is_empty()
+                || matches!(mention.extent, Extent::Part | Extent::SharedPart));
+        steers && parts
+    }
+
+    fn role_of_value(&mut self, at: usize) -> Role {
+        let Some(mention) = self.mention(at).cloned() else { return Role::Other };
+        let as_label = || {
+            if mention.labels.is_empty() {
+                Role::Other
+            } else {
+                Role::Label(mention.labels.clone())
+            }
+        };
+        let named_label = mention.labels.iter().any(|label| {
+            label.full
+                && (mention.extent != Extent::Whole
+                    && mention.extent != Extent::Family
+                    && label.tier < Tier::Typo
+                    || label.tier < mention.value_tier && mention.value_tier >= Tier::Concept)
+        });
+        if named_label
+            || self.is_quantity(at, &mention)
+            || !mention.labels.is_empty() && self.reads_as_label(at, &mention)
+        {
+            return as_label();
+        }
+        let near = self.label_near(at, &mention.values).filter(|&(label, _)| {
+            // "return reason other"
+            let beside =
+                label + 1 == at && self.word(at).len() > 2 && mention.value_tier == Tier::Exact;
+            beside || !self.is_function_word(at) || !self.is_doubtful(at, &mention)
+        });
+        // "assigned to dev": the label beside it wants a part, though another category has it whole.
+        if near.is_none()
+            && !mention.parts.is_empty()
+            && let Some((label, category)) = self.label_near(at, &mention.parts)
+            && self
+                .labels(label)
+                .iter()
+                .any(|link| link.category == category && link.full || label == at + 1)
+        {
+            let indexes: Vec<usize> = mention
+                .parts
+                .iter()
+                .filter(|(other, _)| *other == category)
+                .map(|&(_, index)| index)
+                .collect();
+            if indexes.len() == 1 {
+                self.set_role(label, Role::Context(category));
+                return Role::Values { category, indexes };
+            }
+        }
+        if let Some((label, category)) = near {
+            let indexes: Vec<usize> = values_in(&mention, category);
+            let distinct = self.distinct(category, &indexes);
+            if mention.extent != Extent::SharedPart || distinct <= 1 || self.wants_all(at) {
+                self.set_role(label, Role::Context(category));
+                return Role::Values { category, indexes };
+            }
+        }
+        // "severity 1 and 2": the list before it tells the category.
+        if mention.needs_label
+            && let Some(category) = self.listed_category(at)
+        {
+            let indexes = values_in(&mention, category);
+            if self.distinct(category, &indexes) == 1 {
+                return Role::Values { category, indexes };
+            }
+        }
+        if mention.extent == Extent::SharedPart {
+            if self.wants_all(at)
+                && let Some(&(category, _)) = mention.values.first()
+            {
+                return Role::Values { category, indexes: values_in(&mention, category) };
+            }
+            return as_label();
+        }
+        if near.is_none() && (mention.needs_label || self.is_doubtful(at, &mention)) {
+            return as_label();
+        }
+        let category = mention.values.first().map_or(0, |&(category, _)| category);
+        Role::Values { category, indexes: values_in(&mention, category) }
+    }
+
+    fn distinct(&self, category: usize, indexes: &[usize]) -> usize {
+        let mut names: Vec<&str> =
+            indexes.iter().map(|&index| self.catalog.value(category, index)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.len()
+    }
+
+    fn is_function_word(&self, at: usize) -> bool {
+        let word = self.word(at);
+        // A code (NOR, the ISO code of Norway) that is spelt like a short steering word.
+        let code = word.len() <= 3
+            && self.lexicon.is_steering_word(word)
+            && self.mention(at).is_some_and(|mention| mention.value_tier >= Tier::Concept);
+        self.element(at).is_some_and(|element| element.tokens.len() == 1)
+            && (code || self.lexicon.is_function_word(word))
+    }
+
+    fn is_number(&self, at: usize) -> bool {
+        self.element(at).is_some_and(|element| element.number.is_some())
+    }
+
+    /// `both`, `all` and the like before a name that several values continue; also `5xx`, `2.4.x`.
+    fn wants_all(&self, at: usize) -> bool {
+        let mut before = at;
+        while let Some(previous) = before.checked_sub(1) {
+            if self.is_any(previous, &[Class::Both]) {
+                return true;
+            }
+            let skipped = self.is_idle(previous)
+                || self.is_any(previous, &[Class::Only, Class::Not, Class::Except]);
+            if !skipped || at - previous > 3 {
+                break;
+            }
+            before = previous;
+        }
+        let after = self.element(at).map_or(0, |element| element.tokens.end);
+        let mut next = after;
+        while self
+            .tokens
+            .get(next)
+            .is_some_and(|token| token.glued && matches!(token.folded.as_str(), "." | "-" | "_"))
+        {
+            next += 1;
+        }
+        self.tokens
+            .get(next)
+            .is_some_and(|token| token.glued && matches!(token.folded.as_str(), "x" | "*" | "xx"))
+    }
+
+    /// A number that a comparison or a numeric label claims is no value.
+    fn is_quantity(&self, at: usize, mention: &Mention) -> bool {
+        if !self.is_number(at) {
+            return false;
+        }
+        if self.label_near(at, &mention.values).is_some() {
+            return false;
+        }
+        let compared = self.previous(at).is_some_and(|before| {
+            self.is_any(before, &[Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::Between])
+                && !self.is_any(before, &[Class::Is])
+        });
+        let suffixed = self.is_any(at + 1, &[Class::AfterGte, Class::AfterLte]);
+        let single = self.element(at).is_some_and(|element| element.tokens.len() == 1);
+        let united = single
+            && self
+                .element(at)
+                .and_then(|element| element.number.as_ref())
+                .is_some_and(|number| number.unit.is_some());
+        let numeric = |other: usize| {
+            self.labels(other)
+                .iter()
+                .any(|label| self.catalog.kind(label.category) == Kind::Numeric)
+        };
+        let labelled = numeric(self.next(at))
+            || self.previous(at).is_some_and(|before| {
+                numeric(before)
+                    || self.is_any(before, &[Class::Is, Class::Eq])
+                        && self.previous(before).is_some_and(numeric)
+            });
+        compared || suffixed || united || labelled
+    }
+
+    /// A span that names a label and a value alike is the label where what follows needs one.
+    fn reads_as_label(&self, at: usize, mention: &Mention) -> bool {
+        let next = self.next(at);
+        let follows_is = self.is_any(next, &[Class::Is, Class::Eq, Class::Ne])
+            && !self.is_any(next, &[Class::Polite]);
+        let own = |other: usize| {
+            self.candidates(other)
+                .iter()
+                .any(|&(category, _)| mention.labels.iter().any(|label| label.category == category))
+        };
+        let after = if follows_is { self.next(next) } else { next };
+        let value_follows = own(after) && after < self.elements.len();
+        let number_label =
+            mention.labels.iter().any(|label| self.catalog.kind(label.category) == Kind::Numeric);
+        let counted = number_label
+            && (self.previous(at).is_some_and(|before| self.is_number(before))
+                || self.is_number(after)
+                || self.is_any(
+                    after,
+                    &[Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::Between],
+                ) && self.is_number(self.next(after)));
+        counted
+            || value_follows
+                && mention.labels.iter().any(|label| label.full)
+                && self.label_is_wanted(at)
+    }
+
+    /// `team mobile` where `team` could be a value too: only when no label stands before it.
+    fn label_is_wanted(&self, at: usize) -> bool {
+        self.previous(at).is_none_or(|before| !matches!(self.role(before), Role::Label(_)))
+    }
+
+    /// Ordinary verbs and the thing searched are values only where they stand as a value would.
+    fn is_doubtful(&self, at: usize, mention: &Mention) -> bool {
+        let Some(element) = self.element(at) else { return false };
+        if element.tokens.len() != 1 {
+            return false;
+        }
+        let Some(token) = self.tokens.get(element.tokens.start) else { return false };
+        let generic = element.is(Class::Generic)
+            && !matches!(
+                token.folded.as_str(),
+                "crash" | "crashes" | "failure" | "failures" | "ticket" | "tickets"
+            );
+        let verb = self.lexicon.is_verb(&token.folded) || self.is_function_word(at);
+        if !generic && !verb {
+            return false;
+        }
+        if token.capital {
+            return false;
+        }
+        let before = self.previous(at);
+        let introduced = before.is_some_and(|before| {
+            self.is_any(before, &[Class::Is, Class::Eq, Class::Ne])
+                && !self.word(before).chars().all(char::is_alphabetic)
+        });
+        let raw_before = element
+            .tokens
+            .start
+            .checked_sub(1)
+            .and_then(|before| self.tokens.get(before))
+            .map_or("", |token| token.folded.as_str());
+        // "the US", "in us", but not "show us".
+        let place = raw_before == "the" && verb
+            || token.is("us")
+                && matches!(raw_before, "in" | "from" | "outside" | "all" | "only" | "non" | "for");
+        if introduced || place || self.lists_with_value(at, mention) {
+            return false;
+        }
+        if verb && !generic && !self.is_function_word(at) {
+            let denied = before.is_some_and(|before| {
+                self.is_any(
+                    before,
+                    &[
+                        Class::Not,
+                        Class::Except,
+                        Class::No,
+                        Class::Only,
+                        Class::Neither,
+                        Class::Nor,
+                        Class::Remove,
+                        Class::Add,
+                        Class::Keep,
+                        Class::Switch,
+                        Class::Replace,
+                        Class::InsteadOf,
+                        Class::Unexclude,
+                    ],
+                ) && !self.is_any(before, &[Class::Polite])
+            });
+            let alone = (0..self.elements.len()).all(|other| {
+                other == at || self.is_idle(other) || self.is_any(other, &[Class::Only, Class::Any])
+            });
+            let counted = self.is_any(at + 1, &[Class::Generic])
+                || matches!(
+                    self.word(at + 1),
+                    "requests" | "request" | "calls" | "call" | "queries" | "statements"
+                );
+            let used_in = before.is_some_and(|before| {
+                matches!(self.word(before), "in" | "on" | "using" | "from" | "with")
+            });
+            let label_follows = self.labels(at + 1).iter().any(|label| !label.full);
+            let noun_follows = label_follows
+                || self.element(at + 1).is_some_and(Element::is_word)
+                    && self.word(at + 1).len() > 3
+                    && !self.lexicon.is_common(self.word(at + 1));
+            return !(denied
+                || alone
+                || used_in
+                || noun_follows
+                || counted && at > 0
+                || counted && self.elements.len() > at + 2);
+        }
+        true
+    }
+
+    /// Whether a value of the same category stands beside it in a list.
+    fn lists_with_value(&self, at: usize, mention: &Mention) -> bool {
+        let shares = |other: usize| {
+            self.candidates(other)
+                .iter()
+                .any(|(category, _)| mention.values.iter().any(|(own, _)| own == category))
+        };
+        let joins =
+            |other: usize| self.is_any(other, &[Class::And, Class::Or, Class::Comma, Class::Nor]);
+        let after = self.next(at);
+        let mut following = after;
+        while joins(following)
+            || self.is_any(following, &[Class::Not, Class::Except, Class::No, Class::But])
+                && following > after
+        {
+            following = self.next(following);
+        }
+        if following > after && shares(following) {
+            return true;
+        }
+        let Some(before) = self.previous(at).filter(|&before| joins(before)) else { return false };
+        let mut preceding = before;
+        while joins(preceding) {
+            match self.previous(preceding) {
+                Some(earlier) => preceding = earlier,
+                None => return false,
+            }
+        }
+        shares(preceding)
+    }
+
+    /// The category of the value that a list has before this element.
+    fn listed_category(&self, at: usize) -> Option<usize> {
+        let joint = self
+            .previous(at)
+            .filter(|&joint| self.is_any(joint, &[Class::And, Class::Or, Class::Comma]))?;
+        match self.role(self.previous(joint)?) {
+            Role::Values { category, .. } => Some(*category),
+            _ => None,
+        }
+    }
+
+    /// The label beside a value, of a category that has the value.
+    fn label_near(&self, at: usize, values: &[(usize, usize)]) -> Option<(usize, usize)> {
+        let left = self.label_before(at, values);
+        if let Some((label, category, tied)) = left
+            && tied
+        {
+            return Some((label, category));
+        }
+        self.label_after(at, values).or(left.map(|(label, category, _)| (label, category)))
+    }
+
+    fn fitting(&self, at: usize, values: &[(usize, usize)]) -> Option<usize> {
+        let labels: &[LabelLink] = match self.role(at) {
+            Role::Label(labels) => labels,
+            Role::Context(category) => {
+                return values.iter().any(|(own, _)| own == category).then_some(*category);
+            }
+            _ => return None,
+        };
+        let mut fitting = labels.iter().filter(|label| {
+            label.positive && values.iter().any(|(category, _)| *category == label.category)
+        });
+        fitting.next().map(|label| label.category)
+    }
+
+    fn label_after(&self, at: usize, values: &[(usize, usize)]) -> Option<(usize, usize)> {
+        let label = at + 1;
+        let category = self.fitting(label, values)?;
+        // "chrome environment: staging" begins something new at the label.
+        let next = self.next(label);
+        let begins = self.is_any(next, &[Class::Is, Class::Eq, Class::Ne])
+            && next == label + 1
+            && !self.is_boundary(next)
+            && self.candidates(self.next(next)).iter().any(|(own, _)| *own == category);
+        (!begins).then_some((label, category))
+    }
+
+    /// Also says whether the label is tied to the value: by `is`, a colon, or directly.
+    fn label_before(&self, at: usize, values: &[(usize, usize)]) -> Option<(usize, usize, bool)> {
+        let mut tied = true;
+        let mut steps = 0;
+        let mut cursor = at;
+        while let Some(before) = cursor.checked_sub(1) {
+            cursor = before;
+            steps += 1;
+            if steps > 14 {
+                return None;
+            }
+            if matches!(self.role(before), Role::Label(_) | Role::Context(_)) {
+                return self.fitting(before, values).map(|category| (before, category, tied));
+            }
+            let mate = self
+                .candidates(before)
+                .iter()
+                .any(|(category, _)| values.iter().any(|(own, _)| own == category));
+            if mate {
+                tied = false;
+                continue;
+            }
+            let link = self.is_any(
+                before,
+                &[
+                    Class::Is,
+                    Class::Eq,
+                    Class::Ne,
+                    Class::Not,
+                    Class::Except,
+                    Class::Only,
+                    Class::Both,
+                    Class::Neither,
+                    Class::Contains,
+                    Class::InLabel,
+                ],
+            );
+            let list = self.is_any(before, &[Class::And, Class::Or, Class::Comma, Class::Nor]);
+            if list {
+                tied = false;
+                // Only a list of values goes on over a comma.
+                let earlier = before.checked_sub(1);
+                let listed = earlier.is_some_and(|earlier| {
+                    self.candidates(earlier)
+                        .iter()
+                        .any(|(category, _)| values.iter().any(|(own, _)| own == category))
+                });
+                if !listed {
+                    return None;
+                }
+            } else if !link && !self.is_idle(before) && self.word(before) != "(" {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Rule 11: a value that stands in several categories goes to the one whose label is named.
+    fn settle_by_named_labels(&mut self) {
+        for at in 0..self.elements.len() {
+            let Role::Values { category, .. } = *self.role(at) else { continue };
+            let Some(mention) = self.mention(at).cloned() else { continue };
+            let several = mention.values.iter().any(|(other, _)| *other != category);
+            if !several || self.label_near(at, &mention.values).is_some() {
+                continue;
+            }
+            let named = (0..self.elements.len())
+                .filter(|&other| matches!(self.role(other), Role::Label(_)))
+                .filter_map(|other| {
+                    self.fitting(other, &mention.values)
+                        .map(|category| (other.abs_diff(at), other, category))
+                })
+                .min();
+            if let Some((_, label, category)) = named {
+                let indexes = values_in(&mention, category);
+                self.set_role(at, Role::Values { category, indexes });
+                self.set_role(label, Role::Context(category));
+            }
+        }
+    }
+
+    /// The text of the query under some tokens.
+    pub(crate) fn text(&self, tokens: std::ops::Range<usize>) -> &'a str {
+        let (Some(first), Some(last)) = (
+            self.tokens.get(tokens.start),
+            tokens.end.checked_sub(1).and_then(|last| self.tokens.get(last)),
+        ) else {
+            return "";
+        };
+        self.query.get(first.span.start..last.span.end.max(first.span.start)).unwrap_or("")
+    }
+
+    /// Whether a folded word stands in a category's label.
+    pub(crate) fn label_has(&self, category: usize, words: &[&str]) -> bool {
+        self.catalog.category(category).is_some_and(|facts| {
+            fold::atoms(&facts.label)
+                .iter()
+                .chain(&fold::atoms(&facts.id))
+                .any(|atom| words.contains(&atom.folded.as_str()))
+        })
+    }
+}
+
+pub(crate) fn is_article(word: &str) -> bool {
+    matches!(
+        word,
+        "the"
+            | "a"
+            | "an"
+            | "of"
+            | "my"
+            | "our"
+            | "your"
+            | "their"
+            | "its"
+            | "his"
+            | "her"
+            | "some"
+            | "("
+            | ")"
+            | "\""
+            | "'"
+    )
+}
+
+/// The values of one category that a mention names.
+fn values_in(mention: &Mention, category: usize) -> Vec<usize> {
+    let mut indexes: Vec<usize> = mention
+        .values
+        .iter()
+        .filter(|(other, _)| *other == category)
+        .map(|&(_, index)| index)
+        .collect();
+    if matches!(mention.extent, Extent::Whole | Extent::Part) {
+        indexes.truncate(1);
+    }
+    indexes
+}

@@ -1,0 +1,89 @@
+//! Interprets a query in natural language as error filters (`SEMANTICS.md`): deterministic, in
+//! process, without a model. A pipeline, one module per stage, in this order:
+//!
+//! 1. `token`: cut the query into tokens with their places
+//! 2. `number`, `time`: written and spoken numbers; time expressions
+//! 3. `catalog`, `spelling`, `link`: spans that name values and labels of the request
+//! 4. `element`: steering phrases; the best row of readings that do not overlap
+//! 5. `context`: what each mention stands for beside its neighbours
+//! 6. `text`: texts of open categories
+//! 7. `quantity`: numbers, comparators, ranges
+//! 8. `reader`: negation, additions, removals, presence
+//! 9. `assemble`, `validate`: edit the current filters; let only valid ones pass
+//!
+//! World knowledge stands in `data/`, read by `lexicon`.
+
+mod assemble;
+mod catalog;
+mod condition;
+mod context;
+mod cue;
+mod decimal;
+mod element;
+mod fold;
+mod lexicon;
+mod link;
+mod model;
+mod number;
+mod quantity;
+mod reader;
+mod spelling;
+mod text;
+mod time;
+mod token;
+mod validate;
+
+pub use model::{Category, Filter, Interpretation, Kind, Operator, Request};
+pub use validate::valid_filters;
+
+use catalog::Catalog;
+use condition::Findings;
+use context::{Role, Scene};
+use lexicon::Lexicon;
+use link::Words;
+
+/// Interprets the query of a request as an edit of its current filters.
+pub fn interpret(request: &Request) -> Interpretation {
+    let lexicon = Lexicon::get();
+    let mut tokens = token::tokenise(&request.query);
+    let mut catalog = Catalog::new(request, lexicon);
+    let numbers = number::numbers(&tokens, lexicon);
+    let words = Words::new(&tokens, &mut catalog, &numbers, lexicon);
+    let mut links = link::links(&words, &catalog, lexicon);
+    links.extend(link::spoken_numbers(&numbers, &catalog));
+    links.extend(link::digit_families(&tokens, &catalog));
+    let elements = element::elements(&tokens, &words, links, numbers, lexicon);
+    let corrected = words.corrected;
+    for (token, word) in tokens.iter_mut().zip(corrected) {
+        if let Some(word) = word {
+            token.folded = word;
+        }
+    }
+    let mut scene = Scene::new(&request.query, &tokens, &catalog, lexicon, elements);
+    let mut findings = Findings::default();
+    text::read(&mut scene, &mut findings);
+    quantity::read(&mut scene, &mut findings);
+    reader::read(&mut scene, &mut findings);
+    let unexplained = unexplained(&scene);
+    let filters = assemble::assemble(request, findings);
+    Interpretation { filters: validate::valid_filters(request, filters), unexplained }
+}
+
+/// The content words that no stage gave a meaning.
+fn unexplained(scene: &Scene<'_>) -> Vec<String> {
+    scene
+        .elements
+        .iter()
+        .enumerate()
+        .filter(|(at, element)| {
+            let word = scene.word(*at);
+            !element.used
+                && matches!(scene.role(*at), Role::Other)
+                && element.is_word()
+                && word.len() > 2
+                && !context::is_article(word)
+                && !(scene.lexicon.is_verb(word) || scene.lexicon.is_common(word))
+        })
+        .map(|(_, element)| scene.text(element.tokens.clone()).to_owned())
+        .collect()
+}

@@ -1,0 +1,63 @@
+//! The last stage, and the gate for any second opinion: only filters that are valid against the
+//! request pass. Filters of categories that the request does not know are kept as they are.
+
+use std::collections::HashSet;
+
+use crate::interpretation::decimal::Decimal;
+use crate::interpretation::model::{Category, Filter, Kind, Operator, Request};
+
+/// The filters that are valid against the request, each once, in their order. A filter that the
+/// request already held is passed only in the form it had, or when it is valid itself.
+pub fn valid_filters(request: &Request, filters: Vec<Filter>) -> Vec<Filter> {
+    let mut seen = HashSet::with_capacity(filters.len());
+    filters
+        .into_iter()
+        .filter_map(|filter| validated(request, filter))
+        .filter(|filter| seen.insert(filter.clone()))
+        .collect()
+}
+
+fn validated(request: &Request, filter: Filter) -> Option<Filter> {
+    let category = request.categories.iter().find(|category| category.id == filter.category_id);
+    if request.current_filters.contains(&filter) {
+        return Some(filter);
+    }
+    let value = valid_value(category?, filter.operator, &filter.value)?;
+    Some(Filter { value, ..filter })
+}
+
+/// The value as the category spells it, when category and operator allow it.
+fn valid_value(category: &Category, operator: Operator, value: &str) -> Option<String> {
+    let closed = |value: &str| {
+        category
+            .values
+            .is_empty()
+            .then(|| value.to_owned())
+            .or_else(|| category.values.iter().find(|known| *known == value).cloned())
+    };
+    match (category.kind, operator) {
+        (Kind::Boolean, Operator::Is) => {
+            matches!(value, "true" | "false").then(|| value.to_owned())
+        }
+        (
+            Kind::Numeric,
+            Operator::Is
+            | Operator::IsNot
+            | Operator::Gt
+            | Operator::Gte
+            | Operator::Lt
+            | Operator::Lte,
+        ) => Decimal::parse(value).map(|number| number.to_string()),
+        (Kind::Text | Kind::Array, Operator::IsSet | Operator::IsNotSet) => {
+            value.is_empty().then(String::new)
+        }
+        (Kind::Text, Operator::Is | Operator::IsNot)
+        | (Kind::Array, Operator::Contains | Operator::NotContains) => {
+            closed(value).filter(|value| !category.values.is_empty() || !value.is_empty())
+        }
+        (Kind::Text, Operator::Contains | Operator::NotContains) if category.values.is_empty() => {
+            (!value.is_empty()).then(|| value.to_owned())
+        }
+        _ => None,
+    }
+}

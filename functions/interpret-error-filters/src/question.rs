@@ -1,0 +1,234 @@
+//! The request and the answer of interpret-error-filters (`interface.md` §2.5, §4.5; `contract.md`
+//! §7, §8).
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+use shared::errors::timeseries::NamedProject;
+use shared::json::{
+    Fault, Fields, Json, Place, ViolationCode, Violations, array, boolean, note_duplicates, text,
+};
+use shared::models::project::IdOrSlug;
+use shared::models::text::parse_text;
+
+use crate::interpretation::{Category, Filter, Kind, Operator, Request};
+
+const MAX_QUERY_CHARACTERS: usize = 500;
+const MAX_CATEGORIES: usize = 50;
+/// The most values of all categories together.
+const MAX_VALUES: usize = 2_000;
+const MAX_CURRENT_FILTERS: usize = 50;
+/// The most characters of an id, a label, an operator or a value. A value that a query gave can be
+/// as long as the query.
+const MAX_TEXT_CHARACTERS: usize = 500;
+
+/// What a client asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// The project whose errors are filtered.
+    pub project: NamedProject,
+    query: String,
+    categories: Vec<Category>,
+    current_filters: Vec<CurrentFilter>,
+}
+
+/// A filter that holds before the query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum CurrentFilter {
+    /// One of a category of the request.
+    Known(Filter),
+    /// One of another category, which no query can change.
+    Foreign(WrittenFilter),
+}
+
+/// The answer: the complete list of filters that hold after the query.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FilterList {
+    /// Those that stay, in their order, before the new ones.
+    pub filters: Vec<WrittenFilter>,
+}
+
+/// A filter as it stands on the wire. One of an unknown category can have any operator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WrittenFilter {
+    /// The id of its category.
+    pub category_id: String,
+    /// How values are compared.
+    pub operator: String,
+    /// What they are compared with.
+    pub value: String,
+}
+
+impl Question {
+    /// Reads the body of interpret-error-filters.
+    pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
+        let mut violations = Violations::default();
+        let question = read_question(body, &mut violations);
+        violations.into_result(question)
+    }
+
+    /// What there is to interpret: all but the filters that no query can change.
+    pub fn request(&self) -> Request {
+        let known = |filter: &CurrentFilter| match filter {
+            CurrentFilter::Known(filter) => Some(filter.clone()),
+            CurrentFilter::Foreign(_) => None,
+        };
+        Request {
+            query: self.query.clone(),
+            categories: self.categories.clone(),
+            current_filters: self.current_filters.iter().filter_map(known).collect(),
+        }
+    }
+
+    /// The answer that has these filters, and those that no query can change at their old places
+    /// among the current ones that stay.
+    pub fn answer(&self, filters: Vec<Filter>) -> FilterList {
+        let mut interpreted = filters.into_iter().peekable();
+        let mut list = Vec::new();
+        for current in &self.current_filters {
+            match current {
+                CurrentFilter::Known(filter) => {
+                    list.extend(interpreted.next_if_eq(filter).map(WrittenFilter::from));
+                }
+                CurrentFilter::Foreign(filter) if list.contains(filter) => {}
+                CurrentFilter::Foreign(filter) => list.push(filter.clone()),
+            }
+        }
+        list.extend(interpreted.map(WrittenFilter::from));
+        FilterList { filters: list }
+    }
+}
+
+impl From<Filter> for WrittenFilter {
+    fn from(filter: Filter) -> Self {
+        let operator = filter.operator.as_str().to_owned();
+        Self { category_id: filter.category_id, operator, value: filter.value }
+    }
+}
+
+fn read_question(body: &Json<'_>, violations: &mut Violations) -> Option<Question> {
+    let known = ["projectId", "query", "categories", "currentFilters"];
+    let fields = Fields::open(body, &Place::Root, &known, violations)?;
+    let project = fields.required("projectId", violations, text(parse_project));
+    let query = fields.required("query", violations, text(parse_query));
+    let categories = fields.required("categories", violations, read_categories);
+    let ids = category_ids(fields.get("categories"));
+    let read_filter = |item: &Json<'_>, place: &Place<'_>, violations: &mut Violations| {
+        read_current_filter(item, place, &ids, violations)
+    };
+    let current_filters =
+        fields.required("currentFilters", violations, array(MAX_CURRENT_FILTERS, read_filter));
+    Some(Question {
+        project: project?,
+        query: query?,
+        categories: categories?,
+        current_filters: current_filters?,
+    })
+}
+
+#[allow(clippy::unnecessary_wraps)] // `text` asks for a `Result`.
+fn parse_project(written: &str) -> Result<NamedProject, Fault> {
+    Ok(NamedProject { written: written.to_owned(), name: IdOrSlug::parse(written) })
+}
+
+fn parse_query(query: &str) -> Result<String, Fault> {
+    parse_nonempty(query.trim(), MAX_QUERY_CHARACTERS)
+}
+
+fn parse_id(id: &str) -> Result<String, Fault> {
+    parse_nonempty(id, MAX_TEXT_CHARACTERS)
+}
+
+fn parse_nonempty(text: &str, most: usize) -> Result<String, Fault> {
+    if text.is_empty() {
+        return Err(Fault::new(ViolationCode::TooShort, "must have at least 1 character"));
+    }
+    parse_text(text, most)
+}
+
+fn parse_short_text(text: &str) -> Result<String, Fault> {
+    parse_text(text, MAX_TEXT_CHARACTERS)
+}
+
+fn parse_operator(name: &str) -> Result<Operator, Fault> {
+    Operator::parse(name).ok_or_else(|| {
+        let known = Operator::ALL.map(Operator::as_str).join(", ");
+        Fault::new(ViolationCode::InvalidValue, format_args!("must be one of {known}"))
+    })
+}
+
+fn read_categories(
+    json: &Json<'_>,
+    place: &Place<'_>,
+    violations: &mut Violations,
+) -> Option<Vec<Category>> {
+    let categories = array(MAX_CATEGORIES, read_category)(json, place, violations);
+    let id_of = |category: &Json<'_>| category.member_text("id").map(str::to_owned);
+    note_duplicates(json, place, MAX_CATEGORIES, Some("id"), id_of, violations);
+    let categories = categories?;
+    let values: usize = categories.iter().map(|category| category.values.len()).sum();
+    if values > MAX_VALUES {
+        let message = format_args!(
+            "at most {MAX_VALUES} values are allowed in all categories together; there are {values}"
+        );
+        violations.note(place, ViolationCode::TooManyItems, message);
+        return None;
+    }
+    Some(categories)
+}
+
+fn read_category(
+    json: &Json<'_>,
+    place: &Place<'_>,
+    violations: &mut Violations,
+) -> Option<Category> {
+    let known = ["id", "label", "values", "isNumeric", "isBoolean", "isArray"];
+    let fields = Fields::open(json, place, &known, violations)?;
+    let id = fields.required("id", violations, text(parse_id));
+    let label = fields.required("label", violations, text(parse_short_text));
+    let values = fields.optional("values", violations, array(usize::MAX, read_value)).or_default();
+    let mut flag = |name: &str| fields.optional(name, violations, boolean).or_default();
+    let (is_numeric, is_boolean, is_array) =
+        (flag("isNumeric"), flag("isBoolean"), flag("isArray"));
+    Some(Category {
+        id: id?,
+        label: label?,
+        values: values?,
+        kind: Kind::from_flags(is_numeric?, is_boolean?, is_array?),
+    })
+}
+
+fn read_value(json: &Json<'_>, place: &Place<'_>, violations: &mut Violations) -> Option<String> {
+    text(parse_short_text)(json, place, violations)
+}
+
+/// The ids of all categories as they were sent, those with other faults included: which operators
+/// a current filter may have is told at once with all else.
+fn category_ids<'j>(categories: Option<&'j Json<'_>>) -> HashSet<&'j str> {
+    let Some(Json::Array(categories)) = categories else { return HashSet::new() };
+    categories.iter().filter_map(|category| category.member_text("id")).collect()
+}
+
+fn read_current_filter(
+    json: &Json<'_>,
+    place: &Place<'_>,
+    category_ids: &HashSet<&str>,
+    violations: &mut Violations,
+) -> Option<CurrentFilter> {
+    let fields = Fields::open(json, place, &["categoryId", "operator", "value"], violations)?;
+    let category_id = fields.required("categoryId", violations, text(parse_short_text));
+    if json.member_text("categoryId").is_some_and(|id| category_ids.contains(id)) {
+        let operator = fields.required("operator", violations, text(parse_operator));
+        let value = fields.required("value", violations, text(parse_short_text));
+        let (category_id, operator, value) = (category_id?, operator?, value?);
+        return Some(CurrentFilter::Known(Filter { category_id, operator, value }));
+    }
+    let operator = fields.required("operator", violations, text(parse_short_text));
+    let value = fields.required("value", violations, text(parse_short_text));
+    let (category_id, operator, value) = (category_id?, operator?, value?);
+    Some(CurrentFilter::Foreign(WrittenFilter { category_id, operator, value }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+//! Counts errors of several projects over time (`interface.md` §4.6): POST
+//! `/v0/errors/timeseries/query`.
+
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use shared::app::App;
+use shared::auth::Caller;
+use shared::errors::count::Counter;
+use shared::errors::time_bucket::QueryRange;
+use shared::errors::timeseries::{Bucket, TimeseriesQuery};
+use shared::http::{Answer, Incoming, Problem};
+use shared::models::api_key::Scope;
+use shared::models::error::ErrorId;
+
+/// The operation's name in `openapi.yaml` and in the logs.
+pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+
+/// How many projects are read at the same time: bounds the memory of a query.
+const PROJECTS_AT_ONCE: usize = 5;
+
+/// Answers one request.
+pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+    // Request, in the order of checks that contract.md §1 lays down.
+    let caller = Caller::authenticate(app, incoming).await?;
+    caller.require(Scope::ErrorsRead)?;
+    let now = app.clock.now();
+    let query = TimeseriesQuery::read(&incoming.json()?, now)?;
+    let names = query.projects.iter().map(|named| (named.written.as_str(), named.name.as_ref()));
+    let projects = caller.projects(app, names).await?;
+
+    // Storage and rules: each project is counted as soon as it is read.
+    let mut counter = Counter::new(&query.range, &query.event_filters);
+    let new_error_id = || ErrorId::new(app.ids.new_uuid(now));
+    let reads: Vec<_> = projects
+        .into_iter()
+        .map(|project| app.store.read_project_events(project, &query, &new_error_id, now))
+        .collect();
+    let mut reads = stream::iter(reads).buffer_unordered(PROJECTS_AT_ONCE);
+    while let Some(events) = reads.try_next().await? {
+        events.count(&mut counter)?;
+    }
+
+    // Answer.
+    answer(&query.range, &Bucket::of_counts(&query.range, &counter.into_counts()))
+}
+
+fn answer(range: &QueryRange, buckets: &[Bucket]) -> Result<Answer, Problem> {
+    Ok(Answer::ok(&buckets)?
+        .with_number("x-bucket-seconds", range.bucket_size().seconds())
+        .with_number("x-range-from", range.from().as_millis())
+        .with_number("x-range-to", range.to().as_millis()))
+}

@@ -1,0 +1,306 @@
+//! Table `errors`, key `pk` / `sk`: errors and the fingerprints that belong to them. Events are in
+//! [`super::error_events`], what they are packed into in [`super::error_days`].
+//!
+//! | pk | sk | item |
+//! | --- | --- | --- |
+//! | `errors#PROJECT` | `ID` | an error |
+//! | `fingerprints#PROJECT` | `FINGERPRINT` | the error that it belongs to |
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
+
+use crate::errors::row::Fingerprint;
+use crate::errors::timeseries::ErrorStatus;
+use crate::models::error::{ErrorDescription, ErrorId, ErrorRecord};
+use crate::models::page::{Page, PageRequest};
+use crate::models::project::ProjectId;
+use crate::models::timestamp::Timestamp;
+
+use super::item::{Item, Reader, b, key, s, time_key};
+use super::page::{one_more_than, page};
+use super::transaction::{Attempts, Commit};
+use super::{Store, StoreError, unless_condition_failed};
+
+pub(super) const TABLE: &str = "errors";
+/// The index of a project's errors by when they were last seen.
+const BY_LAST_SEEN: (&str, &str) = ("byLastSeen", "lastSeenKey");
+/// The index of a project's errors by status and when they were last seen.
+const BY_STATUS: (&str, &str) = ("byStatus", "statusKey");
+impl Store {
+    /// Makes sure that the error of a counted event exists, was seen at `at`, and is open if it was
+    /// resolved before that. May be repeated. `known` is the error's id where that is remembered,
+    /// `new` what it becomes if there is none. Answers the error's id. Strongly consistent: an error
+    /// that was resolved a moment ago must open.
+    pub async fn see_error(
+        &self,
+        project: ProjectId,
+        known: Option<ErrorId>,
+        new: ErrorId,
+        description: &ErrorDescription,
+        at: Timestamp,
+    ) -> Result<ErrorId, StoreError> {
+        let mut known = known;
+        let mut attempts = Attempts::default();
+        while attempts.another().await {
+            if known.is_none() {
+                known = self.find_error_id(project, description.fingerprint).await?;
+            }
+            let Some(id) = known else {
+                if self.create_error(project, new, description, at).await? {
+                    return Ok(new);
+                }
+                continue;
+            };
+            let Some(error) = self.find_error(project, id).await? else {
+                // The error and what leads to it were written together.
+                return Err(StoreError::Damaged { table: TABLE, attribute: "errorId" });
+            };
+            if error.has_seen(at) {
+                return Ok(id);
+            }
+            if self.replace_error(project, &error, &error.clone().seen_at(at)).await? {
+                return Ok(id);
+            }
+        }
+        Err(StoreError::Contended("the error kept changing".to_owned()))
+    }
+
+    /// The errors of those of these fingerprints that have one. Strongly consistent: an error that
+    /// was just created is there.
+    pub(super) async fn find_errors_of(
+        &self,
+        project: ProjectId,
+        fingerprints: impl Iterator<Item = Fingerprint>,
+    ) -> Result<HashMap<Fingerprint, ErrorRecord>, StoreError> {
+        let keys = fingerprints.map(|fingerprint| fingerprint_key(project, fingerprint)).collect();
+        let items = self.get_all(TABLE, keys).await?;
+        let ids: Result<Vec<_>, _> = items.iter().map(read_error_id).collect();
+        let keys = ids?.into_iter().map(|id| error_key(project, id)).collect();
+        let items = self.get_all(TABLE, keys).await?;
+        let errors = items.iter().map(read_error);
+        errors.map(|error| error.map(|error| (error.description.fingerprint, error))).collect()
+    }
+
+    async fn find_error_id(
+        &self,
+        project: ProjectId,
+        fingerprint: Fingerprint,
+    ) -> Result<Option<ErrorId>, StoreError> {
+        let answer = self
+            .client
+            .get_item()
+            .table_name(self.table(TABLE))
+            .set_key(Some(fingerprint_key(project, fingerprint)))
+            .consistent_read(true)
+            .send()
+            .await?;
+        answer.item.as_ref().map(read_error_id).transpose()
+    }
+
+    /// False if somebody else has just created the error of the fingerprint.
+    async fn create_error(
+        &self,
+        project: ProjectId,
+        id: ErrorId,
+        description: &ErrorDescription,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let error = ErrorRecord {
+            id,
+            description: description.clone(),
+            status: ErrorStatus::Open,
+            resolved_at: None,
+            version: 1,
+            first_seen: at,
+            last_seen: at,
+        };
+        let mut fingerprint = fingerprint_key(project, description.fingerprint);
+        fingerprint.insert("errorId".to_owned(), s(id));
+        let mut actions = Vec::with_capacity(2);
+        for item in [fingerprint, write_error(project, &error)] {
+            let put = Put::builder()
+                .table_name(self.table(TABLE))
+                .set_item(Some(item))
+                .condition_expression("attribute_not_exists(pk)")
+                .build()?;
+            actions.push(TransactWriteItem::builder().put(put).build());
+        }
+        match self.commit(actions, None, at).await? {
+            Commit::Done | Commit::Repetition(_) => Ok(true),
+            Commit::Refused(cancelled) if cancelled.condition_failed() => Ok(false),
+            Commit::Refused(cancelled) => Err(cancelled.into_error()),
+        }
+    }
+
+    /// An error. Strongly consistent: what is written next rests on it.
+    pub async fn find_error(
+        &self,
+        project: ProjectId,
+        id: ErrorId,
+    ) -> Result<Option<ErrorRecord>, StoreError> {
+        let answer = self
+            .client
+            .get_item()
+            .table_name(self.table(TABLE))
+            .set_key(Some(error_key(project, id)))
+            .consistent_read(true)
+            .send()
+            .await?;
+        answer.item.as_ref().map(read_error).transpose()
+    }
+
+    /// Replaces an error, if it is still stored as it was read.
+    pub async fn replace_error(
+        &self,
+        project: ProjectId,
+        read: &ErrorRecord,
+        error: &ErrorRecord,
+    ) -> Result<bool, StoreError> {
+        let written = self
+            .client
+            .put_item()
+            .table_name(self.table(TABLE))
+            .set_item(Some(write_error(project, error)))
+            .condition_expression(
+                "version = :version AND firstSeen = :firstSeen AND lastSeen = :lastSeen",
+            )
+            .expression_attribute_values(":version", version_number(read.version))
+            .expression_attribute_values(":firstSeen", s(read.first_seen))
+            .expression_attribute_values(":lastSeen", s(read.last_seen))
+            .send()
+            .await;
+        Ok(unless_condition_failed(written)?.is_some())
+    }
+
+    /// Errors of a project, the one last seen latest first. Eventually consistent, as an index is:
+    /// an error of a moment ago may be missing.
+    pub async fn list_errors(
+        &self,
+        project: ProjectId,
+        status: Option<ErrorStatus>,
+        page_request: &PageRequest,
+    ) -> Result<Page<ErrorRecord>, StoreError> {
+        let (index, attribute) = if status.is_some() { BY_STATUS } else { BY_LAST_SEEN };
+        let prefix = status.map_or_else(String::new, |status| format!("{}#", status.as_str()));
+        let mut query = self
+            .client
+            .query()
+            .table_name(self.table(TABLE))
+            .index_name(index)
+            .scan_index_forward(false)
+            .expression_attribute_values(":pk", s(errors_pk(project)))
+            .limit(one_more_than(page_request.limit));
+        query = if status.is_some() {
+            query
+                .key_condition_expression(format!("pk = :pk AND begins_with({attribute}, :status)"))
+                .expression_attribute_values(":status", s(&prefix))
+        } else {
+            query.key_condition_expression("pk = :pk")
+        };
+        if let Some((after, id)) = page_request.after.as_deref().and_then(read_position) {
+            let mut start = error_key(project, id);
+            start.insert(attribute.to_owned(), s(format!("{prefix}{after}")));
+            query = query.set_exclusive_start_key(Some(start));
+        }
+        let answer = query.send().await?;
+        let more = answer.last_evaluated_key.is_some();
+        let end_of =
+            |item: &Item| Reader { table: TABLE, item }.text(BY_LAST_SEEN.1).map(str::to_owned);
+        page(answer.items.unwrap_or_default(), more, page_request.limit, end_of, read_error)
+    }
+
+    /// All errors of a project. Strongly consistent: a status that was just set counts.
+    pub async fn read_errors(&self, project: ProjectId) -> Result<Vec<ErrorRecord>, StoreError> {
+        let mut items = self
+            .client
+            .query()
+            .table_name(self.table(TABLE))
+            .consistent_read(true)
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", s(errors_pk(project)))
+            .into_paginator()
+            .items()
+            .send();
+        let mut errors = Vec::new();
+        while let Some(item) = items.next().await {
+            errors.push(read_error(&item?)?);
+        }
+        Ok(errors)
+    }
+}
+
+fn errors_pk(project: ProjectId) -> String {
+    format!("errors#{project}")
+}
+
+fn error_key(project: ProjectId, id: ErrorId) -> Item {
+    key(&errors_pk(project), &id.to_string())
+}
+
+fn fingerprint_key(project: ProjectId, fingerprint: Fingerprint) -> Item {
+    key(&format!("fingerprints#{project}"), &fingerprint.to_string())
+}
+
+fn version_number(version: u64) -> AttributeValue {
+    AttributeValue::N(version.to_string())
+}
+
+/// Where an error stands among those of its project: by when it was last seen, and by its id.
+fn position(error: &ErrorRecord) -> String {
+    format!("{}#{}", time_key(error.last_seen), error.id)
+}
+
+fn read_position(position: &str) -> Option<(&str, ErrorId)> {
+    let (_, id) = position.split_once('#')?;
+    Some((position, ErrorId::parse(id)?))
+}
+
+fn write_error(project: ProjectId, error: &ErrorRecord) -> Item {
+    let position = position(error);
+    let ErrorDescription { fingerprint, title, error_type, message, culprit } = &error.description;
+    let mut item = error_key(project, error.id);
+    let attributes = [
+        ("fingerprint", b(&fingerprint.0)),
+        ("title", s(title)),
+        ("type", s(error_type)),
+        ("message", s(message)),
+        ("culprit", s(culprit)),
+        ("status", s(error.status.as_str())),
+        ("version", version_number(error.version)),
+        ("firstSeen", s(error.first_seen)),
+        ("lastSeen", s(error.last_seen)),
+        (BY_STATUS.1, s(format!("{}#{position}", error.status.as_str()))),
+        (BY_LAST_SEEN.1, s(position)),
+    ];
+    item.extend(attributes.map(|(name, value)| (name.to_owned(), value)));
+    if let Some(resolved_at) = error.resolved_at {
+        item.insert("resolvedAt".to_owned(), s(resolved_at));
+    }
+    item
+}
+
+fn read_error_id(item: &Item) -> Result<ErrorId, StoreError> {
+    Reader { table: TABLE, item }.parsed("errorId", ErrorId::parse)
+}
+
+fn read_error(item: &Item) -> Result<ErrorRecord, StoreError> {
+    let reader = Reader { table: TABLE, item };
+    let timestamp = |text: &str| Timestamp::parse_rfc3339(text).ok();
+    let version = reader.optional_count("version")?;
+    Ok(ErrorRecord {
+        id: reader.parsed("sk", ErrorId::parse)?,
+        description: ErrorDescription {
+            fingerprint: Fingerprint(reader.bytes("fingerprint")?),
+            title: reader.text("title")?.to_owned(),
+            error_type: reader.text("type")?.to_owned(),
+            message: reader.text("message")?.to_owned(),
+            culprit: reader.text("culprit")?.to_owned(),
+        },
+        status: reader.parsed("status", |text| ErrorStatus::parse(text).ok())?,
+        resolved_at: reader.optional_parsed("resolvedAt", timestamp)?,
+        version: version.ok_or_else(|| reader.damaged("version"))?,
+        first_seen: reader.parsed("firstSeen", timestamp)?,
+        last_seen: reader.parsed("lastSeen", timestamp)?,
+    })
+}
