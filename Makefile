@@ -3,15 +3,26 @@
 PORT ?= 9000
 DYNAMODB_PORT ?= 8000
 
-MEASURED := create-feature-flag delete-event-marker-collection purge-event-markers \
+MEASURED := compact-error-segments create-feature-flag delete-event-marker-collection \
+	ingest-error-events purge-event-markers query-error-timeseries split-insight \
 	update-email-preferences
+
+# Queries with gold answers: those of the tests, and those of the specification where it is at hand.
+SPECIFIED_QUERIES := ../shared/interpret/dev.jsonl
+FILE ?=
+EVAL_FILES = $(or $(FILE),$(wildcard functions/interpret-error-filters/tests/queries/*.jsonl $(SPECIFIED_QUERIES)))
 
 VENV := .venv
 NEXTEST := 0.9.143
+
+# The official Sentry SDKs, as applications have them.
+PYTHON_SDKS := $(VENV)/sentry-sdk/installed $(VENV)/sentry-sdk-brotli/installed
+NODE_SDK := tests/sdks/node/node_modules/.package-lock.json
+
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run reset test check bench tools test-tools
+.PHONY: help run reset test check bench eval tools test-tools
 
 help: ## Lists these commands.
 	@sed -n 's/^\([a-z-]*\):.*## /make \1	/p' $(MAKEFILE_LIST) | expand -t 16
@@ -42,6 +53,11 @@ bench: ## Measures the release binaries beside a bare function, and checks the t
 	cargo build --release --locked --package bench --bin bench
 	target/release/bench
 
+eval: ## Asks interpret-error-filters queries with gold answers (FILE=queries.jsonl for your own).
+	cargo build --release --locked --package interpret-error-filters --example eval
+	@$(if $(FILE),,test -f $(SPECIFIED_QUERIES) || echo "$(SPECIFIED_QUERIES) is not there; its queries are not asked")
+	@target/release/examples/eval $(EVAL_FILES)
+
 # cargo-lambda comes from PyPI, unless a version that does is on the PATH already: before 1.9.1 a
 # function of one process answered nothing.
 tools: $(VENV)/tools
@@ -53,8 +69,20 @@ $(VENV)/tools: requirements.txt
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement requirements.txt
 	@touch $@
 
-test-tools: tools $(VENV)/test-tools
+test-tools: tools $(VENV)/test-tools $(PYTHON_SDKS) $(NODE_SDK)
 $(VENV)/test-tools: tests/contract/requirements.txt | tools
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement tests/contract/requirements.txt
 	@cargo nextest --version > /dev/null 2>&1 || cargo install --locked cargo-nextest --version $(NEXTEST)
+	@touch $@
+
+# Environments of their own: what an SDK finds beside it decides what it does.
+$(VENV)/%/installed: tests/sdks/python/%.txt
+	python3 -m venv --clear $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+$(VENV)/sentry-sdk-brotli/installed: tests/sdks/python/sentry-sdk.txt
+
+$(NODE_SDK): tests/sdks/node/package.json tests/sdks/node/package-lock.json
+	@command -v npm > /dev/null || { echo "error: npm is missing; install Node.js 20 or later from https://nodejs.org" >&2; exit 1; }
+	npm ci --prefix tests/sdks/node --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@

@@ -8,7 +8,11 @@ pub mod app;
 pub mod call;
 pub mod contract;
 pub mod email_preferences;
+pub mod errors;
 pub mod event_markers;
+pub mod gateway;
+pub mod insights;
+pub mod random;
 pub mod scripted;
 pub mod stack;
 

@@ -6,29 +6,46 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::Value;
-use shared::http::{EXPOSED_HEADERS, ProblemCode};
+use shared::http::{EXPOSED_HEADERS, ProblemCode, Protocol, preflight};
 use tests::contract::OPENAPI;
 use tests::workspace;
 
-/// Method, path, operation.
+/// Method, path, function.
 type Route = (String, String, String);
+
+/// The end of a route of API Gateway that takes every path that begins like it.
+const GREEDY: &str = "{proxy+}";
 
 fn yaml(name: &str) -> yaml_serde::Value {
     yaml_serde::from_str(&fs::read_to_string(workspace().join(name)).unwrap()).unwrap()
 }
 
-fn openapi_routes() -> BTreeSet<Route> {
+fn openapi_operations() -> Vec<(String, String, &'static Value)> {
     let methods = ["get", "put", "post", "delete", "patch", "options", "head", "trace"];
-    let mut routes = BTreeSet::new();
+    let mut operations = Vec::new();
     for (path, item) in OPENAPI["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             if methods.contains(&method.as_str()) {
-                let id = operation["operationId"].as_str().expect("every operation has an id");
-                routes.insert((method.to_uppercase(), path.clone(), id.to_owned()));
+                operations.push((method.to_uppercase(), path.clone(), operation));
             }
         }
     }
-    routes
+    operations
+}
+
+fn operation_id(operation: &'static Value) -> &'static str {
+    operation["operationId"].as_str().expect("every operation has an id")
+}
+
+/// The function of an operation: the one of its name, or where a function has several paths, the
+/// one that its other operations name.
+fn function(operation: &'static Value) -> &'static str {
+    operation["x-function"].as_str().unwrap_or_else(|| operation_id(operation))
+}
+
+fn openapi_routes() -> BTreeSet<Route> {
+    let operations = openapi_operations().into_iter();
+    operations.map(|(method, path, it)| (method, path, function(it).to_owned())).collect()
 }
 
 fn template_routes() -> BTreeSet<Route> {
@@ -48,6 +65,24 @@ fn template_routes() -> BTreeSet<Route> {
         }
     }
     routes
+}
+
+/// The described routes in the place of each greedy one that takes them.
+fn without_greedy(routes: BTreeSet<Route>, described: &BTreeSet<Route>) -> BTreeSet<Route> {
+    let mut expanded = BTreeSet::new();
+    for (method, path, function) in routes {
+        let Some(beginning) = path.strip_suffix(GREEDY) else {
+            expanded.insert((method, path, function));
+            continue;
+        };
+        let taken: Vec<&Route> = described
+            .iter()
+            .filter(|(m, p, f)| *m == method && *f == function && p.starts_with(beginning))
+            .collect();
+        assert!(!taken.is_empty(), "{path} takes no path that is described");
+        expanded.extend(taken.into_iter().cloned());
+    }
+    expanded
 }
 
 fn pascal_case(kebab_case: &str) -> String {
@@ -73,7 +108,11 @@ fn watch_routes() -> BTreeSet<Route> {
 fn the_description_the_template_and_the_watch_router_agree_on_every_route() {
     let described = openapi_routes();
     assert!(!described.is_empty());
-    assert_eq!(template_routes(), described);
+    let deployed = template_routes();
+    for (_, path, _) in &deployed {
+        assert!(!path.ends_with('/'), "an HTTP API cannot have the route {path}");
+    }
+    assert_eq!(without_greedy(deployed, &described), described);
     // API Gateway answers preflight requests itself; under watch, a function does.
     let (preflights, routes): (BTreeSet<Route>, BTreeSet<Route>) =
         watch_routes().into_iter().partition(|(method, ..)| method == "OPTIONS");
@@ -87,7 +126,7 @@ fn the_description_the_template_and_the_watch_router_agree_on_every_route() {
 #[test]
 fn every_operation_has_its_function_and_every_function_its_operation() {
     let mut operations: BTreeSet<String> =
-        openapi_routes().into_iter().map(|(_, _, id)| id).collect();
+        openapi_routes().into_iter().map(|(_, _, function)| function).collect();
     // What runs on a schedule is no operation, but has a function all the same.
     let schedules = local::template::read_schedules(&workspace().join("template.yaml")).unwrap();
     operations.extend(schedules.into_iter().map(|schedule| schedule.function));
@@ -104,10 +143,20 @@ fn every_operation_has_its_function_and_every_function_its_operation() {
 }
 
 #[test]
+fn every_function_has_one_operation_of_its_name() {
+    let operations = openapi_operations();
+    let ids: BTreeSet<&str> = operations.iter().map(|(_, _, it)| operation_id(it)).collect();
+    assert_eq!(ids.len(), operations.len(), "no two operations have the same id");
+    for (_, path, operation) in &operations {
+        assert!(ids.contains(function(operation)), "{path}: {}", function(operation));
+    }
+}
+
+#[test]
 fn the_readme_names_every_operation() {
     let readme = fs::read_to_string(workspace().join("README.md")).unwrap();
-    for (method, path, id) in openapi_routes() {
-        assert!(readme.contains(&id), "{id} is missing");
+    for (method, path, function) in openapi_routes() {
+        assert!(readme.contains(&function), "{function} is missing");
         assert!(readme.contains(&format!("{method} {path}")), "{method} {path} is missing");
     }
 }
@@ -150,10 +199,14 @@ fn the_template_allows_and_exposes_the_headers_that_the_functions_do() {
     };
     let split = |text: &str| -> BTreeSet<String> { text.split(", ").map(str::to_owned).collect() };
     assert_eq!(listed("ExposeHeaders"), split(EXPOSED_HEADERS));
-    let preflight = shared::http::preflight().to_stored();
-    let header = |name: &str| {
-        let found = preflight.headers.iter().find(|(header, _)| header == name);
-        split(&found.expect("a preflight has it").1)
+    // API Gateway gives one answer for all paths, so it is that of all protocols together.
+    let header = |name: &str| -> BTreeSet<String> {
+        let values = [Protocol::Waymark, Protocol::Sentry].map(|protocol| {
+            let headers = preflight(protocol).to_stored().headers;
+            let found = headers.into_iter().find(|(header, _)| header == name);
+            split(&found.expect("a preflight has it").1)
+        });
+        values.into_iter().flatten().collect()
     };
     assert_eq!(listed("AllowHeaders"), header("access-control-allow-headers"));
     assert_eq!(listed("AllowMethods"), header("access-control-allow-methods"));

@@ -4,4 +4,8 @@
 
 mod create_feature_flag;
 mod email_preferences;
+mod errors;
 mod event_markers;
+mod insights;
+mod interpret;
+mod sentry_sdks;

@@ -1,0 +1,303 @@
+//! `/v0/projects/{idOrSlug}/replay-insights` and all that is below it.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+use shared::models::api_key::{ApiKeyRecord, Scope};
+use tests::app::{PROJECT, items};
+use tests::call::Reply;
+use tests::insights::{self, upload};
+use tests::stack::{Stack, send};
+
+const CREATE: &str = "create-insight";
+const LIST: &str = "list-insights";
+const GET: &str = "get-insight";
+const UPDATE: &str = "update-insight";
+const ADD: &str = "add-pain-points";
+const LIST_PAIN_POINTS: &str = "list-pain-points";
+const SPLIT: &str = "split-insight";
+const MERGE: &str = "merge-insights";
+const OPERATIONS: [&str; 8] = [CREATE, LIST, GET, UPDATE, ADD, LIST_PAIN_POINTS, SPLIT, MERGE];
+
+const NOWHERE: &str = "01902f3c-0000-7000-8000-ffffffffffff";
+
+/// A request of an operation, without a key and a body.
+fn bare(stack: &Stack, operation: &str, project: &str, id: &str) -> RequestBuilder {
+    let insights = format!("/v0/projects/{project}/replay-insights");
+    let (method, path) = match operation {
+        CREATE => (Method::POST, insights),
+        LIST => (Method::GET, insights),
+        GET => (Method::GET, format!("{insights}/{id}")),
+        UPDATE => (Method::PATCH, format!("{insights}/{id}")),
+        ADD => (Method::POST, format!("{insights}/{id}/pain-points")),
+        LIST_PAIN_POINTS => (Method::GET, format!("{insights}/{id}/pain-points")),
+        SPLIT => (Method::POST, format!("{insights}/{id}/split")),
+        MERGE => (Method::POST, format!("{insights}/{id}/merge")),
+        _ => unreachable!("there is no such operation"),
+    };
+    let url = format!("{}{path}", stack.base_url);
+    stack.http.request(method, url).timeout(Duration::from_secs(30))
+}
+
+/// A request that lacks only its body.
+fn request(stack: &Stack, operation: &str, id: &str) -> RequestBuilder {
+    bare(stack, operation, PROJECT, id).header("x-api-key", &stack.key)
+}
+
+/// Adds a body that the operation understands, if it needs one.
+fn with_body(operation: &str, request: RequestBuilder) -> RequestBuilder {
+    match operation {
+        CREATE => request.json(&creation(900..901)),
+        UPDATE => request.json(&json!({"viewed": true})),
+        ADD => request.json(&upload(901..902)),
+        SPLIT => request.json(&split_of([0])),
+        MERGE => request.json(&json!({"into": NOWHERE})),
+        _ => request,
+    }
+}
+
+fn creation(numbers: std::ops::Range<usize>) -> Value {
+    let mut body = upload(numbers);
+    body["title"] = json!("Checkout");
+    body
+}
+
+fn split_of(numbers: impl IntoIterator<Item = usize>) -> Value {
+    json!({ "painPointIds": numbers.into_iter().map(insights::id).collect::<Vec<_>>() })
+}
+
+async fn create(stack: &Stack, numbers: std::ops::Range<usize>) -> Reply {
+    let reply = send(CREATE, request(stack, CREATE, "").json(&creation(numbers))).await;
+    assert_eq!(reply.status, 201, "{}", reply.body);
+    reply
+}
+
+fn id_of(reply: &Reply) -> String {
+    reply.body["id"].as_str().unwrap().to_owned()
+}
+
+/// The ids of a whole list, page by page.
+async fn ids(stack: &Stack, operation: &str, id: &str, query: &str) -> Vec<String> {
+    let mut ids = Vec::new();
+    let asked = request(stack, operation, id).build().unwrap();
+    let mut url = format!("{}?{query}", asked.url());
+    loop {
+        let page = stack.http.get(&url).headers(asked.headers().clone());
+        let reply = send(operation, page.timeout(Duration::from_secs(30))).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        let items = reply.body["items"].as_array().unwrap();
+        ids.extend(items.iter().map(|item| item["id"].as_str().unwrap().to_owned()));
+        let Some(next) = reply.body["nextCursor"].as_str() else { return ids };
+        url = format!("{}?{query}&cursor={next}", asked.url());
+    }
+}
+
+fn newest_first(numbers: impl DoubleEndedIterator<Item = usize>) -> Vec<String> {
+    numbers.rev().map(insights::id).collect()
+}
+
+#[tokio::test]
+async fn an_insight_grows_is_split_and_becomes_whole_again() {
+    let stack = Stack::start().await;
+    let body = creation(0..400);
+    let creating = || request(&stack, CREATE, "").header("idempotency-key", "k").json(&body);
+    let created = send(CREATE, creating()).await;
+    let again = send(CREATE, creating()).await;
+    assert_eq!((created.status, &created.body), (201, &again.body));
+    assert_eq!(again.headers["idempotency-replayed"], "true");
+    let id = id_of(&again);
+    let location = again.headers["location"].to_str().unwrap();
+    let by_location = stack.http.get(format!("{}{location}", stack.base_url));
+    let got = send(GET, by_location.bearer_auth(&stack.key)).await;
+    assert_eq!(
+        (got.status, &got.body, &got.headers["etag"]),
+        (200, &again.body, &"\"1\"".parse().unwrap())
+    );
+
+    let added = send(ADD, request(&stack, ADD, &id).json(&upload(300..450))).await;
+    assert_eq!((added.status, &added.headers["etag"]), (200, &"\"2\"".parse().unwrap()));
+    for query in ["limit=100", "limit=70"] {
+        assert_eq!(ids(&stack, LIST_PAIN_POINTS, &id, query).await, newest_first(0..450));
+    }
+
+    // Once by the key, and once more without.
+    let body = split_of((0..450).step_by(3));
+    let splitting = || request(&stack, SPLIT, &id.to_uppercase()).json(&body);
+    let made = send(SPLIT, splitting().header("idempotency-key", "k")).await;
+    assert_eq!((made.status, &made.body["occurrences"]), (201, &json!(150)));
+    assert_eq!(made.body["title"], "Pain point 447");
+    let replayed = send(SPLIT, splitting().header("idempotency-key", "k")).await;
+    let repeated = send(SPLIT, splitting()).await;
+    assert_eq!((&replayed.body, &repeated.body), (&made.body, &made.body));
+    assert_eq!(made.headers["location"], repeated.headers["location"]);
+    let made = id_of(&made);
+    let moved = newest_first((0..450).step_by(3));
+    assert_eq!(ids(&stack, LIST_PAIN_POINTS, &made, "limit=100").await, moved);
+    let rest = newest_first((0..450).filter(|number| number % 3 > 0));
+    assert_eq!(ids(&stack, LIST_PAIN_POINTS, &id, "limit=100").await, rest);
+    assert_eq!(ids(&stack, LIST, "", "limit=1").await, [id.clone(), made.clone()]);
+
+    let patch = "{\"title\": \" Payment \", \"status\": \"resolved\", \"viewed\": true}";
+    let patching = |tag| {
+        let request = request(&stack, UPDATE, &made).header("if-match", tag).body(patch);
+        request.header("content-type", "application/merge-patch+json")
+    };
+    let patched = send(UPDATE, patching("\"1\"")).await;
+    assert_eq!((patched.status, &patched.body["title"]), (200, &json!("Payment")));
+    let refused = send(UPDATE, patching("\"1\"")).await;
+    assert_eq!(refused.problem(), (412, "version_mismatch"));
+    assert_eq!(ids(&stack, LIST, "", "status=resolved").await, std::slice::from_ref(&made));
+
+    let merged = send(MERGE, request(&stack, MERGE, &made).json(&json!({"into": id}))).await;
+    assert_eq!((merged.status, &merged.body), (200, &added.body));
+    assert_eq!(ids(&stack, LIST_PAIN_POINTS, &id, "limit=100").await, newest_first(0..450));
+    let left = send(GET, request(&stack, GET, &made)).await;
+    assert_eq!(
+        (&left.body["status"], &left.body["mergedInto"], &left.body["title"]),
+        (&json!("merged"), &json!(id), &json!("Payment"))
+    );
+    assert_eq!(ids(&stack, LIST, "", "limit=1").await, [id.clone(), made.clone()]);
+    assert_eq!(ids(&stack, LIST, "", "status=merged&limit=1").await, [made]);
+    assert_functions_at_work_on_one_insight_lose_and_repeat_no_pain_point(&stack).await;
+}
+
+#[tokio::test]
+async fn every_operation_on_insights_answers_with_each_of_its_documented_errors() {
+    let mut stack = Stack::start().await;
+    let id = id_of(&create(&stack, 0..3).await);
+    let other = id_of(&create(&stack, 10..12).await);
+    let scopes = [Scope::FlagsWrite].into();
+    let stranger = stack.key_with(|key| ApiKeyRecord { scopes, ..key }).await;
+    let before = items(&stack.client, "replay-insights").await.len();
+    for operation in OPERATIONS {
+        for (key, project, problem) in [
+            (None, PROJECT, (401, "missing_api_key")),
+            (Some("wm_nonsense"), PROJECT, (401, "invalid_api_key")),
+            (Some(stranger.as_str()), PROJECT, (403, "insufficient_scope")),
+            (Some(stack.key.as_str()), "missing", (404, "project_not_found")),
+        ] {
+            let mut request = bare(&stack, operation, project, &id);
+            if let Some(key) = key {
+                request = request.header("x-api-key", key);
+            }
+            let reply = send(operation, with_body(operation, request)).await;
+            assert_eq!(reply.problem(), problem, "{operation}");
+        }
+    }
+    for operation in [GET, UPDATE, ADD, LIST_PAIN_POINTS, SPLIT, MERGE] {
+        let reply =
+            send(operation, with_body(operation, request(&stack, operation, NOWHERE))).await;
+        assert_eq!(reply.problem(), (404, "insight_not_found"), "{operation}");
+        for id in ["checkout", "%7B01902f3c-0000-7000-8000-000000000000%7D", "%C3%28"] {
+            let reply = send(operation, with_body(operation, request(&stack, operation, id))).await;
+            assert_eq!(
+                reply.violations(),
+                [("path:insightId", "invalid_format")],
+                "{operation} {id}"
+            );
+        }
+    }
+    for (operation, most) in [
+        (CREATE, 1_048_576),
+        (ADD, 1_048_576),
+        (SPLIT, 262_144),
+        (MERGE, 262_144),
+        (UPDATE, 262_144),
+    ] {
+        let request = || request(&stack, operation, &id);
+        let form = "application/x-www-form-urlencoded";
+        for (refused, problem) in [
+            (request().body("{"), (400, "malformed_json")),
+            (request(), (400, "malformed_json")),
+            (request().json(&json!([])), (400, "validation_failed")),
+            (request().body(" ".repeat(most + 1)), (413, "body_too_large")),
+            (request().body(" ".repeat(most)), (400, "malformed_json")),
+            (request().header("content-type", form).body("a=b"), (415, "unsupported_media_type")),
+        ] {
+            assert_eq!(send(operation, refused).await.problem(), problem, "{operation}");
+        }
+    }
+    for (operation, body, problem) in [
+        (CREATE, creation(2..4), (409, "pain_point_exists")),
+        (ADD, upload(10..11), (409, "pain_point_exists")),
+        (SPLIT, split_of([0, 1, 2]), (400, "split_would_empty_insight")),
+        (SPLIT, split_of([10]), (400, "validation_failed")),
+        (MERGE, json!({"into": id}), (400, "validation_failed")),
+    ] {
+        let reply = send(operation, request(&stack, operation, &id).json(&body)).await;
+        assert_eq!(reply.problem(), problem, "{operation} {body}");
+    }
+    // Of the two uploads that came too late, what they gave up.
+    assert_eq!(items(&stack.client, "replay-insights").await.len(), before + 2);
+    assert_lets_pages_of_any_origin_call(&stack, &id).await;
+
+    let merging = request(&stack, MERGE, &id).json(&json!({"into": other}));
+    assert_eq!(send(MERGE, merging).await.status, 200);
+    for operation in [UPDATE, ADD, SPLIT] {
+        let reply = send(operation, with_body(operation, request(&stack, operation, &id))).await;
+        assert_eq!(reply.problem(), (409, "insight_merged"), "{operation}");
+    }
+    stack.engine.kill();
+    for operation in OPERATIONS {
+        let reply = send(operation, with_body(operation, request(&stack, operation, &id))).await;
+        assert_eq!(reply.problem(), (503, "unavailable"), "{operation}");
+    }
+}
+
+async fn assert_lets_pages_of_any_origin_call(stack: &Stack, id: &str) {
+    for operation in OPERATIONS {
+        let asked = bare(stack, operation, PROJECT, id).build().unwrap();
+        let preflight = stack
+            .http
+            .request(Method::OPTIONS, asked.url().clone())
+            .header("origin", "https://example.com")
+            .header("access-control-request-method", asked.method().as_str());
+        let response = preflight.send().await.unwrap();
+        assert_eq!(response.status(), 204);
+        let allowed = response.headers()["access-control-allow-methods"].to_str().unwrap();
+        assert!(allowed.contains(asked.method().as_str()), "{allowed}");
+    }
+}
+
+async fn assert_functions_at_work_on_one_insight_lose_and_repeat_no_pain_point(stack: &Stack) {
+    let id = id_of(&create(stack, 1_000..1_040).await);
+    let into = id_of(&create(stack, 1_900..1_901).await);
+    let adding = join_all((0..8).map(|client| {
+        let numbers = 1_100 + client * 10..1_105 + client * 10;
+        send(ADD, request(stack, ADD, &id).json(&upload(numbers)))
+    }));
+    let splitting = join_all((0..8).map(|client| {
+        let numbers = [1_000 + client * 4, 1_001 + client * 4];
+        send(SPLIT, request(stack, SPLIT, &id).json(&split_of(numbers)))
+    }));
+    let (added, split) = tokio::join!(adding, splitting);
+    let mut expected: BTreeSet<String> = (1_000..1_040).chain([1_900]).map(insights::id).collect();
+    for (client, reply) in added.iter().enumerate() {
+        assert!(matches!(reply.problem(), (200, "") | (409, "conflict")), "{}", reply.body);
+        if reply.status == 200 {
+            expected.extend((1_100 + client * 10..1_105 + client * 10).map(insights::id));
+        }
+    }
+    for reply in &split {
+        assert!(matches!(reply.problem(), (201, "") | (409, "conflict")), "{}", reply.body);
+    }
+    let made: Vec<String> = split.iter().filter(|r| r.status == 201).map(id_of).collect();
+    let merging = made
+        .iter()
+        .map(|made| send(MERGE, request(stack, MERGE, made).json(&json!({"into": into}))));
+    let merged = join_all(merging).await;
+    assert!(merged.iter().all(|reply| matches!(reply.problem(), (200, "") | (409, "conflict"))));
+    let mut found = Vec::new();
+    for insight in ids(stack, LIST, "", "limit=3").await {
+        let members = ids(stack, LIST_PAIN_POINTS, &insight, "limit=7").await;
+        let shown = send(GET, request(stack, GET, &insight)).await;
+        assert_eq!(shown.body["occurrences"], members.len());
+        found.extend(members);
+    }
+    found.retain(|id| *id >= insights::id(1_000));
+    let distinct: BTreeSet<String> = found.iter().cloned().collect();
+    assert_eq!((found.len(), &distinct), (distinct.len(), &expected));
+}

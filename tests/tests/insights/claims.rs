@@ -1,0 +1,302 @@
+//! Pain points that several requests bring at once, or that a request brought which died.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+use serde_json::json;
+use shared::app::{App, Ids};
+use shared::insights::Insight;
+use shared::models::insight::{InsightId, PainPoint};
+use shared::store::{BatchId, Claim, InsightWrite, Together};
+use tests::app::{TestApp, app_with};
+use tests::call::{Call, Reply};
+use tests::insights::{self, pain_point, upload};
+
+use super::{
+    ADD, CREATE, LIST_PAIN_POINTS, add, call, call_for, create, creation, etag, get, id_of,
+    members, numbered, pages, stored,
+};
+
+const BATCH_LIFETIME: Duration = Duration::from_secs(5);
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+/// Lets transactions through that claim pain points, and holds back the one that would make them
+/// members, as if the function had died in between.
+#[derive(Debug)]
+struct DiesAfterClaiming {
+    claims: usize,
+    made: AtomicUsize,
+}
+
+impl Intercept for DiesAfterClaiming {
+    fn name(&self) -> &'static str {
+        "DiesAfterClaiming"
+    }
+
+    fn read_before_transmit(
+        &self,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let target = context.request().headers().get("x-amz-target").unwrap_or_default();
+        let is_write = target.ends_with("TransactWriteItems");
+        if is_write && self.made.fetch_add(1, Ordering::Relaxed) >= self.claims {
+            return Err("it has died".into());
+        }
+        Ok(())
+    }
+}
+
+/// A function that dies after so many transactions of claims.
+fn dying(test: &TestApp, claims: usize) -> App {
+    let dies = DiesAfterClaiming { claims, made: AtomicUsize::new(0) };
+    let config = test.client.config().to_builder().interceptor(dies).build();
+    let mut app = app_with(Client::from_conf(config));
+    // Otherwise it would give its insight the id that the tests' own app gives to another.
+    app.ids = Ids::Random;
+    app
+}
+
+/// Claims pain points for a batch that is never committed.
+async fn claim(test: &TestApp, numbers: impl IntoIterator<Item = usize>) -> BatchId {
+    let now = test.app.clock.now();
+    let pain_points: Vec<PainPoint> = numbers.into_iter().map(pain_point).collect();
+    let pain_points: Vec<&PainPoint> = pain_points.iter().collect();
+    let batch = insights::batch(now);
+    let claim = test.app.store.claim_pain_points(test.project_id, batch, &pain_points, now).await;
+    assert_eq!(claim.unwrap(), Claim::Claimed);
+    batch
+}
+
+/// Sends a call again while others are in its way, as its caller is told to.
+async fn settled(test: &TestApp, call: Call) -> Reply {
+    loop {
+        let reply = call.clone().send(&test.app).await;
+        if !matches!(reply.problem(), (409, "conflict") | (503, "unavailable")) {
+            return reply;
+        }
+    }
+}
+
+async fn add_settled(test: &TestApp, id: &str, numbers: impl Iterator<Item = usize>) -> Reply {
+    settled(test, call_for(test, ADD, id).json(&upload(numbers))).await
+}
+
+#[tokio::test]
+async fn what_an_upload_left_behind_that_died_is_in_no_insight() {
+    let test = TestApp::start().await;
+    let id = create(&test, [0]).await;
+    let before = get(&test, &id).await;
+    let reply = call_for(&test, ADD, &id).json(&upload([1, 2])).send(&dying(&test, 1)).await;
+    assert!(reply.status >= 500, "{}", reply.body);
+    let reply = call(&test, CREATE).json(&creation([3, 4])).send(&dying(&test, 1)).await;
+    assert!(reply.status >= 500, "{}", reply.body);
+    let after = get(&test, &id).await;
+    assert_eq!((&after.body, etag(&after)), (&before.body, "\"1\""));
+    assert_eq!(members(&test, &id).await, numbered([0]));
+    assert_eq!(pages(&test, &call(&test, super::LIST), 10).await.concat().len(), 1);
+}
+
+#[tokio::test]
+async fn claims_of_an_upload_that_died_are_in_the_way_for_5_seconds() {
+    let test = TestApp::start().await;
+    let id = create(&test, [0]).await;
+    let reply = call_for(&test, ADD, &id).json(&upload([1, 2])).send(&dying(&test, 1)).await;
+    assert!(reply.status >= 500);
+    assert_eq!(add(&test, &id, [3]).await.status, 200, "others are not in its way");
+    test.pass(BATCH_LIFETIME.saturating_sub(MILLISECOND));
+    let started = Instant::now();
+    let creation = creation([2, 5]);
+    let (added, created) =
+        tokio::join!(add(&test, &id, [1]), call(&test, CREATE).json(&creation).send(&test.app));
+    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+    for reply in [added, created] {
+        assert_eq!(reply.problem(), (409, "conflict"));
+        assert_eq!(reply.headers["retry-after"], "1");
+    }
+    // What these two have brought themselves is in the way as long.
+    test.pass(MILLISECOND);
+    let mut other = upload([1]);
+    other["painPoints"][0]["title"] = json!("As it was brought again");
+    let reply = call_for(&test, ADD, &id).json(&other).send(&test.app).await;
+    assert_eq!((reply.status, &reply.body["occurrences"]), (200, &json!(3)));
+    let listed = pages(&test, &call_for(&test, LIST_PAIN_POINTS, &id), 10).await.concat();
+    assert_eq!(listed[1]["title"], "As it was brought again");
+    test.pass(BATCH_LIFETIME);
+    let reply = call(&test, CREATE).json(&creation).send(&test.app).await;
+    assert_eq!((reply.status, &reply.body["occurrences"]), (201, &json!(2)));
+}
+
+#[tokio::test]
+async fn a_batch_that_was_given_up_cannot_be_committed_any_more() {
+    let test = TestApp::start().await;
+    let id = create(&test, [0]).await;
+    let batch = claim(&test, [1, 2]).await;
+    test.pass(BATCH_LIFETIME);
+    assert_eq!(add(&test, &id, [1]).await.status, 200);
+    let before = stored(&test).await;
+    // The request that was thought dead goes on.
+    let now = test.app.clock.now();
+    let (one, two) = (pain_point(1), pain_point(2));
+    let new_id = || Ids::Random.new_uuid(now);
+    let late = InsightId::new(new_id());
+    let mut insight = Insight::new(late, test.project_id, "Late".to_owned(), String::new());
+    insight.add(&[&one, &two], new_id).unwrap();
+    let together = Together::Batch(batch);
+    let written = test.app.store.save_insights(&[&insight], together, None, now).await;
+    assert_eq!(written.unwrap(), InsightWrite::BatchAbandoned);
+    assert_eq!(stored(&test).await, before);
+    let claim = test.app.store.claim_pain_points(test.project_id, batch, &[&one], now).await;
+    assert_eq!(claim.unwrap(), Claim::Taken(vec![one.id]));
+}
+
+#[tokio::test]
+async fn of_two_batches_that_wait_for_each_other_the_later_one_makes_way() {
+    let test = TestApp::start().await;
+    let now = test.app.clock.now();
+    let pain_points: Vec<PainPoint> = (0..200).map(pain_point).collect();
+    let pain_points: Vec<&PainPoint> = pain_points.iter().collect();
+    let (earlier, later) =
+        (BatchId::new(test.app.ids.new_uuid(now)), insights::batch(now.plus(MILLISECOND)));
+    let claim = async |batch, pain_points| {
+        test.app.store.claim_pain_points(test.project_id, batch, pain_points, now).await.unwrap()
+    };
+    assert_eq!(claim(earlier, &pain_points[..100]).await, Claim::Claimed);
+    assert_eq!(claim(later, &pain_points[100..]).await, Claim::Claimed);
+    assert_eq!(claim(earlier, &pain_points).await, Claim::InProgress);
+    assert_eq!(claim(later, &pain_points).await, Claim::GivenUp);
+    assert_eq!(claim(earlier, &pain_points).await, Claim::Claimed);
+    // What was given up once does not come back.
+    assert_eq!(test.app.store.give_up(later).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn the_largest_upload_that_died_is_taken_over_within_three_seconds() {
+    let test = TestApp::start().await;
+    let id = create(&test, [1_000]).await;
+    claim(&test, 0..500).await;
+    test.pass(BATCH_LIFETIME);
+    test.round_trips();
+    let reply = add(&test, &id, 0..500).await;
+    assert_eq!((reply.status, &reply.body["occurrences"]), (200, &json!(501)));
+    // Two for the insight, five to find the claims, one to see their batch's fate and one to write
+    // it, five to take over, one to commit.
+    assert!(test.round_trips() <= 16);
+}
+
+#[tokio::test]
+async fn what_many_uploads_left_behind_that_died_is_taken_over_together() {
+    let test = TestApp::start().await;
+    let id = create(&test, [1_000]).await;
+    for first in 0..110 {
+        claim(&test, [first, 200 + first]).await;
+    }
+    // And two that are woven into each other.
+    claim(&test, (400..450).step_by(2)).await;
+    claim(&test, (401..450).step_by(2)).await;
+    test.pass(BATCH_LIFETIME);
+    let reply = add(&test, &id, (0..110).chain(200..310).chain(400..450)).await;
+    assert_eq!((reply.status, &reply.body["occurrences"]), (200, &json!(271)));
+}
+
+#[tokio::test]
+async fn of_two_uploads_of_the_same_pain_points_to_two_insights_one_wins() {
+    let test = TestApp::start().await;
+    for (round, count) in [1, 10, 150, 250, 250].into_iter().enumerate() {
+        let base = 10_000 * round;
+        let (one, two) = (create(&test, [base]).await, create(&test, [base + 1]).await);
+        let numbers = || base + 10..base + 10 + count;
+        let (first, second) = tokio::join!(
+            add_settled(&test, &one, numbers()),
+            add_settled(&test, &two, numbers().rev())
+        );
+        let mut problems = [first.problem(), second.problem()];
+        problems.sort_unstable();
+        assert_eq!(problems, [(200, ""), (409, "pain_point_exists")], "{count}");
+        let won = if first.status == 200 { &one } else { &two };
+        for (id, own) in [(&one, base), (&two, base + 1)] {
+            let expected: BTreeSet<String> =
+                if id == won { numbered(numbers().chain([own])) } else { numbered([own]) };
+            assert_eq!(members(&test, id).await, expected, "{count}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn of_uploads_that_share_some_pain_points_none_is_in_two_insights() {
+    let test = TestApp::start().await;
+    for round in 0..3 {
+        let base = 10_000 * round;
+        let ids = [create(&test, [base]).await, create(&test, [base + 1]).await];
+        let ranges = [base + 10..base + 310, base + 160..base + 460];
+        let (first, second) = tokio::join!(
+            add_settled(&test, &ids[0], ranges[0].clone()),
+            add_settled(&test, &ids[1], ranges[1].clone())
+        );
+        let mut problems = [first.problem(), second.problem()];
+        problems.sort_unstable();
+        assert_eq!(problems, [(200, ""), (409, "pain_point_exists")]);
+        let won = usize::from(second.status == 200);
+        assert_eq!(members(&test, &ids[won]).await.len(), 301);
+        assert_eq!(members(&test, &ids[1 - won]).await.len(), 1);
+        // What the other one alone has brought can be brought again at once.
+        let rest = ranges[1 - won].clone().filter(|number| !ranges[won].contains(number));
+        let reply = add(&test, &ids[1 - won], rest).await;
+        assert_eq!((reply.status, &reply.body["occurrences"]), (200, &json!(151)));
+    }
+}
+
+#[tokio::test]
+async fn two_uploads_of_the_same_pain_points_to_one_insight_both_succeed() {
+    let test = TestApp::start().await;
+    let id = create(&test, [0]).await;
+    for (round, count) in [1, 10, 150, 250, 250].into_iter().enumerate() {
+        let before = members(&test, &id).await;
+        let numbers = || (round + 1) * 10_000..(round + 1) * 10_000 + count;
+        let (first, second) = tokio::join!(
+            add_settled(&test, &id, numbers()),
+            add_settled(&test, &id, numbers().rev())
+        );
+        assert_eq!((first.status, second.status), (200, 200), "{first:?} {second:?}");
+        let expected: BTreeSet<String> = before.union(&numbered(numbers())).cloned().collect();
+        assert_eq!(members(&test, &id).await, expected);
+        assert_eq!(get(&test, &id).await.body["occurrences"], expected.len());
+    }
+    assert_eq!(etag(&get(&test, &id).await), "\"6\"", "each pair is one change");
+}
+
+#[tokio::test]
+async fn of_two_creations_with_the_same_pain_points_one_wins() {
+    let test = TestApp::start().await;
+    let create = async |numbers: Vec<usize>| {
+        settled(&test, call(&test, CREATE).json(&creation(numbers))).await
+    };
+    for (round, count) in [1, 150, 250].into_iter().enumerate() {
+        let base = 10_000 * round;
+        let numbers: Vec<usize> = (base..base + count).collect();
+        let reversed = numbers.iter().rev().copied().collect();
+        let (first, second) = tokio::join!(create(numbers.clone()), create(reversed));
+        let mut problems = [first.problem(), second.problem()];
+        problems.sort_unstable();
+        assert_eq!(problems, [(201, ""), (409, "pain_point_exists")], "{count}");
+        let won = if first.status == 201 { first } else { second };
+        assert_eq!(members(&test, &id_of(&won)).await, numbered(numbers));
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_under_a_used_idempotency_key_leaves_no_claims_behind() {
+    let test = TestApp::start().await;
+    let id = create(&test, [0]).await;
+    let request =
+        |number| call_for(&test, ADD, &id).header("idempotency-key", "k").json(&upload([number]));
+    assert_eq!(request(1).send(&test.app).await.status, 200);
+    assert_eq!(request(2).send(&test.app).await.problem(), (409, "idempotency_conflict"));
+    assert_eq!(add(&test, &id, [2]).await.status, 200, "it can be brought under another key");
+}

@@ -1,0 +1,391 @@
+//! A DynamoDB that is down, slow or busy, and reads between which somebody writes.
+
+use std::time::{Duration, Instant};
+
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tests::app::{PROJECT, TestApp};
+use tests::call::{Call, Operation, Reply};
+use tests::insights::pain_point;
+use tests::scripted::{KEY, Turn, access, cancelled, reply_under};
+
+use super::{
+    ADD, CREATE, GET, LIST, LIST_PAIN_POINTS, MERGE, NOWHERE, OPERATIONS, SPLIT, TABLE, UPDATE,
+    create, etag, stored, valid,
+};
+
+const ID: &str = "01902f3c-0000-7000-8000-eeeeeeeeeeee";
+const CHUNK: &str = "01902f3c-0000-7000-8000-cccccccccccc";
+
+fn any(operation: Operation) -> Call {
+    valid(operation, PROJECT, ID, NOWHERE).key(KEY)
+}
+
+fn base64(bytes: &[u8]) -> String {
+    aws_smithy_types::base64::encode(bytes)
+}
+
+/// The answer to `GetItem` that finds an insight with one chunk.
+fn head() -> Turn {
+    let id: u128 = CHUNK
+        .replace('-', "")
+        .chars()
+        .fold(0, |id, digit| id * 16 + u128::from(digit.to_digit(16).unwrap_or_default()));
+    // Nobody has left the chunk.
+    let reference = [&id.to_be_bytes()[..], &1_u32.to_be_bytes(), &[0; 50]].concat();
+    Turn::Answer(json!({"Item": {
+        "pk": {"S": "project#00000000-0000-7000-8000-000000000001"},
+        "sk": {"S": format!("insight#{ID}")},
+        "id": {"S": ID},
+        "version": {"N": "3"},
+        "title": {"S": "Checkout"},
+        "description": {"S": ""},
+        "status": {"S": "open"},
+        "viewed": {"BOOL": false},
+        "chunks": {"B": base64(&reference)},
+    }}))
+}
+
+/// The answer to `BatchGetItem` that finds the chunk, with the pain points 0 and 1.
+fn chunk() -> Turn {
+    let member = |number| {
+        let pain_point = pain_point(number);
+        let at = pain_point.occurred_at.as_millis().to_be_bytes();
+        [pain_point.id.as_bytes(), &at[..], &[7; 16], &[0; 17]].concat()
+    };
+    Turn::Answer(json!({"Responses": {"waymark-replay-insights": [{
+        "pk": {"S": format!("chunk#{CHUNK}")},
+        "sk": {"S": "chunk"},
+        "revision": {"N": "1"},
+        "members": {"B": base64(&[member(0), member(1)].concat())},
+    }]}, "UnprocessedKeys": {}}))
+}
+
+/// The answer to `BatchGetItem` that finds the pain points 0 and 1.
+fn details() -> Turn {
+    let item = |number| {
+        let pain_point = pain_point(number);
+        json!({
+            "id": {"S": pain_point.id},
+            "batch": {"S": CHUNK},
+            "sessionId": {"S": pain_point.session_id},
+            "occurredAt": {"S": pain_point.occurred_at},
+            "title": {"S": pain_point.title},
+            "excerpt": {"S": pain_point.excerpt},
+        })
+    };
+    Turn::Answer(json!({
+        "Responses": {"waymark-replay-insights": [item(0), item(1)]},
+        "UnprocessedKeys": {},
+    }))
+}
+
+/// The answer to `BatchGetItem` that leaves everything to be asked for again.
+fn unprocessed() -> Turn {
+    Turn::Answer(json!({"Responses": {}, "UnprocessedKeys": {"waymark-replay-insights": {
+        "Keys": [{"pk": {"S": format!("chunk#{CHUNK}")}, "sk": {"S": "chunk"}}],
+        "ConsistentRead": true,
+    }}}))
+}
+
+fn throttled() -> Turn {
+    Turn::Error("ThrottlingException", json!({"message": "slow down"}))
+}
+
+fn assert_tells_when_to_retry(reply: &Reply, problem: (u16, &str), of: &str) {
+    assert_eq!(reply.problem(), problem, "{of}");
+    assert_eq!(reply.headers["retry-after"], "1");
+}
+
+#[tokio::test]
+async fn a_dynamodb_that_is_down_gives_503() {
+    let mut test = TestApp::start().await;
+    let (id, into) = (create(&test, 0..2).await, create(&test, 10..11).await);
+    test.engine.kill();
+    for (operation, _) in OPERATIONS {
+        let reply = valid(operation, PROJECT, &id, &into).key(&test.key).send(&test.app).await;
+        assert_tells_when_to_retry(&reply, (503, "unavailable"), operation.id);
+    }
+}
+
+#[tokio::test]
+async fn writes_that_meet_others_are_tried_again() {
+    for operation in [CREATE, ADD, UPDATE, MERGE] {
+        let (reply, dynamodb) = reply_under(
+            |target, before| match (target, before) {
+                ("BatchGetItem", 0) => access(),
+                ("BatchGetItem", _) => chunk(),
+                ("GetItem", _) => head(),
+                (_, 0) => cancelled(&["TransactionConflict", "None"]),
+                (_, 1) => cancelled(&["None", "ThrottlingError"]),
+                _ => Turn::Answer(json!({})),
+            },
+            any(operation),
+        )
+        .await;
+        assert!(reply.status < 300, "{}: {}", operation.id, reply.body);
+        let claims = usize::from([CREATE.id, ADD.id].contains(&operation.id));
+        let transactions = dynamodb.requests("TransactWriteItems");
+        assert_eq!(transactions.len(), 3 + claims, "{}", operation.id);
+    }
+}
+
+#[tokio::test]
+async fn writes_that_keep_meeting_others_give_409() {
+    let replies = [CREATE, ADD, UPDATE, MERGE].map(|operation| async move {
+        let (reply, _) = reply_under(
+            |target, before| match (target, before) {
+                ("BatchGetItem", 0) => access(),
+                ("BatchGetItem", _) => chunk(),
+                ("GetItem", _) => head(),
+                _ => cancelled(&["TransactionConflict", "None"]),
+            },
+            any(operation),
+        )
+        .await;
+        assert_tells_when_to_retry(&reply, (409, "conflict"), operation.id);
+    });
+    let splitting = async {
+        let (reply, _) = reply_under(
+            |target, before| match (target, before) {
+                ("BatchGetItem", 0) => access(),
+                ("BatchGetItem", 1) => chunk(),
+                ("BatchGetItem", _) => details(),
+                ("GetItem", _) => head(),
+                _ => cancelled(&["None", "TransactionConflict", "None"]),
+            },
+            any(SPLIT),
+        )
+        .await;
+        assert_tells_when_to_retry(&reply, (409, "conflict"), SPLIT.id);
+    };
+    tokio::join!(join_all(replies), splitting);
+}
+
+#[tokio::test]
+async fn writes_that_are_always_too_late_give_409() {
+    let updating = async {
+        let (reply, dynamodb) = reply_under(
+            |target, before| match (target, before) {
+                ("BatchGetItem", 0) => access(),
+                ("BatchGetItem", _) => chunk(),
+                ("GetItem", _) => head(),
+                _ => cancelled(&["ConditionalCheckFailed"]),
+            },
+            any(UPDATE),
+        )
+        .await;
+        assert_tells_when_to_retry(&reply, (409, "conflict"), UPDATE.id);
+        let (read, written) =
+            (dynamodb.requests("GetItem").len(), dynamodb.requests("TransactWriteItems").len());
+        assert!(read > 2 && read == written, "each attempt reads anew: {read} {written}");
+    };
+    let merging = async {
+        let script = |target: &str, before| match (target, before) {
+            ("BatchGetItem", 0) => access(),
+            ("BatchGetItem", _) => chunk(),
+            ("GetItem", _) => head(),
+            _ => cancelled(&["None", "ConditionalCheckFailed"]),
+        };
+        let (reply, _) = reply_under(script, any(MERGE)).await;
+        assert_tells_when_to_retry(&reply, (409, "conflict"), MERGE.id);
+    };
+    let splitting = async {
+        let script = |target: &str, before| match (target, before) {
+            ("BatchGetItem", 0) => access(),
+            ("BatchGetItem", before) if before % 2 == 1 => chunk(),
+            ("BatchGetItem", _) => details(),
+            ("GetItem", _) => head(),
+            _ => cancelled(&["ConditionalCheckFailed", "None", "None", "None", "None"]),
+        };
+        let (reply, dynamodb) = reply_under(script, any(SPLIT)).await;
+        assert_tells_when_to_retry(&reply, (409, "conflict"), SPLIT.id);
+        assert!(dynamodb.requests("GetItem").len() > 2);
+    };
+    let adding = async {
+        let script = |target: &str, before| match (target, before) {
+            ("BatchGetItem", 0) => access(),
+            ("BatchGetItem", _) => chunk(),
+            ("GetItem", _) => head(),
+            // Claims, and then the insight.
+            (_, before) if before % 2 == 0 => Turn::Answer(json!({})),
+            _ => cancelled(&["ConditionalCheckFailed", "None", "None"]),
+        };
+        let (reply, dynamodb) = reply_under(script, any(ADD)).await;
+        assert_tells_when_to_retry(&reply, (409, "conflict"), ADD.id);
+        assert!(dynamodb.requests("GetItem").len() > 2);
+    };
+    tokio::join!(updating, merging, splitting, adding);
+}
+
+#[tokio::test]
+async fn an_upload_whose_batch_was_given_up_starts_again_with_a_new_one() {
+    for operation in [CREATE, ADD] {
+        let (reply, dynamodb) = reply_under(
+            |target, before| match (target, before) {
+                ("BatchGetItem", 0) => access(),
+                ("BatchGetItem", _) => chunk(),
+                ("GetItem", _) => head(),
+                ("TransactWriteItems", 1) => cancelled(&["None", "ConditionalCheckFailed", "None"]),
+                _ => Turn::Answer(json!({})),
+            },
+            any(operation),
+        )
+        .await;
+        assert!(reply.status < 300, "{}: {}", operation.id, reply.body);
+        let transactions = dynamodb.requests("TransactWriteItems");
+        let batch = |transaction: &Value| {
+            transaction["TransactItems"][0]["Put"]["Item"]["batch"]["S"].as_str().map(str::to_owned)
+        };
+        let batches: Vec<Option<String>> = transactions.iter().map(batch).collect();
+        let [Some(first), None, Some(second), None] = &batches[..] else { panic!("{batches:?}") };
+        assert_ne!(first, second);
+        let committed = &transactions[3]["TransactItems"][1]["Put"]["Item"]["pk"]["S"];
+        assert_eq!(committed, &format!("batch#{second}"));
+    }
+}
+
+#[tokio::test]
+async fn a_dynamodb_that_throttles_gives_503() {
+    let writes = [CREATE, ADD, UPDATE, MERGE].map(|operation| async move {
+        for script in [
+            (|target, before| match (target, before) {
+                ("BatchGetItem", 0) => access(),
+                ("BatchGetItem", _) => chunk(),
+                ("GetItem", _) => head(),
+                _ => throttled(),
+            }) as fn(&str, usize) -> Turn,
+            |target, before| match (target, before) {
+                ("BatchGetItem", 0) => access(),
+                ("BatchGetItem", _) => chunk(),
+                ("GetItem", _) => head(),
+                _ => cancelled(&["ThrottlingError", "None"]),
+            },
+        ] {
+            let (reply, _) = reply_under(script, any(operation)).await;
+            assert_tells_when_to_retry(&reply, (503, "unavailable"), operation.id);
+        }
+    });
+    let reads = [GET, LIST, LIST_PAIN_POINTS, SPLIT].map(|operation| async move {
+        let script = |target: &str, _| match target {
+            "BatchGetItem" => access(),
+            _ => throttled(),
+        };
+        let (reply, _) = reply_under(script, any(operation)).await;
+        assert_tells_when_to_retry(&reply, (503, "unavailable"), operation.id);
+    });
+    tokio::join!(join_all(writes), join_all(reads));
+}
+
+#[tokio::test]
+async fn what_is_left_unprocessed_is_asked_for_again() {
+    for operation in [GET, LIST_PAIN_POINTS, UPDATE] {
+        let (reply, dynamodb) = reply_under(
+            |target, before| match (target, before) {
+                ("BatchGetItem", 0) => access(),
+                ("BatchGetItem", 1 | 2) => unprocessed(),
+                ("BatchGetItem", 3) => chunk(),
+                ("BatchGetItem", _) => details(),
+                ("GetItem", _) => head(),
+                _ => Turn::Answer(json!({})),
+            },
+            any(operation),
+        )
+        .await;
+        assert_eq!(reply.status, 200, "{}: {}", operation.id, reply.body);
+        let asked = dynamodb.requests("BatchGetItem");
+        assert_eq!(asked[1]["RequestItems"], asked[3]["RequestItems"]);
+        if operation.id == GET.id {
+            assert_eq!((etag(&reply), &reply.body["occurrences"]), ("\"3\"", &json!(2)));
+        }
+    }
+    let replies = [GET, LIST_PAIN_POINTS, UPDATE, ADD, SPLIT, MERGE].map(|operation| async move {
+        let script = |target: &str, before| match (target, before) {
+            ("BatchGetItem", 0) => access(),
+            ("BatchGetItem", _) => unprocessed(),
+            ("GetItem", _) => head(),
+            _ => Turn::Answer(json!({})),
+        };
+        let (reply, dynamodb) = reply_under(script, any(operation)).await;
+        assert_tells_when_to_retry(&reply, (503, "unavailable"), operation.id);
+        assert!(dynamodb.requests("TransactWriteItems").is_empty());
+    });
+    join_all(replies).await;
+}
+
+/// Gives the chunk of an insight another revision than the insight refers to, or any other value.
+async fn tamper_with_chunk(test: &TestApp, attribute: &str, value: AttributeValue) {
+    let items = test.items(TABLE).await;
+    let pk = |item: &std::collections::HashMap<String, AttributeValue>| {
+        item["pk"].as_s().unwrap().clone()
+    };
+    let chunk = items.iter().map(pk).find(|pk| pk.starts_with("chunk#")).unwrap();
+    test.tamper(TABLE, [("pk", &chunk), ("sk", "chunk")], attribute, value).await;
+}
+
+fn revision(revision: u32) -> AttributeValue {
+    AttributeValue::N(revision.to_string())
+}
+
+#[tokio::test]
+async fn an_insight_whose_chunks_are_never_as_it_says_is_not_shown() {
+    let test = TestApp::start().await;
+    let id = create(&test, 0..2).await;
+    tamper_with_chunk(&test, "revision", revision(2)).await;
+    let before = stored(&test).await;
+    let started = Instant::now();
+    let operations = [GET, LIST, LIST_PAIN_POINTS, UPDATE, ADD, SPLIT, MERGE];
+    let replies = operations
+        .map(|operation| valid(operation, PROJECT, &id, NOWHERE).key(&test.key).send(&test.app));
+    for (reply, operation) in join_all(replies).await.iter().zip(operations) {
+        assert_tells_when_to_retry(reply, (503, "unavailable"), operation.id);
+    }
+    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+    assert_eq!(stored(&test).await, before);
+}
+
+#[tokio::test]
+async fn reads_between_which_somebody_writes_are_repeated() {
+    let test = TestApp::start().await;
+    let id = create(&test, 0..2).await;
+    let operations = [GET, LIST, LIST_PAIN_POINTS, UPDATE];
+    for operation in operations {
+        tamper_with_chunk(&test, "revision", revision(2)).await;
+        let writing = async {
+            tokio::time::sleep(Duration::from_millis(60)).await;
+            tamper_with_chunk(&test, "revision", revision(1)).await;
+        };
+        // A patch that changes nothing.
+        let call = super::call_for(&test, operation, &id);
+        let call = if operation.id == UPDATE.id { call.json(&json!({})) } else { call };
+        test.round_trips();
+        let (reply, ()) = tokio::join!(call.send(&test.app), writing);
+        assert_eq!(reply.status, 200, "{}: {}", operation.id, reply.body);
+        assert!(test.round_trips() > 3, "{}", operation.id);
+    }
+}
+
+#[tokio::test]
+async fn what_is_damaged_is_an_internal_error_and_not_the_callers_fault() {
+    let test = TestApp::start().await;
+    let id = create(&test, 0..2).await;
+    tamper_with_chunk(&test, "members", AttributeValue::B(Blob::new([0; 56]))).await;
+    for operation in [GET, LIST, LIST_PAIN_POINTS, UPDATE, ADD, SPLIT] {
+        let reply = valid(operation, PROJECT, &id, NOWHERE).key(&test.key).send(&test.app).await;
+        assert_eq!(reply.problem(), (500, "internal"), "{}", operation.id);
+    }
+    let other = create(&test, 10..11).await;
+    for (attribute, value) in [
+        ("chunks", AttributeValue::B(Blob::new([0; 19]))),
+        ("status", AttributeValue::S("closed".to_owned())),
+        ("status", AttributeValue::S("merged".to_owned())),
+        ("version", AttributeValue::N("-1".to_owned())),
+    ] {
+        let (project, key) = (format!("project#{}", test.project_id), format!("insight#{other}"));
+        test.tamper(TABLE, [("pk", &project), ("sk", &key)], attribute, value).await;
+        let reply = super::call_for(&test, GET, &other).send(&test.app).await;
+        assert_eq!(reply.problem(), (500, "internal"), "{attribute}");
+    }
+}

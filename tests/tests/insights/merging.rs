@@ -1,0 +1,200 @@
+//! Merging insights.
+
+use futures_util::future::join_all;
+use serde_json::json;
+use tests::app::TestApp;
+use tests::call::Reply;
+
+use super::{
+    GET, MERGE, NOWHERE, add, call_for, create, etag, get, id_of, is_replayed, members, merge,
+    numbered, split, stored, stored_of, update,
+};
+
+#[tokio::test]
+async fn the_receiving_insight_is_answered_with_all_pain_points_counted() {
+    let test = TestApp::start().await;
+    let (id, into) = (create(&test, [0, 9]).await, create(&test, [3, 5]).await);
+    let patch = json!({"title": "t", "description": "d", "status": "ignored", "viewed": true});
+    let before = update(&test, &into, patch).await;
+    let reply = merge(&test, &id, &into).await;
+    let mut expected = before.body.clone();
+    expected["occurrences"] = json!(4);
+    // Sessions 0, 2, 3 and 5; only pain point 5 has a user.
+    expected["affectedSessions"] = json!(4);
+    expected["identifiedUsers"] = json!(1);
+    expected["firstSeen"] = json!("2026-11-20T04:16:00.000Z");
+    expected["lastSeen"] = json!("2026-11-20T04:16:09.000Z");
+    expected["excerpt"] = json!("What the replay shows of 9");
+    assert_eq!((reply.status, &reply.body), (200, &expected));
+    assert_eq!(etag(&reply), "\"3\"");
+    let found = get(&test, &into).await;
+    assert_eq!((&found.body, etag(&found)), (&expected, "\"3\""));
+    assert_eq!(members(&test, &into).await, numbered([0, 3, 5, 9]));
+}
+
+#[tokio::test]
+async fn the_merged_insight_stays_readable_and_has_nothing_left() {
+    let test = TestApp::start().await;
+    let (id, into) = (create(&test, 0..3).await, create(&test, [5]).await);
+    let patch = json!({"title": "t", "description": "d", "status": "resolved", "viewed": true});
+    update(&test, &id, patch).await;
+    merge(&test, &id, &into).await;
+    let expected = json!({
+        "viewed": true,
+        "id": id,
+        "title": "t",
+        "description": "d",
+        "status": "merged",
+        "mergedInto": into,
+        "affectedSessions": 0,
+        "identifiedUsers": 0,
+        "occurrences": 0,
+        "previousAffectedSessions": 0,
+        "trendPercent": 0,
+        "firstSeen": null,
+        "lastSeen": null,
+        "excerpt": "",
+    });
+    let found = get(&test, &id).await;
+    assert_eq!((&found.body, etag(&found)), (&expected, "\"3\""));
+    assert!(members(&test, &id).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_merge_undoes_a_split() {
+    let test = TestApp::start().await;
+    let id = create(&test, 0..450).await;
+    let before = get(&test, &id).await;
+    let made = id_of(&split(&test, &id, (0..450).step_by(3)).await);
+    let reply = merge(&test, &made, &id).await;
+    assert_eq!((reply.status, &reply.body), (200, &before.body));
+    assert_eq!(members(&test, &id).await, numbered(0..450));
+    assert_eq!(stored_of(&test, "chunk#").await, 2, "no chunk is left over");
+    // And the other way round.
+    let made = id_of(&split(&test, &id, (0..450).step_by(3)).await);
+    let reply = merge(&test, &id, &made).await;
+    for field in ["affectedSessions", "identifiedUsers", "occurrences", "firstSeen", "excerpt"] {
+        assert_eq!(reply.body[field], before.body[field], "{field}");
+    }
+    assert_eq!(members(&test, &made).await, numbered(0..450));
+    assert_eq!(stored_of(&test, "chunk#").await, 2);
+}
+
+#[tokio::test]
+async fn only_another_insight_of_the_project_that_is_not_merged_can_receive() {
+    let test = TestApp::start().await;
+    let (id, into, third) =
+        (create(&test, 0..3).await, create(&test, [5]).await, create(&test, [7]).await);
+    merge(&test, &into, &third).await;
+    let before = stored(&test).await;
+    let assert_violation = |reply: &Reply, code: &str| {
+        assert_eq!(reply.problem(), (400, "validation_failed"));
+        assert_eq!(reply.violations(), [("/into", code)]);
+    };
+    assert_violation(&merge(&test, &id, &id).await, "invalid_value");
+    assert_violation(&merge(&test, &id, &id.to_uppercase()).await, "invalid_value");
+    assert_violation(&merge(&test, &id, NOWHERE).await, "unknown_insight");
+    assert_violation(&merge(&test, &id, "checkout").await, "invalid_format");
+    assert_eq!(merge(&test, &id, &into).await.problem(), (409, "insight_merged"));
+    assert_eq!(merge(&test, &into, &id).await.problem(), (409, "insight_merged"));
+    for (body, pointer, code) in [
+        (json!({}), "/into", "required"),
+        (json!({"into": null}), "/into", "required"),
+        (json!({"into": [third]}), "/into", "invalid_type"),
+        (json!([third]), "", "invalid_type"),
+        (json!({"into": third, "title": "t"}), "/title", "unknown_field"),
+    ] {
+        let reply = call_for(&test, MERGE, &id).json(&body).send(&test.app).await;
+        assert_eq!(reply.violations(), [(pointer, code)], "{body}");
+    }
+    assert_eq!(stored(&test).await, before);
+}
+
+#[tokio::test]
+async fn a_repeated_merge_gets_the_receiving_insight_as_it_is_now() {
+    let test = TestApp::start().await;
+    let (id, into, third) =
+        (create(&test, 0..3).await, create(&test, [5]).await, create(&test, [7]).await);
+    let first = merge(&test, &id, &into).await;
+    let before = stored(&test).await;
+    let again = merge(&test, &id, &into).await;
+    assert_eq!((again.status, &again.body, etag(&again)), (200, &first.body, "\"2\""));
+    assert_eq!(stored(&test).await, before);
+    let changed = add(&test, &into, [9]).await;
+    assert_eq!(merge(&test, &id, &into).await.body, changed.body);
+    merge(&test, &into, &third).await;
+    let again = merge(&test, &id, &into).await;
+    assert_eq!((again.status, &again.body), (200, &get(&test, &into).await.body));
+}
+
+#[tokio::test]
+async fn under_an_idempotency_key_a_repeated_merge_gets_the_stored_answer() {
+    let test = TestApp::start().await;
+    let (id, into, third) =
+        (create(&test, 0..3).await, create(&test, [5]).await, create(&test, [7]).await);
+    let request = |into: &str| {
+        call_for(&test, MERGE, &id).header("idempotency-key", "k").json(&json!({"into": into}))
+    };
+    let twins = join_all((0..8).map(|_| request(&into).send(&test.app))).await;
+    assert!(twins.iter().all(|reply| reply.status == 200 && reply.body == twins[0].body));
+    assert_eq!(twins.iter().filter(|reply| is_replayed(reply)).count(), 7);
+    let other = request(&third).send(&test.app).await;
+    assert_eq!(other.problem(), (409, "idempotency_conflict"));
+    let assert_replayed = async || {
+        let again = request(&into).send(&test.app).await;
+        assert!(is_replayed(&again), "{}", again.body);
+        assert_eq!((&again.body, etag(&again)), (&twins[0].body, "\"2\""));
+    };
+    add(&test, &into, [9]).await;
+    assert_replayed().await;
+    merge(&test, &into, &third).await;
+    assert_replayed().await;
+}
+
+#[tokio::test]
+async fn chains_of_merges_keep_every_pain_point() {
+    let test = TestApp::start().await;
+    let mut last = create(&test, 0..150).await;
+    let first = last.clone();
+    for round in 1..5 {
+        let next = create(&test, round * 150..(round + 1) * 150).await;
+        merge(&test, &last, &next).await;
+        last = next;
+    }
+    assert_eq!(members(&test, &last).await, numbered(0..750));
+    assert_eq!(stored_of(&test, "chunk#").await, 3);
+    // Each still names the one that it went into, not the last.
+    let merged = get(&test, &first).await.body["mergedInto"].as_str().unwrap().to_owned();
+    assert_ne!(merged, last);
+    assert_eq!(call_for(&test, GET, &merged).send(&test.app).await.body["status"], "merged");
+}
+
+#[tokio::test]
+async fn of_two_insights_that_are_merged_into_each_other_one_remains() {
+    let test = TestApp::start().await;
+    for round in 0..5 {
+        let base = round * 10;
+        let one = create(&test, base..base + 2).await;
+        let two = create(&test, base + 5..base + 7).await;
+        let (there, back) = tokio::join!(merge(&test, &one, &two), merge(&test, &two, &one));
+        let mut problems = [there.problem(), back.problem()];
+        problems.sort_unstable();
+        assert_eq!(problems, [(200, ""), (409, "insight_merged")]);
+        let remaining = if there.status == 200 { &two } else { &one };
+        let all = numbered((base..base + 2).chain(base + 5..base + 7));
+        assert_eq!(members(&test, remaining).await, all);
+    }
+}
+
+#[tokio::test]
+async fn concurrent_merges_into_one_insight_all_hold() {
+    let test = TestApp::start().await;
+    let into = create(&test, [0]).await;
+    let mut others = Vec::new();
+    for number in 1..5 {
+        others.push(create(&test, [number]).await);
+    }
+    let replies = join_all(others.iter().map(|other| merge(&test, other, &into))).await;
+    assert!(replies.iter().all(|reply| reply.status == 200), "{replies:?}");
+    assert_eq!(members(&test, &into).await, numbered(0..5));
+}
