@@ -1,16 +1,15 @@
 //! Deletions of event marker collections, and the purging of what they held.
 
-use std::time::Duration;
-
 use shared::models::event_marker::CollectionId;
 
 use local::environment;
 
 use crate::Result;
+use crate::job::JobWork;
 use crate::measure::Bench;
 use crate::process::Process;
 use crate::report::progress;
-use crate::statistics::{Sorted, millis};
+use crate::statistics::Sorted;
 
 /// How many collections of either size are deleted.
 const COLLECTIONS: usize = 10;
@@ -18,8 +17,6 @@ const COLLECTIONS: usize = 10;
 pub(crate) const EVENTS: usize = 20_000;
 /// How many deletions are not measured.
 const WARM_UPS: usize = 20;
-/// How often the purger is invoked before the benchmark gives up on it.
-const MOST_RUNS: usize = 5;
 
 /// Deletions of event marker collections.
 pub(crate) struct EventMarkers {
@@ -29,21 +26,8 @@ pub(crate) struct EventMarkers {
     pub(crate) large: Sorted,
     /// The most memory of delete-event-marker-collection.
     pub(crate) memory: u64,
-    pub(crate) purge: Purge,
-}
-
-/// The purging of all large collections.
-pub(crate) struct Purge {
-    /// How many events were removed.
-    pub(crate) events: usize,
-    /// How many runs it took.
-    pub(crate) runs: usize,
-    /// How long these took.
-    pub(crate) time: Duration,
-    /// The processor time that they took.
-    pub(crate) cpu: Duration,
-    /// The most memory of purge-event-markers.
-    pub(crate) memory: u64,
+    /// The purging of all large collections.
+    pub(crate) purge: JobWork,
 }
 
 impl EventMarkers {
@@ -53,27 +37,11 @@ impl EventMarkers {
     }
 }
 
-impl Purge {
-    pub(crate) fn events_per_second(&self) -> f64 {
-        self.thousands() * 1_000.0 / self.time.as_secs_f64()
-    }
-
-    /// The processor time for a thousand events, in milliseconds.
-    pub(crate) fn cpu_of_1000(&self) -> f64 {
-        millis(self.cpu) / self.thousands()
-    }
-
-    #[allow(clippy::cast_precision_loss)] // No figure here comes near 2^53.
-    fn thousands(&self) -> f64 {
-        self.events as f64 / 1_000.0
-    }
-}
-
 impl Bench<'_> {
     /// Deletes empty and large collections in turns, and has what they held purged.
     pub(crate) async fn event_markers(&self) -> Result<EventMarkers> {
         progress(&format!("deletions: making {COLLECTIONS} collections of {EVENTS} events"));
-        let stack = self.purged_stack;
+        let stack = self.job_stack;
         let project = stack.project("deleted").await?;
         let empty = stack.collections(project, WARM_UPS + COLLECTIONS, 0).await?;
         let (one_half, other_half) = (COLLECTIONS / 2, COLLECTIONS - COLLECTIONS / 2);
@@ -121,28 +89,16 @@ impl Bench<'_> {
         &self,
         collections: &[CollectionId],
         variables: &[(&str, String)],
-    ) -> Result<Purge> {
+    ) -> Result<JobWork> {
         let events = collections.len() * EVENTS;
         progress(&format!("purging {events} events"));
-        let mut purger = Process::start(&self.purge, variables).await?;
-        let (mut runs, mut time) = (0, Duration::ZERO);
-        let before = purger.cpu().await?;
-        while self.any_events(collections).await? {
-            if runs == MOST_RUNS {
-                return Err(format!("{runs} runs did not purge {events} events").into());
-            }
-            time += purger.run_job().await?.latency;
-            runs += 1;
-        }
-        let cpu = purger.cpu().await?.saturating_sub(before);
-        let memory = purger.peak_memory()?;
-        purger.stop().await?;
-        Ok(Purge { events, runs, time, cpu, memory })
+        let is_left = async || self.any_events(collections).await;
+        JobWork::measure(&self.purge, variables, events, is_left).await
     }
 
     async fn any_events(&self, collections: &[CollectionId]) -> Result<bool> {
         for collection in collections {
-            if self.purged_stack.has_events(*collection).await? {
+            if self.job_stack.has_events(*collection).await? {
                 return Ok(true);
             }
         }

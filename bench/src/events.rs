@@ -1,13 +1,21 @@
 //! Events, as an API Gateway HTTP API hands them over.
 
 use axum::body::Bytes;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value as Json, json};
 use shared::models::email_preferences::NotificationType;
+use shared::models::insight::PainPointId;
+use shared::models::project::Project;
 
 /// The routes of the operations that are measured, as `template.yaml` has them.
 pub(crate) const CREATE_FLAG: &str = "POST /v0/project/{idOrSlug}/feature-flags";
 pub(crate) const DELETE_COLLECTION: &str =
     "DELETE /v0/projects/{idOrSlug}/event-marker-collections/{collectionId}";
+pub(crate) const SPLIT_INSIGHT: &str =
+    "POST /v0/projects/{idOrSlug}/replay-insights/{insightId}/split";
+pub(crate) const QUERY_TIMESERIES: &str = "POST /v0/errors/timeseries/query";
+pub(crate) const SEND_ENVELOPE: &str = "POST /api/{ingestId}/envelope/";
 pub(crate) const UPDATE_PREFERENCES: &str = "PUT /v0/notifications/email-preferences";
 
 /// A request of a route.
@@ -28,56 +36,9 @@ impl<'r> Request<'r> {
 
     /// The request as an event.
     pub(crate) fn event(&self) -> Bytes {
-        const USER_AGENT: &str =
-            "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
-        const HOST: &str = "a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com";
         let Self { route, parameters, api_key, body, idempotency_key } = self;
-        let (method, path) = route.split_once(' ').unwrap_or(("GET", route));
-        let mut path = path.to_owned();
-        for (name, value) in *parameters {
-            path = path.replace(&format!("{{{name}}}"), value);
-        }
-        let mut event = json!({
-            "version": "2.0",
-            "routeKey": route,
-            "rawPath": path,
-            "rawQueryString": "",
-            "headers": {
-                "accept": "application/json",
-                "accept-encoding": "gzip, deflate, br",
-                "host": HOST,
-                "user-agent": USER_AGENT,
-                "x-amzn-trace-id": "Root=1-68a5e988-bd862e3fe1be46a994272793",
-                "x-api-key": api_key,
-                "x-forwarded-for": "203.0.113.7",
-                "x-forwarded-port": "443",
-                "x-forwarded-proto": "https",
-            },
-            "requestContext": {
-                "accountId": "123456789012",
-                "apiId": "a1b2c3d4e5",
-                "domainName": HOST,
-                "domainPrefix": "a1b2c3d4e5",
-                "http": {
-                    "method": method,
-                    "path": path,
-                    "protocol": "HTTP/1.1",
-                    "sourceIp": "203.0.113.7",
-                    "userAgent": USER_AGENT,
-                },
-                "requestId": "JKJaXmPLvHcESHA=",
-                "routeKey": route,
-                "stage": "$default",
-                "time": "28/Aug/2026:19:38:56 +0000",
-                "timeEpoch": 1_787_945_936_000_u64,
-            },
-            "isBase64Encoded": false,
-        });
-        // An event has no members for what a request does not have.
-        if !parameters.is_empty() {
-            event["pathParameters"] =
-                parameters.iter().map(|(name, value)| (*name, *value)).collect();
-        }
+        let mut event = gateway_event(route, parameters);
+        event["headers"]["x-api-key"] = json!(api_key);
         if let Some(body) = body {
             let body = body.to_string();
             event["headers"]["content-length"] = json!(body.len().to_string());
@@ -89,6 +50,75 @@ impl<'r> Request<'r> {
         }
         event.to_string().into()
     }
+}
+
+/// What an SDK sends to a project: an envelope, compressed with gzip.
+pub(crate) fn compressed_envelope(project: &Project, envelope: &[u8]) -> Bytes {
+    const SDK: &str = "sentry.python.django/2.75.0";
+    let (ingest_id, key) = (project.ingest_id.to_string(), project.public_key);
+    let mut event = gateway_event(SEND_ENVELOPE, &[("ingestId", &ingest_id)]);
+    let headers = &mut event["headers"];
+    headers["content-encoding"] = json!("gzip");
+    headers["content-length"] = json!(envelope.len().to_string());
+    headers["content-type"] = json!("application/x-sentry-envelope");
+    headers["user-agent"] = json!(SDK);
+    headers["x-sentry-auth"] =
+        json!(format!("Sentry sentry_key={key}, sentry_version=7, sentry_client={SDK}"));
+    event["body"] = json!(BASE64.encode(envelope));
+    event["isBase64Encoded"] = json!(true);
+    event.to_string().into()
+}
+
+/// An event of a request without a body.
+fn gateway_event(route: &str, parameters: &[(&str, &str)]) -> Json {
+    const USER_AGENT: &str =
+        "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+    const HOST: &str = "a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com";
+    let (method, path) = route.split_once(' ').unwrap_or(("GET", route));
+    let mut path = path.to_owned();
+    for (name, value) in parameters {
+        path = path.replace(&format!("{{{name}}}"), value);
+    }
+    let mut event = json!({
+        "version": "2.0",
+        "routeKey": route,
+        "rawPath": path,
+        "rawQueryString": "",
+        "headers": {
+            "accept": "application/json",
+            "accept-encoding": "gzip, deflate, br",
+            "host": HOST,
+            "user-agent": USER_AGENT,
+            "x-amzn-trace-id": "Root=1-68a5e988-bd862e3fe1be46a994272793",
+            "x-forwarded-for": "203.0.113.7",
+            "x-forwarded-port": "443",
+            "x-forwarded-proto": "https",
+        },
+        "requestContext": {
+            "accountId": "123456789012",
+            "apiId": "a1b2c3d4e5",
+            "domainName": HOST,
+            "domainPrefix": "a1b2c3d4e5",
+            "http": {
+                "method": method,
+                "path": path,
+                "protocol": "HTTP/1.1",
+                "sourceIp": "203.0.113.7",
+                "userAgent": USER_AGENT,
+            },
+            "requestId": "JKJaXmPLvHcESHA=",
+            "routeKey": route,
+            "stage": "$default",
+            "time": "28/Aug/2026:19:38:56 +0000",
+            "timeEpoch": 1_787_945_936_000_u64,
+        },
+        "isBase64Encoded": false,
+    });
+    // An event has no members for what a request does not have.
+    if !parameters.is_empty() {
+        event["pathParameters"] = parameters.iter().map(|(name, value)| (*name, *value)).collect();
+    }
+    event
 }
 
 /// What AWS's scheduler sends to a function whose schedule has no input of its own.
@@ -116,6 +146,15 @@ pub(crate) fn preferences(number: usize) -> Json {
         json!({"type": notification_type, "emailEnabled": (number + index).is_multiple_of(2)})
     });
     json!({"preferences": preferences.collect::<Vec<_>>()})
+}
+
+/// A split that moves pain points to a new insight.
+pub(crate) fn split(moved: &[PainPointId]) -> Json {
+    json!({
+        "painPointIds": moved,
+        "title": "Nothing happens on Pay",
+        "description": "Split off since only customers with a saved card meet it.",
+    })
 }
 
 /// A typical flag: 3 variants, 3 rules of 2 conditions, a rollout, 2 targets.

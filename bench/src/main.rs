@@ -2,22 +2,31 @@
 //! API on loopback, with the embedded DynamoDB in memory.
 //!
 //! ```text
-//! cargo build --release --locked --package create-feature-flag \
-//!     --package delete-event-marker-collection --package purge-event-markers \
-//!     --package update-email-preferences --package bench --no-default-features
+//! cargo build --release --locked --package compact-error-segments \
+//!     --package create-feature-flag --package delete-event-marker-collection \
+//!     --package ingest-error-events --package purge-event-markers \
+//!     --package query-error-timeseries --package split-insight \
+//!     --package update-email-preferences \
+//!     --package bench --no-default-features
 //! cargo build --release --locked --package bench --bin bench
 //! target/release/bench
 //! ```
 //!
-//! create-feature-flag is measured in depth; of the others, what sets them apart.
+//! create-feature-flag is measured in depth; of the others, what sets them apart. Queries of errors
+//! are held against `PostgreSQL` 15, where Debian's package is installed.
 //!
 //! The first command builds what is measured, with no more features than it is deployed with; the
 //! second builds only this harness. Figures of different machines, or of one machine at different
 //! times, are not comparable; those of one run are, since all programs take turns.
 
+mod cold;
 mod counter;
+mod errors;
 mod event_markers;
 mod events;
+mod generator;
+mod insights;
+mod job;
 mod measure;
 mod process;
 mod report;
@@ -88,16 +97,20 @@ async fn run(options: Options) -> Result<ExitCode> {
         log: options.log.clone(),
     };
     let folder = tempfile::tempdir()?;
-    let (stack, purged_stack) = (Stack::start().await?, Stack::start().await?);
+    let (stack, job_stack) = (Stack::start().await?, Stack::start().await?);
     let bench = Bench {
         stack: &stack,
-        purged_stack: &purged_stack,
+        job_stack: &job_stack,
         hello: program("hello"),
         sdk: program("hello-dynamodb"),
         create: program("create-feature-flag"),
         delete: program("delete-event-marker-collection"),
         purge: program("purge-event-markers"),
         update: program("update-email-preferences"),
+        split: program("split-insight"),
+        ingest: program("ingest-error-events"),
+        query: program("query-error-timeseries"),
+        compact: program("compact-error-segments"),
         folder: folder.path(),
     };
     let round_trips = bench.round_trips().await?;
@@ -105,13 +118,32 @@ async fn run(options: Options) -> Result<ExitCode> {
     let warm = bench.warm(options.warm, &round_trips).await?;
     let tls = bench.tls().await?;
     let event_markers = bench.event_markers().await?;
-    let sizes = [bench.hello.size()?, bench.sdk.size()?, bench.create.size()?];
-    let other_sizes = [bench.delete.size()?, bench.purge.size()?, bench.update.size()?];
-    let figures = Figures { round_trips, cold, warm, tls, event_markers, sizes, other_sizes };
+    let insights = bench.insights().await?;
+    let errors = bench.errors().await?;
+    let figures = Figures {
+        round_trips,
+        cold,
+        warm,
+        tls,
+        event_markers,
+        insights,
+        errors,
+        sizes: sizes([&bench.hello, &bench.sdk, &bench.create])?,
+        other_sizes: sizes([&bench.delete, &bench.purge, &bench.update, &bench.split])?,
+        error_sizes: sizes([&bench.ingest, &bench.query, &bench.compact])?,
+    };
 
     let met = figures.print();
     if let Some(file) = options.json {
         fs::write(file, format!("{:#}\n", figures.json()))?;
     }
     Ok(if met || options.no_fail { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn sizes<const N: usize>(programs: [&Program; N]) -> Result<[u64; N]> {
+    let mut sizes = [0; N];
+    for (size, program) in sizes.iter_mut().zip(programs) {
+        *size = program.size()?;
+    }
+    Ok(sizes)
 }

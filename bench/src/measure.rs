@@ -2,18 +2,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use axum::body::Bytes;
 use serde_json::Value as Json;
-use tokio::time::sleep;
 
 use local::environment;
 
 use crate::Result;
+use crate::cold::{Starts, all_but_first, start_once};
 use crate::counter::{Call, Counter};
 use crate::events;
-use crate::process::{Process, Program, Reply};
+use crate::process::{Process, Program};
 use crate::report::progress;
 use crate::stack::{Projects, Stack};
 use crate::statistics::{Sorted, millis};
@@ -40,25 +39,20 @@ const LIKENESS: usize = 2;
 /// What is measured, and where.
 pub(crate) struct Bench<'b> {
     pub(crate) stack: &'b Stack,
-    /// A stack with no other event markers than those of a phase that purges, since a purger works
-    /// on all that there are.
-    pub(crate) purged_stack: &'b Stack,
+    /// A stack with nothing but what a job is to work on, since a job works on all that there is.
+    pub(crate) job_stack: &'b Stack,
     pub(crate) hello: Program,
     pub(crate) sdk: Program,
     pub(crate) create: Program,
     pub(crate) delete: Program,
     pub(crate) purge: Program,
     pub(crate) update: Program,
+    pub(crate) split: Program,
+    pub(crate) ingest: Program,
+    pub(crate) query: Program,
+    pub(crate) compact: Program,
     /// A folder for files that the programs read.
     pub(crate) folder: &'b Path,
-}
-
-/// The start of fresh processes.
-pub(crate) struct Starts {
-    /// From the start of the process to its first answer, in milliseconds.
-    pub(crate) answer: Sorted,
-    /// The processor time that it took until then, in milliseconds.
-    pub(crate) cpu: Sorted,
 }
 
 /// Requests to a warm process.
@@ -79,16 +73,6 @@ impl Requests {
     pub(crate) fn cpu_beyond(&self, others: &Self) -> f64 {
         Sorted::new(self.cpu.iter().zip(&others.cpu).map(|(ours, theirs)| ours - theirs)).median()
     }
-}
-
-/// Cold starts, in turns.
-pub(crate) struct Cold {
-    pub(crate) hello: Starts,
-    pub(crate) create: Starts,
-    pub(crate) delete: Starts,
-    /// Up to the end of a run that finds nothing to do.
-    pub(crate) purge: Starts,
-    pub(crate) update: Starts,
 }
 
 /// Round trips to DynamoDB.
@@ -200,43 +184,13 @@ impl Bench<'_> {
 
     /// Writes the item that the calls put into a file.
     fn keep_item(&self, name: &str, calls: &[Call]) -> Result<PathBuf> {
-        let call = calls.iter().find(|call| call.operation == "TransactWriteItems");
-        let call = call.ok_or("create-feature-flag writes without TransactWriteItems")?;
-        let json: Json = serde_json::from_slice(&call.body)?;
-        let item = json.pointer("/TransactItems/0/Put/Item").ok_or("the first action is no Put")?;
+        let actions = calls.iter().find_map(|call| call.actions().transpose());
+        let actions = actions.ok_or("create-feature-flag writes without TransactWriteItems")??;
+        let item = actions.first().and_then(|action| action.pointer("/Put/Item"));
+        let item = item.ok_or("the first action is no Put")?;
         let path = self.folder.join(name);
         fs::write(&path, item.to_string())?;
         Ok(path)
-    }
-
-    /// Starts hello and the functions in turns, so that whatever else the machine does meets all.
-    pub(crate) async fn cold(&self, starts: usize) -> Result<Cold> {
-        progress(&format!("cold starts: {starts} each of hello and four functions"));
-        let variables = environment::variables(&self.stack.endpoint());
-        let purge_variables = environment::variables(&self.purged_stack.endpoint());
-        let mut projects = self.stack.projects("cold");
-        let markers = self.stack.project("cold-markers").await?;
-        let collections = self.stack.collections(markers, starts + 1, 0).await?;
-        let mut figures = [const { Vec::new() }; 5];
-        // The first of each reads its binary from the disk and does not count.
-        for (number, collection) in collections.into_iter().enumerate() {
-            let project = projects.with_room(1).await?;
-            let create = self.stack.create_flag(&project, &events::typical_flag(number), None);
-            let delete = self.stack.delete_collection(markers, collection);
-            let update = self.stack.update_preferences(number);
-            let round = [
-                start_once(&self.hello, &variables, 200, create.clone()).await?,
-                start_once(&self.create, &variables, 201, create).await?,
-                start_once(&self.delete, &variables, 204, delete).await?,
-                start_for_job(&self.purge, &purge_variables).await?,
-                start_once(&self.update, &variables, 200, update).await?,
-            ];
-            for (figures, start) in figures.iter_mut().zip(round) {
-                figures.push(start);
-            }
-        }
-        let [hello, create, delete, purge, update] = figures.map(|figures| all_but_first(&figures));
-        Ok(Cold { hello, create, delete, purge, update })
     }
 
     /// Sends requests to all programs, in turns.
@@ -394,46 +348,6 @@ async fn most_calls(
     }
     process.stop().await?;
     calls.into_iter().skip(1).max().ok_or_else(|| "no warm request was counted".into())
-}
-
-/// Starts a process, lets it answer one request, and stops it.
-async fn start_once(
-    program: &Program,
-    variables: &[(&str, String)],
-    status: u64,
-    request: Bytes,
-) -> Result<(Duration, Duration)> {
-    let mut process = Process::start(program, variables).await?;
-    let reply = process.expect(status, request).await?;
-    end(process, &reply).await
-}
-
-/// Starts a process, lets it run its job once, and stops it.
-async fn start_for_job(
-    program: &Program,
-    variables: &[(&str, String)],
-) -> Result<(Duration, Duration)> {
-    let mut process = Process::start(program, variables).await?;
-    let reply = process.run_job().await?;
-    end(process, &reply).await
-}
-
-/// Stops a process after its first reply, and answers when that came, and the processor time until
-/// then.
-async fn end(process: Process, reply: &Reply) -> Result<(Duration, Duration)> {
-    let cpu = process.cpu().await?;
-    process.stop().await?;
-    // Whatever ends with the process should not run into the next one's time.
-    sleep(Duration::from_millis(5)).await;
-    Ok((reply.since_start, cpu))
-}
-
-fn all_but_first(starts: &[(Duration, Duration)]) -> Starts {
-    let starts = starts.iter().skip(1);
-    Starts {
-        answer: Sorted::millis(starts.clone().map(|(answer, _)| *answer)),
-        cpu: Sorted::millis(starts.map(|(_, cpu)| *cpu)),
-    }
 }
 
 /// A warm process with projects of its own.

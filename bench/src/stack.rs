@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use axum::body::Bytes;
 use local::demo;
@@ -9,17 +10,26 @@ use local::engine::Engine;
 use local::{environment, template};
 use serde_json::Value as Json;
 use shared::app::{Clock, Ids};
+use shared::insights::Insight;
 use shared::models::event_marker::{CollectionId, EventMarker, EventMarkerCollection};
 use shared::models::feature_flag::MAX_LIVE_FLAGS;
-use shared::models::project::ProjectId;
+use shared::models::insight::{InsightId, PainPoint, PainPointId};
+use shared::models::project::{Project, ProjectId};
 use shared::models::timestamp::Timestamp;
-use shared::store::{Store, client};
+use shared::store::{BatchId, Claim, InsightWrite, Store, Together, client};
 
 use crate::Result;
 use crate::events::{self, Request};
+use crate::insights::Size;
 
 /// The most events that one transaction takes.
 const EVENTS_AT_ONCE: usize = 98;
+
+/// The time from one pain point of an insight to the next: 10,000 of them reach back 55 days, into
+/// both periods that an insight's numbers compare.
+const BETWEEN_PAIN_POINTS: Duration = Duration::from_mins(8);
+/// How many pain points a session has.
+const PAIN_POINTS_OF_A_SESSION: usize = 3;
 
 /// An engine in memory, and a key that may do everything.
 pub(crate) struct Stack {
@@ -42,6 +52,11 @@ impl Stack {
     /// Where the engine listens.
     pub(crate) fn endpoint(&self) -> String {
         self.engine.endpoint()
+    }
+
+    /// The tables.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
     }
 
     /// A request for a new flag.
@@ -71,9 +86,30 @@ impl Stack {
         Request { body: Some(body), ..request }.event()
     }
 
+    /// A request for a timeseries of errors.
+    pub(crate) fn query_timeseries(&self, query: &Json) -> Bytes {
+        let request = Request::new(events::QUERY_TIMESERIES, &self.api_key);
+        Request { body: Some(query), ..request }.event()
+    }
+
+    /// A request to split pain points off an insight.
+    fn split_insight(&self, project: ProjectId, id: InsightId, moved: &[PainPointId]) -> Bytes {
+        let (project, id) = (project.to_string(), id.to_string());
+        let parameters = &[("idOrSlug", project.as_str()), ("insightId", &id)];
+        let body = &events::split(moved);
+        let request = Request::new(events::SPLIT_INSIGHT, &self.api_key);
+        Request { parameters, body: Some(body), ..request }.event()
+    }
+
     /// Makes a project.
     pub(crate) async fn project(&self, slug: &str) -> Result<ProjectId> {
         Ok(demo::ensure_project(&self.store, slug, slug).await?)
+    }
+
+    /// Makes a project, and answers all of it: what its DSN is made of, too.
+    pub(crate) async fn project_with_dsn(&self, slug: &str) -> Result<Project> {
+        let id = self.project(slug).await?;
+        Ok(self.store.read_project(id).await?.ok_or("a project is gone")?)
     }
 
     /// Makes an event marker collection that holds so many events, one for each second from 1970 on.
@@ -117,6 +153,45 @@ impl Stack {
         Ok(collections)
     }
 
+    /// Makes an insight with these pain points.
+    async fn insight(&self, project: ProjectId, pain_points: &[&PainPoint]) -> Result<InsightId> {
+        let now = Clock::System.now();
+        let new_id = || Ids::Random.new_uuid(now);
+        let (id, batch) = (InsightId::new(new_id()), BatchId::new(new_id()));
+        let title = "Trouble at the checkout".to_owned();
+        let mut insight = Insight::new(id, project, title, String::new());
+        insight.add(pain_points, new_id).map_err(|_| "an insight has too many pain points")?;
+        let claim = self.store.claim_pain_points(project, batch, pain_points, now).await?;
+        if claim != Claim::Claimed {
+            return Err("pain points belong to another insight".into());
+        }
+        let together = Together::Batch(batch);
+        match self.store.save_insights(&[&insight], together, None, now).await? {
+            InsightWrite::Done => Ok(id),
+            outcome => Err(format!("an insight is not stored: {outcome:?}").into()),
+        }
+    }
+
+    /// Makes insights of a size, and for each a request that splits it. What moves is scattered
+    /// evenly, over all chunks of a large insight, and the latest pain point is among it.
+    pub(crate) async fn splits(
+        &self,
+        project: ProjectId,
+        count: usize,
+        size: Size,
+    ) -> Result<Vec<Bytes>> {
+        let Size { members, moved } = size;
+        let mut requests = Vec::with_capacity(count);
+        for _ in 0..count {
+            let pain_points: Vec<PainPoint> = pain_points().take(members).collect();
+            let id = self.insight(project, &pain_points.iter().collect::<Vec<_>>()).await?;
+            let scattered = pain_points.iter().step_by(members / moved).take(moved);
+            let scattered: Vec<PainPointId> = scattered.map(|pain_point| pain_point.id).collect();
+            requests.push(self.split_insight(project, id, &scattered));
+        }
+        Ok(requests)
+    }
+
     /// Whether a collection, or what it was, has events left.
     pub(crate) async fn has_events(&self, collection: CollectionId) -> Result<bool> {
         Ok(!self.store.event_keys(collection, 1).await?.is_empty())
@@ -136,6 +211,24 @@ fn event(occurred_at: Timestamp) -> EventMarker {
         description: "A release of the web application.".to_owned(),
         attributes: BTreeMap::from([("commit".to_owned(), "9f2c1e7".to_owned())]),
     }
+}
+
+/// Pain points without end, the latest first.
+fn pain_points() -> impl Iterator<Item = PainPoint> {
+    let now = Clock::System.now();
+    let times = std::iter::successors(Some(now), |later| Some(later.minus(BETWEEN_PAIN_POINTS)));
+    times.enumerate().map(move |(number, occurred_at)| {
+        let session = number / PAIN_POINTS_OF_A_SESSION;
+        PainPoint {
+            id: PainPointId::new(Ids::Random.new_uuid(now)),
+            session_id: format!("session-{session:06x}"),
+            // Nobody has signed in in every other session.
+            user_id: session.is_multiple_of(2).then(|| format!("user-{session:06x}")),
+            occurred_at,
+            title: "A click on Pay does nothing".to_owned(),
+            excerpt: "Clicks Pay three times, waits for 20 s, and leaves the page.".to_owned(),
+        }
+    })
 }
 
 /// Projects, as many as the flags of a program need.

@@ -1,0 +1,39 @@
+//! Packing days of rows into segments.
+
+use std::time::Duration;
+
+use local::environment;
+use shared::app::Clock;
+use shared::errors::day::Day;
+
+use super::data_set::DataSet;
+use super::loading::load_rows;
+use crate::Result;
+use crate::job::JobWork;
+use crate::measure::Bench;
+use crate::report::progress;
+
+/// How many days are packed, each of another project.
+const PROJECT_DAYS: u8 = 3;
+
+impl Bench<'_> {
+    /// Has days of rows packed.
+    pub(super) async fn compaction(&self) -> Result<JobWork> {
+        progress(&format!("compaction: storing {PROJECT_DAYS} days of rows"));
+        let store = self.job_stack.store();
+        // A day whose hours are all closed.
+        let end = Day::of(Clock::System.now().minus(Duration::from_hours(24))).start();
+        let mut events = 0;
+        for number in 0..PROJECT_DAYS {
+            let project = self.job_stack.project(&format!("packed-{number}")).await?;
+            let last = DataSet::before(end).project(number)?.last().ok_or("there are no days")?;
+            load_rows(store, project, &last).await?;
+            events += last.rows.len();
+        }
+
+        progress(&format!("compaction: packing {events} events"));
+        let variables = environment::variables(&self.job_stack.endpoint());
+        let is_left = async || Ok(!store.list_packing_queue().await?.is_empty());
+        JobWork::measure(&self.compact, &variables, events, is_left).await
+    }
+}

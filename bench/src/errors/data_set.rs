@@ -1,0 +1,96 @@
+//! Events of ten projects in thirty days, the same ones for the same end.
+
+use std::time::Duration;
+
+use rand::distr::weighted;
+use shared::errors::attribute::Attribute;
+use shared::errors::day::{Day, minute_of, start_of_minute};
+use shared::errors::row::{EventRow, Fingerprint};
+use shared::errors::timeseries::ErrorStatus;
+use shared::models::timestamp::Timestamp;
+
+use crate::generator::ProjectGenerator;
+
+pub(crate) const PROJECTS: u8 = 10;
+pub(crate) const DAYS: u32 = 30;
+const EVENTS_OF_A_DAY: usize = 5_000;
+
+/// The events of some projects that lie in a range of time.
+#[derive(Clone, Copy)]
+pub(super) struct DataSet {
+    /// The start, a whole minute.
+    pub(super) from: Timestamp,
+    /// The end, a whole minute, which is left out.
+    pub(super) to: Timestamp,
+}
+
+/// The events of a day.
+pub(super) struct ProjectDay {
+    pub(super) day: Day,
+    pub(super) rows: Vec<EventRow>,
+}
+
+impl DataSet {
+    /// The events before `now`.
+    pub(super) fn before(now: Timestamp) -> Self {
+        let to = start_of_minute(minute_of(now));
+        Self { from: to.minus(Duration::from_hours(24) * DAYS), to }
+    }
+
+    /// The events of a project, day by day. They are made up anew each time, which takes less memory
+    /// than to keep them.
+    pub(super) fn project(
+        self,
+        project: u8,
+    ) -> Result<impl Iterator<Item = ProjectDay>, weighted::Error> {
+        let mut generator = ProjectGenerator::new(u64::from(project))?;
+        let days = std::iter::successors(Some(Day::of(self.from)), |day| Some(day.next()));
+        Ok(days.take_while(move |day| day.start() < self.to).map(move |day| {
+            let mut rows = generator.day(day, EVENTS_OF_A_DAY);
+            rows.retain(|row| self.from <= row.occurred_at && row.occurred_at < self.to);
+            ProjectDay { day, rows }
+        }))
+    }
+
+    /// What the filtered question asks for: the most common browser, and a release of the middle.
+    pub(super) fn filters(self) -> Result<[(Attribute, String); 2], weighted::Error> {
+        let middle = usize::try_from(DAYS / 2).unwrap_or_default();
+        let rows = self.project(0)?.nth(middle).map(|day| day.rows).unwrap_or_default();
+        let common = |attribute| (attribute, most_common(&rows, attribute));
+        Ok([Attribute::Browser, Attribute::Release].map(common))
+    }
+}
+
+fn most_common(rows: &[EventRow], attribute: Attribute) -> String {
+    let mut values: Vec<&str> =
+        rows.iter().filter_map(|row| row.attributes.get(attribute)).collect();
+    values.sort_unstable();
+    let longest = values.chunk_by(|a, b| a == b).max_by_key(|equal| equal.len());
+    longest.and_then(|equal| equal.first()).map(|value| (*value).to_owned()).unwrap_or_default()
+}
+
+/// The status of an error: a tenth is ignored, a quarter resolved.
+pub(super) fn status_of(fingerprint: Fingerprint) -> ErrorStatus {
+    match fingerprint.0[0] {
+        0..26 => ErrorStatus::Ignored,
+        26..90 => ErrorStatus::Resolved,
+        _ => ErrorStatus::Open,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_of_a_project_are_the_same_each_time_and_lie_in_the_range() {
+        let data_set = DataSet::before(Timestamp::from_millis(1_795_000_012_345));
+        let events = || data_set.project(3).unwrap().flat_map(|day| day.rows).collect::<Vec<_>>();
+        let (once, again) = (events(), events());
+        assert!(once == again);
+        // As many events of the first day are left out as of the last one.
+        assert!((149_000..=151_000).contains(&once.len()), "{}", once.len());
+        assert!(once.iter().all(|row| row.occurred_at >= data_set.from));
+        assert!(once.iter().all(|row| row.occurred_at < data_set.to));
+    }
+}

@@ -1,0 +1,100 @@
+//! Ingestion of events, one at a time by one process.
+
+use std::time::Instant;
+
+use local::environment;
+use shared::app::Clock;
+use shared::models::project::Project;
+
+use super::Traffic;
+use super::delivery::{Delivery, delivery};
+use crate::Result;
+use crate::counter::{Counter, time_under_way};
+use crate::measure::Bench;
+use crate::process::Process;
+use crate::report::progress;
+use crate::statistics::{Sorted, millis};
+
+/// How many events are timed.
+const EVENTS: usize = 2_000;
+/// How many events are not measured.
+const WARM_UPS: usize = 200;
+/// How many events have their calls counted.
+const COUNTED: usize = 100;
+
+/// Ingestion of events.
+pub(crate) struct Ingestion {
+    /// The bytes of an event.
+    pub(crate) event_bytes: usize,
+    /// The bytes of its request's body.
+    pub(crate) body_bytes: usize,
+    /// How long an event took, in milliseconds.
+    pub(crate) latency: Sorted,
+    /// How many events a process took in a second, one after the other.
+    pub(crate) events_per_second: f64,
+    /// The processor time of an event, in milliseconds.
+    pub(crate) cpu: f64,
+    /// The most that an event asked of DynamoDB.
+    pub(crate) traffic: Traffic,
+    /// The time that DynamoDB took for the calls of an event, in milliseconds.
+    pub(crate) dynamodb: Sorted,
+    /// The most memory of ingest-error-events.
+    pub(crate) memory: u64,
+}
+
+impl Bench<'_> {
+    /// Has events ingested.
+    pub(super) async fn ingestion(&self) -> Result<Ingestion> {
+        progress(&format!("ingestion: counting the calls of {COUNTED} events"));
+        let project = self.stack.project_with_dsn("ingested").await?;
+        let counter = Counter::start(self.stack.endpoint()).await?;
+        let variables = environment::variables(counter.endpoint());
+        let mut process = Process::start(&self.ingest, &variables).await?;
+        let (mut traffic, mut dynamodb) = (Traffic::default(), Vec::new());
+        for (number, delivery) in deliveries(&project, COUNTED)?.into_iter().enumerate() {
+            process.expect(200, delivery.request).await?;
+            let calls = counter.take();
+            // At first the process knows neither the project nor its errors.
+            if number * 2 >= COUNTED {
+                traffic = traffic.most(Traffic::of(&calls));
+                dynamodb.push(time_under_way(&calls));
+            }
+        }
+        process.stop().await?;
+
+        progress(&format!("ingestion: {EVENTS} events"));
+        let variables = environment::variables(&self.stack.endpoint());
+        let mut process = Process::start(&self.ingest, &variables).await?;
+        for delivery in deliveries(&project, WARM_UPS)? {
+            process.expect(200, delivery.request).await?;
+        }
+        let deliveries = deliveries(&project, EVENTS)?;
+        let sizes = deliveries.iter().map(|delivery| (delivery.event_bytes, delivery.body_bytes));
+        let (event_bytes, body_bytes) = sizes.max().ok_or("there are no events")?;
+        let before = process.cpu().await?;
+        let started = Instant::now();
+        let mut latencies = Vec::with_capacity(EVENTS);
+        for delivery in deliveries {
+            latencies.push(process.expect(200, delivery.request).await?.latency);
+        }
+        let time = started.elapsed();
+        let cpu = process.cpu().await?.saturating_sub(before);
+        let memory = process.peak_memory()?;
+        process.stop().await?;
+        let events = u32::try_from(EVENTS)?;
+        Ok(Ingestion {
+            event_bytes,
+            body_bytes,
+            latency: Sorted::millis(latencies),
+            events_per_second: f64::from(events) / time.as_secs_f64(),
+            cpu: millis(cpu / events),
+            traffic,
+            dynamodb: Sorted::millis(dynamodb),
+            memory,
+        })
+    }
+}
+
+fn deliveries(project: &Project, count: usize) -> Result<Vec<Delivery>> {
+    (0..count).map(|number| delivery(project, number, Clock::System.now())).collect()
+}

@@ -1,0 +1,232 @@
+//! Queries of a data set of 1.5 million events, beside `PostgreSQL`.
+
+use std::time::Duration;
+
+use axum::body::Bytes;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use local::environment;
+use shared::app::Clock;
+use shared::models::project::ProjectId;
+use shared::models::timestamp::Timestamp;
+use tokio_postgres::Statement;
+
+use super::Traffic;
+use super::data_set::{DAYS, DataSet, PROJECTS};
+use super::loading::{Loaded, load_packed};
+use super::postgres::Postgres;
+use super::question::{Question, read_answer};
+use crate::Result;
+use crate::counter::{Counter, time_under_way};
+use crate::measure::Bench;
+use crate::process::Process;
+use crate::report::progress;
+use crate::statistics::Sorted;
+
+/// How many turns each question has, and how many of them are not measured.
+const TURNS: usize = 22;
+const WARM_UP_TURNS: usize = 2;
+/// How often the function is asked in a turn, and `PostgreSQL` once.
+const QUERIES_OF_A_TURN: usize = 5;
+/// How many queries have their calls counted.
+const COUNTED: usize = 5;
+/// How many projects are stored at a time: while one is packed, the engine stores another.
+const PROJECTS_AT_ONCE: usize = 2;
+
+/// Queries of a large data set.
+pub(crate) struct Timeseries {
+    pub(crate) loaded: Loaded,
+    pub(crate) unfiltered: Answers,
+    pub(crate) filtered: Answers,
+    /// The most memory of query-error-timeseries.
+    pub(crate) memory: u64,
+}
+
+/// Answers to one question.
+pub(crate) struct Answers {
+    /// How long the function took, in milliseconds.
+    pub(crate) latency: Sorted,
+    /// The function's processor time of an answer, in milliseconds.
+    pub(crate) cpu: Sorted,
+    /// How long calls of DynamoDB were under way for an answer, in milliseconds.
+    pub(crate) dynamodb: Sorted,
+    /// The most that an answer asked of DynamoDB.
+    pub(crate) traffic: Traffic,
+    /// How long `PostgreSQL` took, in milliseconds, where it is installed.
+    pub(crate) postgres: Option<Sorted>,
+}
+
+impl Answers {
+    /// How much longer the function takes than `PostgreSQL`.
+    pub(crate) fn ratio(&self) -> Option<f64> {
+        self.postgres.as_ref().map(|postgres| self.latency.median() / postgres.median())
+    }
+}
+
+impl Timeseries {
+    /// The bytes of an event in a segment.
+    #[allow(clippy::cast_precision_loss)] // No figure here comes near 2^53.
+    pub(crate) fn segment_bytes_per_event(&self) -> f64 {
+        self.loaded.segment_bytes as f64 / self.loaded.packed as f64
+    }
+}
+
+/// A question, and what becomes of it.
+struct Asked {
+    request: Bytes,
+    statement: Option<Statement>,
+    latency: Vec<Duration>,
+    postgres: Vec<Duration>,
+    cpu: Vec<Duration>,
+    dynamodb: Vec<Duration>,
+    traffic: Traffic,
+}
+
+impl Bench<'_> {
+    /// Asks both questions in turns, of the function and of `PostgreSQL`.
+    pub(super) async fn timeseries(&self) -> Result<Timeseries> {
+        progress(&format!("timeseries: storing {DAYS} days of {PROJECTS} projects"));
+        let now = Clock::System.now();
+        let data_set = DataSet::before(now);
+        let (projects, loaded) = self.load(data_set, now).await?;
+        let postgres = start_postgres(data_set).await?;
+
+        progress("timeseries: comparing the answers");
+        let questions = [Question::unfiltered(data_set), Question::filtered(data_set)?];
+        let mut asked = Vec::with_capacity(questions.len());
+        for question in &questions {
+            asked.push(self.check(question, &projects, postgres.as_ref(), loaded).await?);
+        }
+
+        let count = TURNS * QUERIES_OF_A_TURN;
+        progress(&format!("timeseries: {count} queries of either kind"));
+        let variables = environment::variables(&self.stack.endpoint());
+        let mut process = Process::start(&self.query, &variables).await?;
+        for turn in 0..TURNS {
+            for asked in &mut asked {
+                asked.take_turn(turn, &mut process, postgres.as_ref()).await?;
+            }
+        }
+        let memory = process.peak_memory()?;
+        process.stop().await?;
+        if let Some(postgres) = postgres {
+            postgres.stop().await?;
+        }
+        let mut answers = asked.into_iter().map(Asked::into_answers);
+        let mut next = || answers.next().ok_or("a question was not asked");
+        Ok(Timeseries { loaded, unfiltered: next()?, filtered: next()?, memory })
+    }
+
+    async fn load(&self, data_set: DataSet, now: Timestamp) -> Result<(Vec<ProjectId>, Loaded)> {
+        let stored: Vec<(ProjectId, Loaded)> = stream::iter(0..PROJECTS)
+            .map(|number| self.load_project(data_set, number, now))
+            .buffered(PROJECTS_AT_ONCE)
+            .try_collect()
+            .await?;
+        let loaded = stored.iter().fold(Loaded::default(), |sum, (_, loaded)| sum.with(*loaded));
+        Ok((stored.into_iter().map(|(project, _)| project).collect(), loaded))
+    }
+
+    async fn load_project(
+        &self,
+        data_set: DataSet,
+        number: u8,
+        now: Timestamp,
+    ) -> Result<(ProjectId, Loaded)> {
+        let project = self.stack.project(&format!("queried-{number}")).await?;
+        let days = data_set.project(number)?;
+        Ok((project, load_packed(self.stack.store(), project, days, now).await?))
+    }
+
+    /// Counts what a question asks of DynamoDB, and fails unless the answer is right.
+    async fn check(
+        &self,
+        question: &Question,
+        projects: &[ProjectId],
+        postgres: Option<&Postgres>,
+        loaded: Loaded,
+    ) -> Result<Asked> {
+        let request = self.stack.query_timeseries(&question.body(projects));
+        let counter = Counter::start(self.stack.endpoint()).await?;
+        let variables = environment::variables(counter.endpoint());
+        let mut process = Process::start(&self.query, &variables).await?;
+        // The first is not warm.
+        let answer = process.expect(200, request.clone()).await?;
+        let answer = read_answer(&answer.body)?;
+        let events = answer.iter().map(|day| day.events).sum::<u64>();
+        if events != loaded.events() && !question.is_filtered() {
+            return Err(format!("{events} of {} events were counted", loaded.events()).into());
+        }
+        let statement = match postgres {
+            Some(postgres) => Some(postgres.prepare(question).await?),
+            None => None,
+        };
+        if let (Some(postgres), Some(statement)) = (postgres, &statement) {
+            let (other, _) = postgres.ask(statement).await?;
+            if answer != other {
+                return Err(format!("the answers differ: {answer:?} and {other:?}").into());
+            }
+        }
+        let (latency, postgres) = (Vec::new(), Vec::new());
+        let (mut cpu, mut dynamodb, mut traffic) = (Vec::new(), Vec::new(), Traffic::default());
+        counter.take();
+        for _ in 0..COUNTED {
+            let before = process.cpu().await?;
+            process.expect(200, request.clone()).await?;
+            cpu.push(process.cpu().await?.saturating_sub(before));
+            let calls = counter.take();
+            dynamodb.push(time_under_way(&calls));
+            traffic = traffic.most(Traffic::of(&calls));
+        }
+        process.stop().await?;
+        Ok(Asked { request, statement, latency, postgres, cpu, dynamodb, traffic })
+    }
+}
+
+impl Asked {
+    /// Asks both. Neither always comes second.
+    async fn take_turn(
+        &mut self,
+        turn: usize,
+        process: &mut Process,
+        postgres: Option<&Postgres>,
+    ) -> Result<()> {
+        let function_first = turn.is_multiple_of(2);
+        let (mut of_function, mut of_postgres) = (Vec::new(), Vec::new());
+        for is_function in [function_first, !function_first] {
+            if is_function {
+                for _ in 0..QUERIES_OF_A_TURN {
+                    let reply = process.expect(200, self.request.clone()).await?;
+                    of_function.push(reply.latency);
+                }
+            } else if let (Some(postgres), Some(statement)) = (postgres, &self.statement) {
+                of_postgres.push(postgres.ask(statement).await?.1);
+            }
+        }
+        if turn >= WARM_UP_TURNS {
+            self.latency.extend(of_function);
+            self.postgres.extend(of_postgres);
+        }
+        Ok(())
+    }
+
+    fn into_answers(self) -> Answers {
+        let postgres = self.statement.map(|_| Sorted::millis(self.postgres));
+        Answers {
+            latency: Sorted::millis(self.latency),
+            cpu: Sorted::millis(self.cpu),
+            dynamodb: Sorted::millis(self.dynamodb),
+            traffic: self.traffic,
+            postgres,
+        }
+    }
+}
+
+async fn start_postgres(data_set: DataSet) -> Result<Option<Postgres>> {
+    let Some(postgres) = Postgres::start().await? else {
+        progress("timeseries: PostgreSQL 15 is not installed; the comparison is skipped");
+        return Ok(None);
+    };
+    progress("timeseries: storing the same events in PostgreSQL");
+    postgres.load(data_set).await?;
+    Ok(Some(postgres))
+}

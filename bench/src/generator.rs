@@ -1,0 +1,259 @@
+//! Errors of an application as they might really occur, the same ones for the same seed.
+//!
+//! Attributes correlate as they do in practice: what an error is decides where and how it is
+//! reported; a user's device decides the operating system and the browsers that it can run; a
+//! release replaces the one before it within hours. Independent draws would make events
+//! look far more different than they are.
+
+use rand::distr::Distribution;
+use rand::distr::uniform::SampleUniform;
+use rand::distr::weighted::{self, Weight, WeightedIndex};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+
+use shared::errors::attribute::{Attribute, Attributes};
+use shared::errors::day::{Day, MINUTES_PER_DAY};
+use shared::errors::row::{EventRow, Fingerprint};
+use shared::models::timestamp::Timestamp;
+
+const MILLIS_PER_MINUTE: i64 = 60_000;
+/// How many errors of a project are alive at a time.
+const LIVE_ERRORS: u16 = 200;
+/// How much more often the most frequent errors occur: the exponent of Zipf's law.
+const SKEW: f64 = 1.1;
+/// How many minutes lie between two releases, and how many the new one takes to reach everybody.
+const RELEASE_INTERVAL: i64 = 2 * MINUTES_PER_DAY + 300;
+const ROLLOUT: i64 = 10 * 60;
+
+/// Shares of events by hour of the day, in UTC: a night, and two busy parts of the day.
+const HOURLY_LOAD: [u32; 24] =
+    [3, 2, 2, 2, 2, 3, 4, 6, 9, 11, 12, 11, 10, 11, 12, 13, 12, 11, 10, 10, 9, 7, 5, 4];
+
+/// A device with its share, its operating system, and its browsers with their shares.
+struct Client {
+    share: u32,
+    device: Option<&'static str>,
+    os: &'static str,
+    browsers: &'static [(&'static str, u32)],
+}
+
+const CLIENTS: [Client; 8] = [
+    Client {
+        share: 38,
+        device: None,
+        os: "Windows",
+        browsers: &[("Chrome", 68), ("Edge", 22), ("Firefox", 9), ("Opera", 1)],
+    },
+    Client {
+        share: 17,
+        device: Some("Mac"),
+        os: "Mac OS X",
+        browsers: &[("Chrome", 55), ("Safari", 36), ("Firefox", 9)],
+    },
+    Client {
+        share: 20,
+        device: Some("iPhone"),
+        os: "iOS",
+        browsers: &[("Mobile Safari", 88), ("Chrome Mobile iOS", 12)],
+    },
+    Client {
+        share: 3,
+        device: Some("iPad"),
+        os: "iOS",
+        browsers: &[("Mobile Safari", 93), ("Chrome Mobile iOS", 7)],
+    },
+    Client {
+        share: 9,
+        device: Some("Samsung Galaxy S24"),
+        os: "Android",
+        browsers: &[("Chrome Mobile", 70), ("Samsung Internet", 30)],
+    },
+    Client {
+        share: 7,
+        device: Some("Pixel 9"),
+        os: "Android",
+        browsers: &[("Chrome Mobile", 92), ("Firefox Mobile", 8)],
+    },
+    Client {
+        share: 3,
+        device: Some("Xiaomi Redmi Note 13"),
+        os: "Android",
+        browsers: &[("Chrome Mobile", 95), ("Chrome Mobile WebView", 5)],
+    },
+    Client { share: 3, device: None, os: "Linux", browsers: &[("Firefox", 55), ("Chrome", 45)] },
+];
+
+/// Countries with their shares.
+const COUNTRIES: [(&str, u32); 20] = [
+    ("US", 34),
+    ("DE", 12),
+    ("GB", 10),
+    ("FR", 7),
+    ("IN", 7),
+    ("BR", 5),
+    ("CA", 4),
+    ("NL", 3),
+    ("ES", 3),
+    ("IT", 3),
+    ("AU", 2),
+    ("PL", 2),
+    ("JP", 2),
+    ("SE", 1),
+    ("CH", 1),
+    ("AT", 1),
+    ("MX", 1),
+    ("KR", 1),
+    ("PT", 1),
+    ("BE", 1),
+];
+
+const ROUTES: [&str; 24] = [
+    "/",
+    "/login",
+    "/cart",
+    "/checkout",
+    "/checkout/payment",
+    "/product/{id}",
+    "/search",
+    "/account",
+    "/account/orders",
+    "/account/orders/{id}",
+    "/settings",
+    "/settings/team",
+    "/reports",
+    "/reports/{id}",
+    "/dashboard",
+    "/dashboard/{id}",
+    "/api/v1/orders",
+    "/api/v1/users/{id}",
+    "/api/v1/search",
+    "/api/v1/webhooks",
+    "tasks.send_email",
+    "tasks.sync_inventory",
+    "tasks.nightly_report",
+    "tasks.cleanup",
+];
+/// The first of [`ROUTES`] that servers and not browsers run.
+const FIRST_SERVER_ROUTE: usize = 16;
+
+/// What all events of one error share.
+struct LiveError {
+    fingerprint: Fingerprint,
+    platform: &'static str,
+    level: &'static str,
+    handled: bool,
+    routes: Vec<&'static str>,
+}
+
+/// A project whose events are made up.
+pub(crate) struct ProjectGenerator {
+    random: ChaCha8Rng,
+    errors: Vec<LiveError>,
+    rank: WeightedIndex<f64>,
+    hour: WeightedIndex<u32>,
+    client: WeightedIndex<u32>,
+    browsers: Vec<WeightedIndex<u32>>,
+    country: WeightedIndex<u32>,
+}
+
+impl ProjectGenerator {
+    /// A project; another seed gives another one.
+    pub(crate) fn new(seed: u64) -> Result<Self, weighted::Error> {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let errors = (0..LIVE_ERRORS).map(|_| LiveError::new(&mut random)).collect();
+        let shares = |browsers: &[(&str, u32)]| index_of(browsers.iter().map(|(_, share)| *share));
+        Ok(Self {
+            random,
+            errors,
+            rank: index_of((1..=LIVE_ERRORS).map(|rank| f64::from(rank).powf(-SKEW)))?,
+            hour: index_of(HOURLY_LOAD)?,
+            client: index_of(CLIENTS.iter().map(|client| client.share))?,
+            browsers: CLIENTS
+                .iter()
+                .map(|client| shares(client.browsers))
+                .collect::<Result<_, _>>()?,
+            country: shares(&COUNTRIES)?,
+        })
+    }
+
+    /// The events of a day, in no particular order.
+    pub(crate) fn day(&mut self, day: Day, events: usize) -> Vec<EventRow> {
+        (0..events).filter_map(|_| self.event(day)).collect()
+    }
+
+    fn event(&mut self, day: Day) -> Option<EventRow> {
+        let random = &mut self.random;
+        let error = self.errors.get(self.rank.sample(random))?;
+        let hour = i64::try_from(self.hour.sample(random)).ok()?;
+        let millis_of_hour = random.random_range(0..60 * MILLIS_PER_MINUTE);
+        let minute = day.first_minute() + hour * 60 + millis_of_hour / MILLIS_PER_MINUTE;
+        let mut attributes = Attributes::default();
+        let mut set = |attribute, value: &str| attributes.set(attribute, Some(value.to_owned()));
+        set(Attribute::Platform, error.platform);
+        set(Attribute::Level, error.level);
+        set(Attribute::Handled, if error.handled { "true" } else { "false" });
+        // Most errors happen nearly always in one place.
+        let route =
+            if random.random_bool(0.9) { 0 } else { random.random_range(0..error.routes.len()) };
+        set(Attribute::Transaction, error.routes.get(route)?);
+        let is_staging = random.random_bool(0.04);
+        set(Attribute::Environment, if is_staging { "staging" } else { "production" });
+        set(Attribute::Release, &release_at(minute, is_staging, random));
+        if error.platform == "javascript" {
+            let client_index = self.client.sample(random);
+            let client = CLIENTS.get(client_index)?;
+            set(Attribute::Os, client.os);
+            let browser = self.browsers.get(client_index)?.sample(random);
+            set(Attribute::Browser, client.browsers.get(browser)?.0);
+            set(Attribute::Country, COUNTRIES.get(self.country.sample(random))?.0);
+            if let Some(device) = client.device {
+                set(Attribute::Device, device);
+            }
+        } else {
+            set(Attribute::Os, "Linux");
+        }
+        let millis = minute * MILLIS_PER_MINUTE + millis_of_hour % MILLIS_PER_MINUTE;
+        let occurred_at = Timestamp::from_millis(millis);
+        Some(EventRow { occurred_at, fingerprint: error.fingerprint, attributes })
+    }
+}
+
+impl LiveError {
+    fn new(random: &mut ChaCha8Rng) -> Self {
+        let in_browser = random.random_bool(0.7);
+        let platform = match (in_browser, random.random_bool(0.6)) {
+            (true, _) => "javascript",
+            (false, true) => "python",
+            (false, false) => "node",
+        };
+        let level = match random.random_range(0..100) {
+            0..4 => "fatal",
+            4..14 => "warning",
+            14..17 => "info",
+            _ => "error",
+        };
+        let (browser_routes, server_routes) = ROUTES.split_at(FIRST_SERVER_ROUTE);
+        let possible = if in_browser { browser_routes } else { server_routes };
+        let count = random.random_range(1..=4);
+        let handled = level != "fatal" && random.random_bool(0.45);
+        let route = |_| possible.get(random.random_range(0..possible.len())).copied();
+        let routes = (0..count).filter_map(route).collect();
+        Self { fingerprint: Fingerprint(random.random()), platform, level, handled, routes }
+    }
+}
+
+/// The release that an event of that minute reports. Staging has the next one already; after a
+/// release some clients still run the one before.
+fn release_at(minute: i64, is_staging: bool, random: &mut ChaCha8Rng) -> String {
+    let newest = minute.div_euclid(RELEASE_INTERVAL);
+    let since = minute.rem_euclid(RELEASE_INTERVAL);
+    let is_updated = since > random.random_range(0..ROLLOUT) && !random.random_bool(0.02);
+    let release = newest + i64::from(is_staging) - i64::from(!is_staging && !is_updated);
+    format!("shop@{}.{}.{}", release / 400, release / 20 % 20, release % 20)
+}
+
+fn index_of<W: Weight + SampleUniform + PartialOrd>(
+    shares: impl IntoIterator<Item = W>,
+) -> Result<WeightedIndex<W>, weighted::Error> {
+    WeightedIndex::new(shares)
+}

@@ -1,0 +1,53 @@
+//! What is said of create-feature-flag, beside two functions that do less.
+
+use super::Figures;
+use super::units::{mb, ms, range};
+use crate::cold::Starts;
+use crate::measure::Requests;
+
+impl Figures {
+    pub(super) fn print_comparison(&self) {
+        let Self { cold, warm, sizes, .. } = self;
+        let line = |name: &str, [hello, sdk, create]: [String; 3]| {
+            println!("{name:<36} {hello:>12} {sdk:>16} {create:>21}");
+        };
+        let starts = |figure: &dyn Fn(&Starts) -> f64| {
+            [ms(figure(&cold.hello)), "–".to_owned(), ms(figure(&cold.create))]
+        };
+        let requests = |figure: &dyn Fn(&Requests) -> f64| {
+            [&warm.hello, &warm.sdk, &warm.create].map(|requests| ms(figure(requests)))
+        };
+        let processors = std::thread::available_parallelism().map_or(0, usize::from);
+        println!("{} with {processors} processors, DynamoDB embedded", std::env::consts::ARCH);
+        println!();
+        line("", ["hello", "hello-dynamodb", "create-feature-flag"].map(str::to_owned));
+        line("cold start to first answer, median", starts(&|s| s.answer.median()));
+        line("  fastest", starts(&|s| s.answer.min()));
+        line("  90th percentile", starts(&|s| s.answer.percentile(90)));
+        line("  CPU time, median", starts(&|s| s.cpu.median()));
+        line("warm request, p50", requests(&|r| r.latency.median()));
+        line("  p99", requests(&|r| r.latency.percentile(99)));
+        line("  CPU time", requests(&Requests::median_cpu));
+        line("peak memory", warm.memory.map(mb));
+        line("binary", sizes.map(mb));
+    }
+
+    pub(super) fn print_more(&self) {
+        let Self { round_trips, warm, tls, .. } = self;
+        let line = |name: &str, figures: String| println!("  {name:<36} {figures}");
+        let request = |name: &str, requests: &Requests| {
+            let (p50, p99) = (requests.latency.median(), requests.latency.percentile(99));
+            let cpu = requests.median_cpu();
+            line(name, format!("p50 {}   p99 {}   CPU {}", ms(p50), ms(p99), ms(cpu)));
+        };
+        println!("\ncreate-feature-flag besides");
+        request("warm, ten errors in the body: 400", &warm.invalid);
+        request("warm, a flag of almost 200 kB", &warm.largest);
+        line("  own CPU time of that", ms(warm.largest.cpu_beyond(&warm.largest_sdk)));
+        line("  peak memory after that", mb(warm.memory_after_largest));
+        line("cold start over TLS, median", ms(tls.create.answer.median()));
+        line("first call over TLS, client included", range(&tls.client_and_call));
+        line("  the call alone", range(&tls.call));
+        line("calls of a cold start", round_trips.cold.join(", "));
+    }
+}

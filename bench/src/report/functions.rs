@@ -1,0 +1,169 @@
+//! What is said of every function but create-feature-flag: the same figures, side by side.
+
+use super::Figures;
+use super::units::{mb, ms, times};
+use crate::cold::Starts;
+use crate::statistics::Sorted;
+
+/// The least width of a column.
+const COLUMN_WIDTH: usize = 14;
+/// The most memory of a function that does nothing out of the ordinary, in MB.
+const USUAL_MEMORY: f64 = 20.0;
+/// The most memory of query-error-timeseries, in MB.
+const MEMORY_OF_A_LARGE_QUERY: f64 = 128.0;
+
+/// What was measured of every function.
+pub(super) struct Common<'f> {
+    pub(super) function: &'static str,
+    pub(super) starts: &'f Starts,
+    /// How long a usual request takes.
+    pub(super) latency: Option<&'f Sorted>,
+    /// The processor time of a usual request, in milliseconds.
+    pub(super) cpu: Option<f64>,
+    /// The most round trips of a warm request; `None` for a job, which makes as many as it needs.
+    pub(super) round_trips: Option<usize>,
+    pub(super) memory: u64,
+    /// How much memory it may take, in MB; `None` where nothing is promised.
+    pub(super) memory_bound: Option<f64>,
+    pub(super) size: u64,
+}
+
+impl Figures {
+    /// How much more processor time create-feature-flag takes than its calls of DynamoDB alone.
+    pub(super) fn own_cpu(&self) -> f64 {
+        self.warm.create.cpu_beyond(&self.warm.sdk)
+    }
+
+    pub(super) fn create_feature_flag(&self) -> Common<'_> {
+        let ([.., memory], [.., size]) = (self.warm.memory, self.sizes);
+        Common {
+            function: "create-feature-flag",
+            starts: &self.cold.create,
+            latency: Some(&self.warm.create.latency),
+            cpu: Some(self.warm.create.median_cpu()),
+            round_trips: Some(self.round_trips.most),
+            memory,
+            memory_bound: Some(USUAL_MEMORY),
+            size,
+        }
+    }
+
+    /// Functions for event markers, email preferences and insights.
+    pub(super) fn of_other_resources(&self) -> [Common<'_>; 4] {
+        let Self { round_trips, cold, warm, event_markers, insights, other_sizes, .. } = self;
+        let [delete, purge, update, split] = *other_sizes;
+        [
+            Common {
+                function: "delete-event-marker-collection",
+                starts: &cold.delete,
+                latency: Some(&event_markers.empty),
+                cpu: None,
+                round_trips: Some(round_trips.most_of_delete),
+                memory: event_markers.memory,
+                memory_bound: Some(USUAL_MEMORY),
+                size: delete,
+            },
+            Common {
+                function: "purge-event-markers",
+                starts: &cold.purge,
+                latency: None,
+                cpu: None,
+                round_trips: None,
+                memory: event_markers.purge.memory,
+                memory_bound: Some(USUAL_MEMORY),
+                size: purge,
+            },
+            Common {
+                function: "update-email-preferences",
+                starts: &cold.update,
+                latency: Some(&warm.update.latency),
+                cpu: Some(warm.update.median_cpu()),
+                round_trips: Some(round_trips.most_of_update),
+                memory: warm.memory_of_update,
+                memory_bound: Some(USUAL_MEMORY),
+                size: update,
+            },
+            Common {
+                function: "split-insight",
+                starts: &cold.split,
+                latency: Some(&insights.small.latency),
+                cpu: Some(insights.small.cost.cpu.median()),
+                round_trips: Some(insights.sent().calls),
+                memory: insights.memory,
+                memory_bound: Some(USUAL_MEMORY),
+                size: split,
+            },
+        ]
+    }
+
+    /// Functions for errors. Of a query, the usual request is the unfiltered one.
+    pub(super) fn of_errors(&self) -> [Common<'_>; 3] {
+        let Self { cold, errors, error_sizes, .. } = self;
+        let [ingest, query, compact] = *error_sizes;
+        let (ingestion, timeseries) = (&errors.ingestion, &errors.timeseries);
+        [
+            Common {
+                function: "ingest-error-events",
+                starts: &cold.ingest,
+                latency: Some(&ingestion.latency),
+                cpu: Some(ingestion.cpu),
+                round_trips: Some(ingestion.traffic.calls),
+                memory: ingestion.memory,
+                memory_bound: Some(USUAL_MEMORY),
+                size: ingest,
+            },
+            Common {
+                function: "query-error-timeseries",
+                starts: &cold.query,
+                latency: Some(&timeseries.unfiltered.latency),
+                cpu: Some(timeseries.unfiltered.cpu.median()),
+                round_trips: Some(timeseries.unfiltered.traffic.calls),
+                memory: timeseries.memory,
+                memory_bound: Some(MEMORY_OF_A_LARGE_QUERY),
+                size: query,
+            },
+            Common {
+                function: "compact-error-segments",
+                starts: &cold.compact,
+                latency: None,
+                cpu: None,
+                round_trips: None,
+                memory: errors.compaction.memory,
+                memory_bound: None,
+                size: compact,
+            },
+        ]
+    }
+
+    /// The median cold start, as a multiple of hello's.
+    pub(super) fn cold_ratio(&self, starts: &Starts) -> f64 {
+        starts.answer.median() / self.cold.hello.answer.median()
+    }
+
+    /// Prints the functions side by side.
+    pub(super) fn print_functions(&self, functions: &[Common<'_>]) {
+        let line = |name: &str, figure: &dyn Fn(&Common<'_>) -> Option<String>| {
+            let columns = functions.iter().map(|it| {
+                let figure = figure(it).unwrap_or_else(|| "–".to_owned());
+                format!("{figure:>0$}", it.function.len().max(COLUMN_WIDTH) + 1)
+            });
+            println!("{name:<36}{}", columns.collect::<String>());
+        };
+        let latency = |percent| {
+            move |it: &Common<'_>| it.latency.map(|latency| ms(latency.percentile(percent)))
+        };
+        println!();
+        line("", &|it| Some(it.function.to_owned()));
+        line("cold start to first answer or run", &|it| Some(ms(it.starts.answer.median())));
+        line("  as a multiple of hello's", &|it| Some(times(self.cold_ratio(it.starts))));
+        line("  fastest", &|it| Some(ms(it.starts.answer.min())));
+        line("  90th percentile", &|it| Some(ms(it.starts.answer.percentile(90))));
+        line("  CPU time, median", &|it| Some(ms(it.starts.cpu.median())));
+        line("warm request, p50", &latency(50));
+        line("  p99", &latency(99));
+        line("  CPU time", &|it| it.cpu.map(ms));
+        line("  round trips, most", &|it| it.round_trips.map(|most| most.to_string()));
+        line("peak memory", &|it| Some(mb(it.memory)));
+        line("binary", &|it| Some(mb(it.size)));
+    }
+}

@@ -1,0 +1,184 @@
+//! The report as JSON: times in milliseconds, sizes in bytes.
+
+use serde_json::{Value as Json, json};
+
+use super::Figures;
+use super::functions::Common;
+use crate::cold::Starts;
+use crate::errors::{Answers, Ingestion, Timeseries, Traffic};
+use crate::event_markers::EventMarkers;
+use crate::insights::Splits;
+use crate::job::JobWork;
+use crate::measure::Requests;
+use crate::statistics::{Sorted, millis};
+
+impl Figures {
+    /// All figures as JSON.
+    pub(crate) fn json(&self) -> Json {
+        let Self { round_trips, cold, warm, tls, event_markers, errors, sizes, .. } = self;
+        let EventMarkers { empty, large, purge, .. } = event_markers;
+        let [mut delete, mut purging, mut update, mut split] =
+            self.of_other_resources().map(|it| self.common_json(&it));
+        delete["empty"] = distribution_json(empty);
+        delete["of20000Events"] = distribution_json(large);
+        delete["multipleOfEmpty"] = json!(event_markers.ratio());
+        purging["purge"] = job_json(purge);
+        update["warm"] = requests_json(&warm.update);
+        split["of10"] = splits_json(&self.insights.small);
+        split["of10000"] = splits_json(&self.insights.large);
+        split["multipleOfSmall"] = json!(self.insights.ratio());
+        let [mut ingest, mut query, mut compact] = self.of_errors().map(|it| self.common_json(&it));
+        ingest["warm"] = ingestion_json(&errors.ingestion);
+        query["timeseries"] = timeseries_json(&errors.timeseries);
+        compact["compaction"] = job_json(&errors.compaction);
+        let targets = self.targets();
+        let targets = targets.iter().flat_map(|(function, targets)| {
+            targets.iter().map(move |target| {
+                json!({
+                    "function": function,
+                    "name": target.name.trim_start(),
+                    "figure": target.figure,
+                    "bound": target.bound,
+                    "unit": target.unit,
+                    "met": target.kept(),
+                })
+            })
+        });
+        json!({
+            "cold": {
+                "hello": starts_json(&cold.hello),
+                "createFeatureFlag": starts_json(&cold.create),
+                "createFeatureFlagOverTls": starts_json(&tls.create),
+                "calls": round_trips.cold,
+            },
+            "warm": {
+                "hello": requests_json(&warm.hello),
+                "helloDynamodb": requests_json(&warm.sdk),
+                "createFeatureFlag": requests_json(&warm.create),
+                "invalidBody": requests_json(&warm.invalid),
+                "largestFlag": requests_json(&warm.largest),
+                "ownCpu": self.own_cpu(),
+                "ownCpuOfLargestFlag": warm.largest.cpu_beyond(&warm.largest_sdk),
+                "mostRoundTrips": round_trips.most,
+            },
+            "firstCallOverTls": {
+                "clientAndCall": distribution_json(&tls.client_and_call),
+                "call": distribution_json(&tls.call),
+            },
+            "peakMemory": {
+                "hello": warm.memory[0],
+                "helloDynamodb": warm.memory[1],
+                "createFeatureFlag": warm.memory[2],
+                "createFeatureFlagAfterLargestFlags": warm.memory_after_largest,
+            },
+            "binary": {
+                "hello": sizes[0],
+                "helloDynamodb": sizes[1],
+                "createFeatureFlag": sizes[2],
+            },
+            "others": {
+                "compactErrorSegments": compact,
+                "deleteEventMarkerCollection": delete,
+                "ingestErrorEvents": ingest,
+                "purgeEventMarkers": purging,
+                "queryErrorTimeseries": query,
+                "splitInsight": split,
+                "updateEmailPreferences": update,
+            },
+            "targets": targets.collect::<Vec<_>>(),
+        })
+    }
+
+    fn common_json(&self, common: &Common<'_>) -> Json {
+        json!({
+            "cold": starts_json(common.starts),
+            "multipleOfHello": self.cold_ratio(common.starts),
+            "mostRoundTrips": common.round_trips,
+            "peakMemory": common.memory,
+            "binary": common.size,
+        })
+    }
+}
+
+fn splits_json(splits: &Splits) -> Json {
+    let cost = &splits.cost;
+    json!({
+        "latency": distribution_json(&splits.latency),
+        "cpu": distribution_json(&cost.cpu),
+        "dynamodb": distribution_json(&cost.dynamodb),
+        "mostRoundTrips": cost.sent.calls,
+        "mostActions": cost.sent.actions,
+        "largestTransaction": cost.sent.transaction,
+        "largestItem": cost.sent.item,
+    })
+}
+
+fn starts_json(starts: &Starts) -> Json {
+    json!({"answer": distribution_json(&starts.answer), "cpu": distribution_json(&starts.cpu)})
+}
+
+fn requests_json(requests: &Requests) -> Json {
+    json!({"latency": distribution_json(&requests.latency), "cpu": requests.median_cpu()})
+}
+
+fn distribution_json(figures: &Sorted) -> Json {
+    json!({
+        "min": figures.min(),
+        "p50": figures.median(),
+        "p90": figures.percentile(90),
+        "p99": figures.percentile(99),
+    })
+}
+
+fn job_json(work: &JobWork) -> Json {
+    json!({
+        "events": work.events,
+        "runs": work.runs,
+        "time": millis(work.time),
+        "eventsPerSecond": work.events_per_second(),
+        "cpuOf1000Events": work.cpu_of_1000(),
+    })
+}
+
+fn ingestion_json(ingestion: &Ingestion) -> Json {
+    json!({
+        "event": ingestion.event_bytes,
+        "body": ingestion.body_bytes,
+        "latency": distribution_json(&ingestion.latency),
+        "eventsPerSecond": ingestion.events_per_second,
+        "cpu": ingestion.cpu,
+        "dynamodb": distribution_json(&ingestion.dynamodb),
+        "traffic": traffic_json(ingestion.traffic),
+    })
+}
+
+fn timeseries_json(timeseries: &Timeseries) -> Json {
+    let Timeseries { loaded, unfiltered, filtered, .. } = timeseries;
+    json!({
+        "events": loaded.events(),
+        "rows": loaded.rows,
+        "segments": loaded.segment_bytes,
+        "segmentBytesPerEvent": timeseries.segment_bytes_per_event(),
+        "unfiltered": answers_json(unfiltered),
+        "filtered": answers_json(filtered),
+    })
+}
+
+fn answers_json(answers: &Answers) -> Json {
+    json!({
+        "latency": distribution_json(&answers.latency),
+        "cpu": distribution_json(&answers.cpu),
+        "dynamodb": distribution_json(&answers.dynamodb),
+        "traffic": traffic_json(answers.traffic),
+        "postgresql": answers.postgres.as_ref().map(distribution_json),
+        "multipleOfPostgresql": answers.ratio(),
+    })
+}
+
+fn traffic_json(traffic: Traffic) -> Json {
+    json!({
+        "calls": traffic.calls,
+        "readUnits": traffic.read_units,
+        "writeUnits": traffic.write_units,
+    })
+}

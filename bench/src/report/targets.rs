@@ -1,0 +1,146 @@
+//! Promises about figures, and whether they are kept.
+
+use super::Figures;
+use super::functions::Common;
+use super::units::{kilobytes, megabytes, whole};
+use crate::errors::Answers;
+
+/// A promise about a figure.
+pub(super) struct Target {
+    pub(super) name: &'static str,
+    pub(super) figure: f64,
+    pub(super) bound: f64,
+    /// Whether the bound itself still keeps the promise.
+    inclusive: bool,
+    pub(super) unit: &'static str,
+}
+
+impl Target {
+    fn under(bound: f64, unit: &'static str, name: &'static str, figure: f64) -> Self {
+        Self { name, figure, bound, inclusive: false, unit }
+    }
+
+    fn at_most(bound: f64, unit: &'static str, name: &'static str, figure: f64) -> Self {
+        Self { name, figure, bound, inclusive: true, unit }
+    }
+
+    pub(super) fn kept(&self) -> bool {
+        self.figure < self.bound || (self.inclusive && self.figure <= self.bound)
+    }
+
+    fn print(&self) {
+        let Self { name, figure, bound, inclusive, unit } = self;
+        let verdict = if self.kept() { "ok" } else { "MISSED" };
+        let relation = if *inclusive { "at most" } else { "under" };
+        let figure = format!("{figure:.2} {unit:<2}");
+        let bound = format!("{relation} {bound} {unit}");
+        println!("    {verdict:<7} {name:<46} {figure:>10}   {}", bound.trim_end());
+    }
+}
+
+impl Figures {
+    /// All promises, by function.
+    pub(super) fn targets(&self) -> Vec<(&'static str, Vec<Target>)> {
+        let create = self.create_feature_flag();
+        let [delete, purge, update, split] = self.of_other_resources();
+        let [ingest, query, compact] = self.of_errors();
+        let of = |common: &Common<'_>, own: Vec<Target>| {
+            let mut targets = self.common_targets(common);
+            targets.extend(own);
+            (common.function, targets)
+        };
+        let mut of_create = vec![one_round_trip(&create)];
+        of_create.extend(self.create_targets());
+        let of_delete = vec![
+            one_round_trip(&delete),
+            Target::at_most(
+                1.5,
+                "×",
+                "20,000 events, as a multiple of none",
+                self.event_markers.ratio(),
+            ),
+        ];
+        vec![
+            of(&create, of_create),
+            of(&delete, of_delete),
+            of(&purge, Vec::new()),
+            of(&update, vec![one_round_trip(&update)]),
+            of(&split, self.split_targets()),
+            of(&ingest, self.ingestion_targets()),
+            of(&query, self.query_targets()),
+            of(&compact, self.compaction_targets()),
+        ]
+    }
+
+    fn common_targets(&self, common: &Common<'_>) -> Vec<Target> {
+        let Common { starts, memory, memory_bound, size, .. } = *common;
+        let ratio = self.cold_ratio(starts);
+        let mut targets =
+            vec![Target::at_most(4.0, "×", "cold start, as a multiple of hello's", ratio)];
+        let memory = |bound| Target::under(bound, "MB", "peak memory", megabytes(memory));
+        targets.extend(memory_bound.map(memory));
+        targets.push(Target::under(8.0, "MB", "release binary", megabytes(size)));
+        targets
+    }
+
+    fn create_targets(&self) -> [Target; 2] {
+        let first_call = self.tls.client_and_call.median();
+        [
+            Target::under(10.0, "ms", "first DynamoDB call over TLS, client included", first_call),
+            Target::under(0.3, "ms", "own CPU time of a warm request", self.own_cpu()),
+        ]
+    }
+
+    fn split_targets(&self) -> Vec<Target> {
+        let (ratio, sent) = (self.insights.ratio(), self.insights.sent());
+        let megabytes = kilobytes(sent.transaction) / 1e3;
+        vec![
+            Target::at_most(4.0, "×", "a large split, as a multiple of a small one", ratio),
+            Target::under(400.0, "kB", "largest item that is sent", kilobytes(sent.item)),
+            Target::at_most(100.0, "", "most actions of a transaction", whole(sent.actions)),
+            Target::under(4.0, "MB", "largest transaction", megabytes),
+        ]
+    }
+
+    fn ingestion_targets(&self) -> Vec<Target> {
+        let latency = self.errors.ingestion.latency.median();
+        vec![Target::under(10.0, "ms", "an event of 4 kB, warm, p50", latency)]
+    }
+
+    fn query_targets(&self) -> Vec<Target> {
+        let (unfiltered, filtered) =
+            (&self.errors.timeseries.unfiltered, &self.errors.timeseries.filtered);
+        let p50 = |answers: &Answers| answers.latency.median();
+        let mut targets = vec![
+            Target::under(60.0, "ms", "30 days of 10 projects, p50", p50(unfiltered)),
+            Target::under(200.0, "ms", "  filtered, p50", p50(filtered)),
+        ];
+        let beside = |name| move |ratio| Target::under(1.0, "×", name, ratio);
+        let compared = "30 days, as a multiple of PostgreSQL's time";
+        targets.extend(unfiltered.ratio().map(beside(compared)));
+        targets.extend(filtered.ratio().map(beside("  filtered, as a multiple of that")));
+        targets
+    }
+
+    fn compaction_targets(&self) -> Vec<Target> {
+        let bytes = self.errors.timeseries.segment_bytes_per_event();
+        vec![Target::at_most(6.0, "B", "segment bytes of an event", bytes)]
+    }
+
+    /// Prints all targets, and answers whether they are met.
+    pub(super) fn print_targets(&self) -> bool {
+        println!("\nTargets");
+        let functions = self.targets();
+        for (function, targets) in &functions {
+            println!("  {function}");
+            targets.iter().for_each(Target::print);
+        }
+        functions.iter().flat_map(|(_, targets)| targets).all(Target::kept)
+    }
+}
+
+/// A warm request makes one round trip at most.
+fn one_round_trip(common: &Common<'_>) -> Target {
+    let most = common.round_trips.map_or(f64::INFINITY, whole);
+    Target::at_most(1.0, "", "DynamoDB round trips of a warm request", most)
+}

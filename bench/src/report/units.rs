@@ -1,0 +1,43 @@
+//! Figures as people write them.
+
+use crate::statistics::Sorted;
+
+pub(super) fn ms(millis: f64) -> String {
+    format!("{millis:.3} ms")
+}
+
+pub(super) fn times(ratio: f64) -> String {
+    format!("{ratio:.2} ×")
+}
+
+pub(super) fn range(figures: &Sorted) -> String {
+    let (median, min, p90) = (figures.median(), figures.min(), figures.percentile(90));
+    format!("{}   fastest {}   90th percentile {}", ms(median), ms(min), ms(p90))
+}
+
+/// A number below a million as people write it.
+pub(crate) fn grouped(number: usize) -> String {
+    if number < 1_000 {
+        return number.to_string();
+    }
+    format!("{},{:03}", number / 1_000, number % 1_000)
+}
+
+pub(super) fn whole(number: usize) -> f64 {
+    u32::try_from(number).map_or(f64::INFINITY, f64::from)
+}
+
+/// Bytes in units of 1,000.
+pub(super) fn kilobytes(bytes: usize) -> f64 {
+    whole(bytes) / 1e3
+}
+
+pub(super) fn mb(bytes: u64) -> String {
+    format!("{:.2} MB", megabytes(bytes))
+}
+
+/// Bytes in units of 1,000,000.
+#[allow(clippy::cast_precision_loss)] // No figure here comes near 2^53.
+pub(super) fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
