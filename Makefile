@@ -4,8 +4,8 @@ PORT ?= 9000
 DYNAMODB_PORT ?= 8000
 
 MEASURED := compact-error-segments create-feature-flag delete-event-marker-collection \
-	ingest-error-events purge-event-markers query-error-timeseries split-insight \
-	update-email-preferences
+	ingest-error-events interpret-error-filters purge-event-markers query-error-timeseries \
+	split-insight update-email-preferences
 
 # Queries with gold answers: those of the tests, and those of the specification where it is at hand.
 SPECIFIED_QUERIES := ../shared/interpret/dev.jsonl

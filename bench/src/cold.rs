@@ -13,6 +13,7 @@ use crate::Result;
 use crate::errors::delivery;
 use crate::events;
 use crate::insights::SMALL;
+use crate::interpretation::typical;
 use crate::measure::Bench;
 use crate::process::{Process, Program, Reply};
 use crate::report::progress;
@@ -39,12 +40,13 @@ pub(crate) struct Cold {
     pub(crate) query: Starts,
     /// Up to the end of a run that finds nothing to do.
     pub(crate) compact: Starts,
+    pub(crate) interpret: Starts,
 }
 
 impl Bench<'_> {
     /// Starts hello and the functions in turns, so that whatever else the machine does meets all.
     pub(crate) async fn cold(&self, starts: usize) -> Result<Cold> {
-        progress(&format!("cold starts: {starts} each of hello and eight functions"));
+        progress(&format!("cold starts: {starts} each of hello and nine functions"));
         let variables = environment::variables(&self.stack.endpoint());
         let job_variables = environment::variables(&self.job_stack.endpoint());
         let mut projects = self.stack.projects("cold");
@@ -54,7 +56,9 @@ impl Bench<'_> {
         let splits = self.stack.splits(insights, starts + 1, SMALL).await?;
         let errors = self.stack.project_with_dsn("cold-errors").await?;
         let query = self.stack.query_timeseries(&json!({ "projectIds": [errors.id] }));
-        let mut figures = [const { Vec::new() }; 9];
+        let words = typical(&errors.id.to_string(), "unhandled errors on chrome");
+        let interpret = self.stack.interpret(&words);
+        let mut figures = [const { Vec::new() }; 10];
         // The first of each reads its binary from the disk and does not count.
         for (number, (collection, split)) in collections.into_iter().zip(splits).enumerate() {
             let project = projects.with_room(1).await?;
@@ -72,14 +76,15 @@ impl Bench<'_> {
                 start_once(&self.ingest, &variables, 200, ingest.request).await?,
                 start_once(&self.query, &variables, 200, query.clone()).await?,
                 start_for_job(&self.compact, &job_variables).await?,
+                start_once(&self.interpret, &variables, 200, interpret.clone()).await?,
             ];
             for (figures, start) in figures.iter_mut().zip(round) {
                 figures.push(start);
             }
         }
-        let [hello, create, delete, purge, update, split, ingest, query, compact] =
+        let [hello, create, delete, purge, update, split, ingest, query, compact, interpret] =
             figures.map(|figures| all_but_first(&figures));
-        Ok(Cold { hello, create, delete, purge, update, split, ingest, query, compact })
+        Ok(Cold { hello, create, delete, purge, update, split, ingest, query, compact, interpret })
     }
 }
 

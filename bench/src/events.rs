@@ -14,6 +14,7 @@ pub(crate) const DELETE_COLLECTION: &str =
     "DELETE /v0/projects/{idOrSlug}/event-marker-collections/{collectionId}";
 pub(crate) const SPLIT_INSIGHT: &str =
     "POST /v0/projects/{idOrSlug}/replay-insights/{insightId}/split";
+pub(crate) const INTERPRET_FILTERS: &str = "POST /v0/errors/filters/interpret";
 pub(crate) const QUERY_TIMESERIES: &str = "POST /v0/errors/timeseries/query";
 pub(crate) const SEND_ENVELOPE: &str = "POST /api/{ingestId}/envelope/";
 pub(crate) const UPDATE_PREFERENCES: &str = "PUT /v0/notifications/email-preferences";

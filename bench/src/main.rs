@@ -4,9 +4,9 @@
 //! ```text
 //! cargo build --release --locked --package compact-error-segments \
 //!     --package create-feature-flag --package delete-event-marker-collection \
-//!     --package ingest-error-events --package purge-event-markers \
-//!     --package query-error-timeseries --package split-insight \
-//!     --package update-email-preferences \
+//!     --package ingest-error-events --package interpret-error-filters \
+//!     --package purge-event-markers --package query-error-timeseries \
+//!     --package split-insight --package update-email-preferences \
 //!     --package bench --no-default-features
 //! cargo build --release --locked --package bench --bin bench
 //! target/release/bench
@@ -26,6 +26,7 @@ mod event_markers;
 mod events;
 mod generator;
 mod insights;
+mod interpretation;
 mod job;
 mod measure;
 mod process;
@@ -109,6 +110,7 @@ async fn run(options: Options) -> Result<ExitCode> {
         update: program("update-email-preferences"),
         split: program("split-insight"),
         ingest: program("ingest-error-events"),
+        interpret: program("interpret-error-filters"),
         query: program("query-error-timeseries"),
         compact: program("compact-error-segments"),
         folder: folder.path(),
@@ -120,6 +122,7 @@ async fn run(options: Options) -> Result<ExitCode> {
     let event_markers = bench.event_markers().await?;
     let insights = bench.insights().await?;
     let errors = bench.errors().await?;
+    let interpretations = bench.interpretations().await?;
     let figures = Figures {
         round_trips,
         cold,
@@ -128,9 +131,10 @@ async fn run(options: Options) -> Result<ExitCode> {
         event_markers,
         insights,
         errors,
+        interpretations,
         sizes: sizes([&bench.hello, &bench.sdk, &bench.create])?,
         other_sizes: sizes([&bench.delete, &bench.purge, &bench.update, &bench.split])?,
-        error_sizes: sizes([&bench.ingest, &bench.query, &bench.compact])?,
+        error_sizes: sizes([&bench.ingest, &bench.query, &bench.compact, &bench.interpret])?,
     };
 
     let met = figures.print();

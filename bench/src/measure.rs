@@ -49,6 +49,7 @@ pub(crate) struct Bench<'b> {
     pub(crate) update: Program,
     pub(crate) split: Program,
     pub(crate) ingest: Program,
+    pub(crate) interpret: Program,
     pub(crate) query: Program,
     pub(crate) compact: Program,
     /// A folder for files that the programs read.

@@ -92,6 +92,12 @@ impl Stack {
         Request { body: Some(query), ..request }.event()
     }
 
+    /// A request to interpret a query in natural language.
+    pub(crate) fn interpret(&self, query: &Json) -> Bytes {
+        let request = Request::new(events::INTERPRET_FILTERS, &self.api_key);
+        Request { body: Some(query), ..request }.event()
+    }
+
     /// A request to split pain points off an insight.
     fn split_insight(&self, project: ProjectId, id: InsightId, moved: &[PainPointId]) -> Bytes {
         let (project, id) = (project.to_string(), id.to_string());

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use super::Figures;
 use super::units::{grouped, kilobytes, mb, ms, range, times};
 use crate::errors::{Answers, DAYS, Errors, Ingestion, PROJECTS, Timeseries, Traffic};
+use crate::interpretation::Interpretations;
 use crate::job::JobWork;
 use crate::statistics::Sorted;
 
@@ -14,6 +15,17 @@ impl Figures {
         print_ingestion(ingestion);
         print_compaction(compaction);
         print_timeseries(timeseries);
+    }
+}
+
+impl Figures {
+    pub(super) fn print_interpretations(&self) {
+        let Interpretations { typical, largest, .. } = &self.interpretations;
+        println!("\ninterpret-error-filters, warm");
+        line("a query as people type it", percentiles(&typical.latency));
+        line("  CPU time", ms(typical.median_cpu()));
+        line("the largest request allowed", percentiles(&largest.latency));
+        line("  CPU time", ms(largest.median_cpu()));
     }
 }
 

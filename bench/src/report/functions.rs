@@ -20,7 +20,8 @@ pub(super) struct Common<'f> {
     pub(super) latency: Option<&'f Sorted>,
     /// The processor time of a usual request, in milliseconds.
     pub(super) cpu: Option<f64>,
-    /// The most round trips of a warm request; `None` for a job, which makes as many as it needs.
+    /// The most round trips of a warm request; `None` for a job, which makes as many as it needs, and
+    /// where none is made.
     pub(super) round_trips: Option<usize>,
     pub(super) memory: u64,
     /// How much memory it may take, in MB; `None` where nothing is promised.
@@ -97,9 +98,9 @@ impl Figures {
     }
 
     /// Functions for errors. Of a query, the usual request is the unfiltered one.
-    pub(super) fn of_errors(&self) -> [Common<'_>; 3] {
-        let Self { cold, errors, error_sizes, .. } = self;
-        let [ingest, query, compact] = *error_sizes;
+    pub(super) fn of_errors(&self) -> [Common<'_>; 4] {
+        let Self { cold, errors, interpretations, error_sizes, .. } = self;
+        let [ingest, query, compact, interpret] = *error_sizes;
         let (ingestion, timeseries) = (&errors.ingestion, &errors.timeseries);
         [
             Common {
@@ -131,6 +132,16 @@ impl Figures {
                 memory: errors.compaction.memory,
                 memory_bound: None,
                 size: compact,
+            },
+            Common {
+                function: "interpret-error-filters",
+                starts: &cold.interpret,
+                latency: Some(&interpretations.typical.latency),
+                cpu: Some(interpretations.typical.median_cpu()),
+                round_trips: None,
+                memory: interpretations.memory,
+                memory_bound: Some(USUAL_MEMORY),
+                size: interpret,
             },
         ]
     }

@@ -27,10 +27,13 @@ impl Figures {
         split["of10"] = splits_json(&self.insights.small);
         split["of10000"] = splits_json(&self.insights.large);
         split["multipleOfSmall"] = json!(self.insights.ratio());
-        let [mut ingest, mut query, mut compact] = self.of_errors().map(|it| self.common_json(&it));
+        let [mut ingest, mut query, mut compact, mut interpret] =
+            self.of_errors().map(|it| self.common_json(&it));
         ingest["warm"] = ingestion_json(&errors.ingestion);
         query["timeseries"] = timeseries_json(&errors.timeseries);
         compact["compaction"] = job_json(&errors.compaction);
+        interpret["typical"] = requests_json(&self.interpretations.typical);
+        interpret["largest"] = requests_json(&self.interpretations.largest);
         let targets = self.targets();
         let targets = targets.iter().flat_map(|(function, targets)| {
             targets.iter().map(move |target| {
@@ -80,6 +83,7 @@ impl Figures {
                 "compactErrorSegments": compact,
                 "deleteEventMarkerCollection": delete,
                 "ingestErrorEvents": ingest,
+                "interpretErrorFilters": interpret,
                 "purgeEventMarkers": purging,
                 "queryErrorTimeseries": query,
                 "splitInsight": split,

@@ -15,6 +15,7 @@ use crate::cold::Cold;
 use crate::errors::Errors;
 use crate::event_markers::EventMarkers;
 use crate::insights::Insights;
+use crate::interpretation::Interpretations;
 use crate::measure::{RoundTrips, Tls, Warm};
 
 pub(crate) use units::grouped;
@@ -33,13 +34,15 @@ pub(crate) struct Figures {
     pub(crate) event_markers: EventMarkers,
     pub(crate) insights: Insights,
     pub(crate) errors: Errors,
+    pub(crate) interpretations: Interpretations,
     /// The bytes of hello, hello-dynamodb and create-feature-flag.
     pub(crate) sizes: [u64; 3],
     /// The bytes of delete-event-marker-collection, purge-event-markers,
     /// update-email-preferences and split-insight.
     pub(crate) other_sizes: [u64; 4],
-    /// The bytes of ingest-error-events, query-error-timeseries and compact-error-segments.
-    pub(crate) error_sizes: [u64; 3],
+    /// The bytes of ingest-error-events, query-error-timeseries, compact-error-segments and
+    /// interpret-error-filters.
+    pub(crate) error_sizes: [u64; 4],
 }
 
 impl Figures {
@@ -52,6 +55,7 @@ impl Figures {
         self.print_splits();
         self.print_functions(&self.of_errors());
         self.print_errors();
+        self.print_interpretations();
         self.print_targets()
     }
 }

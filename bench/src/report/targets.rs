@@ -43,7 +43,7 @@ impl Figures {
     pub(super) fn targets(&self) -> Vec<(&'static str, Vec<Target>)> {
         let create = self.create_feature_flag();
         let [delete, purge, update, split] = self.of_other_resources();
-        let [ingest, query, compact] = self.of_errors();
+        let [ingest, query, compact, interpret] = self.of_errors();
         let of = |common: &Common<'_>, own: Vec<Target>| {
             let mut targets = self.common_targets(common);
             targets.extend(own);
@@ -69,6 +69,7 @@ impl Figures {
             of(&ingest, self.ingestion_targets()),
             of(&query, self.query_targets()),
             of(&compact, self.compaction_targets()),
+            of(&interpret, self.interpretation_targets()),
         ]
     }
 
@@ -125,6 +126,14 @@ impl Figures {
     fn compaction_targets(&self) -> Vec<Target> {
         let bytes = self.errors.timeseries.segment_bytes_per_event();
         vec![Target::at_most(6.0, "B", "segment bytes of an event", bytes)]
+    }
+
+    fn interpretation_targets(&self) -> Vec<Target> {
+        let (typical, largest) = (&self.interpretations.typical, &self.interpretations.largest);
+        vec![
+            Target::under(1.0, "ms", "CPU time of a usual query", typical.median_cpu()),
+            Target::under(10.0, "ms", "  of the largest request", largest.median_cpu()),
+        ]
     }
 
     /// Prints all targets, and answers whether they are met.
