@@ -12,6 +12,13 @@ SPECIFIED_QUERIES := ../shared/interpret/dev.jsonl
 FILE ?=
 EVAL_FILES = $(or $(FILE),$(wildcard functions/interpret-error-filters/tests/queries/*.jsonl $(SPECIFIED_QUERIES)))
 
+# What `make package` builds: all functions for arm64 or x86_64, with glibc as old as Lambda's.
+ARCH ?= arm64
+FUNCTIONS := $(notdir $(wildcard functions/*))
+TARGET_arm64 := aarch64-unknown-linux-gnu
+TARGET_x86_64 := x86_64-unknown-linux-gnu
+LAMBDA_GLIBC := 2.34
+
 VENV := .venv
 NEXTEST := 0.9.143
 
@@ -22,7 +29,7 @@ NODE_SDK := tests/sdks/node/node_modules/.package-lock.json
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run reset test check bench eval tools test-tools
+.PHONY: help run reset test check bench eval package start-packaged tools test-tools
 
 help: ## Lists these commands.
 	@sed -n 's/^\([a-z-]*\):.*## /make \1	/p' $(MAKEFILE_LIST) | expand -t 16
@@ -58,6 +65,17 @@ eval: ## Asks interpret-error-filters queries with gold answers (FILE=queries.js
 	@$(if $(FILE),,test -f $(SPECIFIED_QUERIES) || echo "$(SPECIFIED_QUERIES) is not there; its queries are not asked")
 	@target/release/examples/eval $(EVAL_FILES)
 
+# Paths of this computer are left out of the binaries, so that they are the same wherever they are made.
+package: tools $(VENV)/packaging-tools ## Builds all functions for Lambda, as zips (ARCH=arm64 or x86_64).
+	@test -n "$(TARGET_$(ARCH))" || { echo "error: ARCH is arm64 or x86_64, not $(ARCH)" >&2; exit 1; }
+	@! command -v rustup > /dev/null || rustup target add $(TARGET_$(ARCH))
+	RUSTFLAGS="--remap-path-prefix=$(CURDIR)=/waymark --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo" \
+		cargo lambda build --release --locked --target $(TARGET_$(ARCH)).$(LAMBDA_GLIBC) $(addprefix --package ,$(FUNCTIONS))
+	@$(VENV)/bin/python packaging/zip_functions.py $(ARCH)
+
+start-packaged: $(VENV)/packaging-tools ## Starts each packed function once (after make package ARCH=x86_64).
+	@$(VENV)/bin/python packaging/start_functions.py
+
 # cargo-lambda comes from PyPI, unless a version that does is on the PATH already: before 1.9.1 a
 # function of one process answered nothing.
 tools: $(VENV)/tools
@@ -67,6 +85,10 @@ $(VENV)/tools: requirements.txt
 	@echo "Installing cargo-lambda into $(VENV) ..."
 	@test -x $(VENV)/bin/pip || python3 -m venv $(VENV) || { echo "error: python3 cannot make a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement requirements.txt
+	@touch $@
+
+$(VENV)/packaging-tools: packaging/requirements.txt | tools
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement packaging/requirements.txt
 	@touch $@
 
 test-tools: tools $(VENV)/test-tools $(PYTHON_SDKS) $(NODE_SDK)

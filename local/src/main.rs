@@ -12,6 +12,7 @@ use local::engine::Engine;
 use local::watch::{Watch, WatchOptions};
 use local::{demo, environment, template};
 use shared::store::{Store, client};
+use shared::telemetry::METRICS_VARIABLE;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Starts the local stack: an embedded DynamoDB and every function behind one address.
@@ -67,6 +68,8 @@ async fn run(options: &Options) -> Result<(), AnyError> {
     let base_url = format!("http://{api}");
     let mut variables_of_commands = variables;
     variables_of_commands.push((environment::BASE_URL_VARIABLE, base_url.clone()));
+    // Nobody makes metrics of lines that a person reads.
+    variables_of_commands.push((METRICS_VARIABLE, "off".to_owned()));
     environment::write(&environment_file, &variables_of_commands)?;
     let demo = demo::ensure(&store(&engine)?, &data.join("demo-key")).await?;
 

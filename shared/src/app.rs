@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::env;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use futures_util::FutureExt;
@@ -24,7 +24,8 @@ use crate::models::idempotency::IdempotentRequest;
 use crate::models::project::ProjectId;
 use crate::models::timestamp::Timestamp;
 use crate::store::{Store, StoreError, client};
-use crate::telemetry;
+use crate::telemetry::{self, Spent};
+use crate::usage::{Usage, counted};
 
 /// The prefix of all table names, set by `template.yaml`.
 pub const TABLE_PREFIX_VARIABLE: &str = "WAYMARK_TABLE_PREFIX";
@@ -56,12 +57,20 @@ pub struct App {
     pub ids: Ids,
     pub(crate) access: AccessCache,
     cursor_key: Option<CursorKey>,
+    is_cold: AtomicBool,
 }
 
 impl App {
     /// An app that remembers nothing yet.
     pub fn new(store: Store, clock: Clock, ids: Ids) -> Self {
-        Self { store, clock, ids, access: AccessCache::default(), cursor_key: None }
+        Self {
+            store,
+            clock,
+            ids,
+            access: AccessCache::default(),
+            cursor_key: None,
+            is_cold: AtomicBool::new(true),
+        }
     }
 
     /// The app with a key for the cursors of its lists.
@@ -122,6 +131,12 @@ impl App {
         let id = self.store.see_error(project, known, new, description, at).await?;
         self.access.remember_error(project, fingerprint, id, now);
         Ok(())
+    }
+
+    /// What was spent on a request or a run that began at `started`.
+    fn spent(&self, started: Instant, usage: Usage) -> Spent {
+        let is_cold_start = self.is_cold.swap(false, Ordering::Relaxed);
+        Spent { duration: started.elapsed(), usage, is_cold_start }
     }
 
     /// What the cursors of lists are signed with.
@@ -246,9 +261,10 @@ pub async fn serve_schedule(operation: &'static str, job: Job) -> Result<(), Sta
     lambda_runtime::run(service_fn(async |event: LambdaEvent<IgnoredAny>| {
         let started = Instant::now();
         let deadline = deadline(&event.context, app.clock.now());
-        let outcome = job(app, deadline).await;
-        let request_id = &event.context.request_id;
-        telemetry::log_job(operation, request_id, outcome.as_ref().err(), started.elapsed());
+        let (outcome, usage) = counted(job(app, deadline)).await;
+        let spent = app.spent(started, usage);
+        let (error, now) = (outcome.as_ref().err(), app.clock.now());
+        telemetry::log_job(operation, &event.context, error, &spent, now);
         outcome.map_err(|_| "the job failed; the log says why")
     }))
     .await
@@ -311,21 +327,32 @@ pub async fn respond(
     let started = Instant::now();
     let incoming = Incoming::new(request);
     let protocol = Protocol::of(operation);
-    let outcome = if incoming.method() == Method::OPTIONS {
-        Ok(preflight(protocol))
+    let (outcome, usage) = if incoming.method() == Method::OPTIONS {
+        (Ok(preflight(protocol)), Usage::default())
     } else {
         // A handler keeps nothing between requests but the caches, whose locks recover.
         let handling = AssertUnwindSafe(handler(app, &incoming)).catch_unwind();
-        match tokio::time::timeout(budget_of(operation), handling).await {
+        let handled = tokio::time::timeout(budget_of(operation), handling);
+        let (handled, usage) = counted(handled).await;
+        let outcome = match handled {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(panic)) => Err(Problem::internal(telemetry::panic_message(&*panic))),
             Err(_) => Err(Problem::unavailable("the request took too long")),
-        }
+        };
+        (outcome, usage)
     };
     let (answer, problem) = match outcome {
         Ok(answer) => (answer, None),
         Err(problem) => (problem.to_answer(incoming.request_id(), protocol), Some(problem)),
     };
-    telemetry::log_request(operation, &incoming, &answer, problem.as_ref(), started.elapsed());
+    let spent = app.spent(started, usage);
+    telemetry::log_request(
+        operation,
+        &incoming,
+        &answer,
+        problem.as_ref(),
+        &spent,
+        app.clock.now(),
+    );
     answer.into_response(incoming.request_id())
 }

@@ -12,3 +12,4 @@ pub mod json;
 pub mod models;
 pub mod store;
 pub mod telemetry;
+mod usage;

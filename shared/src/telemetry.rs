@@ -1,10 +1,16 @@
-//! Structured logs: one JSON line per request on standard output, where Lambda collects it.
+//! Structured logs and metrics: one JSON line per request or run on standard output, where Lambda
+//! collects it. The line is in the embedded metric format of AWS's monitoring as well, which makes
+//! metrics of the namespace `Waymark` of it.
 //!
 //! The line names the key id, never the key, and nothing of the body or the headers.
 
 use std::any::Any;
+use std::env;
 use std::time::Duration;
 
+use serde::Serializer;
+use serde_json::{Value, json};
+use tracing::Level;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
@@ -13,11 +19,20 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::http::{Answer, Incoming, Problem};
 use crate::models::timestamp::Timestamp;
 use crate::store::StoreError;
+use crate::usage::Usage;
+
+/// The name of the deployed stack, a dimension of all metrics; set by `template.yaml`.
+pub const STACK_VARIABLE: &str = "WAYMARK_STACK";
+/// Whether lines are metrics, too: `off`, or anything else.
+pub const METRICS_VARIABLE: &str = "WAYMARK_METRICS";
+
+/// The namespace of all metrics.
+const NAMESPACE: &str = "Waymark";
 
 /// Starts logging at the level that Lambda's logging configuration names, `INFO` by default.
 /// Libraries log warnings only: their finer levels would show requests.
 pub(crate) fn start() {
-    let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").ok().and_then(|level| level.parse().ok());
+    let level = env::var("AWS_LAMBDA_LOG_LEVEL").ok().and_then(|level| level.parse().ok());
     let level = level.unwrap_or(LevelFilter::INFO);
     let filter = Targets::new()
         .with_default(level.min(LevelFilter::WARN))
@@ -32,74 +47,147 @@ pub(crate) fn start() {
     let _ = tracing_subscriber::registry().with(lines).with(filter).try_init();
 }
 
+/// What it took to answer a request, or to run a job.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spent {
+    pub(crate) duration: Duration,
+    pub(crate) usage: Usage,
+    /// Whether it was the first of its process.
+    pub(crate) is_cold_start: bool,
+}
+
+impl Spent {
+    /// The figures of a line, with their units.
+    fn metrics(&self) -> [Metric; 8] {
+        let Usage { calls, read_units, write_units, cache_hits, cache_misses, .. } = self.usage;
+        [
+            ("Latency", "Milliseconds", json!(self.duration.as_secs_f64() * 1_000.0)),
+            ("ColdStart", "Count", json!(u8::from(self.is_cold_start))),
+            ("DynamoDbCalls", "Count", json!(calls)),
+            ("DynamoDbRetries", "Count", json!(self.usage.retries())),
+            ("ReadUnits", "Count", json!(read_units)),
+            ("WriteUnits", "Count", json!(write_units)),
+            ("CacheHits", "Count", json!(cache_hits)),
+            ("CacheMisses", "Count", json!(cache_misses)),
+        ]
+    }
+}
+
 /// Logs one request and its answer. Problems of the service are errors, those of the caller are not.
 pub(crate) fn log_request(
     operation: &str,
     incoming: &Incoming,
     answer: &Answer,
     problem: Option<&Problem>,
-    duration: Duration,
+    spent: &Spent,
+    now: Timestamp,
 ) {
     let status = answer.status().as_u16();
-    macro_rules! log {
-        ($level:ident) => {
-            tracing::$level!(
-                requestId = incoming.request_id(),
-                operation,
-                method = incoming.method().as_str(),
-                status,
-                code = problem.map(|problem| problem.code().as_str()),
-                cause = problem.and_then(Problem::cause),
-                keyId = incoming.key_id.get().map(|id| id.as_str()),
-                projectId = incoming.project_id.get().map(tracing::field::display),
-                durationMs = duration.as_secs_f64() * 1_000.0,
-                "request"
-            )
-        };
-    }
-    if status >= 500 { log!(error) } else { log!(info) }
+    let members = [
+        ("message", json!("request")),
+        ("requestId", json!(incoming.request_id())),
+        ("traceId", json!(incoming.trace_id())),
+        ("operation", json!(operation)),
+        ("method", json!(incoming.method().as_str())),
+        ("status", json!(status)),
+        ("code", json!(problem.map(|problem| problem.code().as_str()))),
+        ("cause", json!(problem.and_then(Problem::cause))),
+        ("keyId", json!(incoming.key_id.get().map(|id| id.as_str()))),
+        ("projectId", json!(incoming.project_id.get().map(ToString::to_string))),
+    ];
+    let level = if status >= 500 { Level::ERROR } else { Level::INFO };
+    log(level, now, &members, &spent.metrics());
 }
 
 /// Logs one run of a scheduled job.
 pub(crate) fn log_job(
     operation: &str,
-    request_id: &str,
+    context: &lambda_runtime::Context,
     error: Option<&StoreError>,
-    duration: Duration,
+    spent: &Spent,
+    now: Timestamp,
 ) {
-    let cause = error.map(ToString::to_string);
-    macro_rules! log {
-        ($level:ident) => {
-            tracing::$level!(
-                requestId = request_id,
-                operation,
-                cause,
-                durationMs = duration.as_secs_f64() * 1_000.0,
-                "job"
-            )
-        };
-    }
-    if cause.is_some() { log!(error) } else { log!(info) }
+    let members = [
+        ("message", json!("job")),
+        ("requestId", json!(context.request_id)),
+        ("traceId", json!(context.xray_trace_id.as_deref().and_then(root_of_trace))),
+        ("operation", json!(operation)),
+        ("cause", json!(error.map(ToString::to_string))),
+    ];
+    let level = if error.is_some() { Level::ERROR } else { Level::INFO };
+    log(level, now, &members, &spent.metrics());
 }
 
-/// Logs a metric in the embedded metric format of AWS's monitoring, which makes a metric of the
-/// namespace `Waymark` of a line of this form.
-#[allow(clippy::print_stdout)] // The format is a line of its own, without the log's other members.
-pub fn log_metric(operation: &str, name: &str, unit: &str, value: f64, now: Timestamp) {
-    let line = serde_json::json!({
-        "_aws": {
-            "Timestamp": now.as_millis(),
-            "CloudWatchMetrics": [{
-                "Namespace": "Waymark",
-                "Dimensions": [["stack", "operation"]],
-                "Metrics": [{"Name": name, "Unit": unit}],
-            }],
-        },
-        "stack": std::env::var("WAYMARK_STACK").unwrap_or_default(),
-        "operation": operation,
-        name: value,
-    });
-    println!("{line}");
+/// Logs a metric by itself.
+pub fn log_metric(
+    operation: &str,
+    name: &'static str,
+    unit: &'static str,
+    value: f64,
+    now: Timestamp,
+) {
+    let members = [("message", json!("metric")), ("operation", json!(operation))];
+    log(Level::INFO, now, &members, &[(name, unit, json!(value))]);
+}
+
+/// The part of a tracing header that names the whole trace, such as
+/// `1-68a5e988-bd862e3fe1be46a994272793` of `Root=1-68a5e988-bd862e3fe1be46a994272793;Sampled=1`.
+pub(crate) fn root_of_trace(header: &str) -> Option<&str> {
+    header.split(';').find_map(|part| part.trim().strip_prefix("Root="))
+}
+
+/// A member of a line.
+type Member = (&'static str, Value);
+/// A figure of a line: its name, its unit and its value.
+type Metric = (&'static str, &'static str, Value);
+
+#[allow(clippy::print_stdout)] // The line has a form that no logging library writes.
+fn log(level: Level, now: Timestamp, members: &[Member], metrics: &[Metric]) {
+    let is_logged = match level {
+        Level::ERROR => tracing::enabled!(Level::ERROR),
+        _ => tracing::enabled!(Level::INFO),
+    };
+    if is_logged {
+        let stack = env::var(STACK_VARIABLE).unwrap_or_default();
+        let are_metrics = env::var(METRICS_VARIABLE).map_or(true, |setting| setting != "off");
+        let stack = are_metrics.then_some(stack.as_str());
+        println!("{}", line(level, now, members, metrics, stack));
+    }
+}
+
+/// A line of the log; with the name of a stack it makes metrics, too.
+fn line(
+    level: Level,
+    now: Timestamp,
+    members: &[Member],
+    metrics: &[Metric],
+    stack: Option<&str>,
+) -> String {
+    let mut all = vec![("timestamp", json!(now)), ("level", json!(level.as_str()))];
+    all.extend(members.iter().filter(|(_, value)| !value.is_null()).cloned());
+    all.extend(metrics.iter().map(|(name, _, value)| (*name, value.clone())));
+    if let Some(stack) = stack {
+        let described = metrics.iter().map(|(name, unit, _)| json!({"Name": name, "Unit": unit}));
+        all.push(("stack", json!(stack)));
+        all.push((
+            "_aws",
+            json!({
+                "Timestamp": now.as_millis(),
+                "CloudWatchMetrics": [{
+                    "Namespace": NAMESPACE,
+                    "Dimensions": [["stack", "operation"]],
+                    "Metrics": described.collect::<Vec<_>>(),
+                }],
+            }),
+        ));
+    }
+    // Members in the order in which people read them.
+    let mut line = Vec::new();
+    let mut serializer = serde_json::Serializer::new(&mut line);
+    match serializer.collect_map(all) {
+        Ok(()) => String::from_utf8_lossy(&line).into_owned(),
+        Err(_) => String::new(),
+    }
 }
 
 /// What a panic said.
@@ -107,4 +195,61 @@ pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
     let message = panic.downcast_ref::<&str>().copied();
     let message = message.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     format!("panic: {}", message.unwrap_or("no message"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Timestamp {
+        Timestamp::from_millis(1_795_234_560_007)
+    }
+
+    fn spent() -> Spent {
+        Spent {
+            duration: Duration::from_micros(1_500),
+            usage: Usage { calls: 2, read_units: 0.5, cache_hits: 3, ..Usage::default() },
+            is_cold_start: true,
+        }
+    }
+
+    #[test]
+    fn a_line_begins_with_what_people_look_for_and_leaves_out_what_there_is_not() {
+        let members = [("message", json!("request")), ("code", Value::Null)];
+        let line =
+            line(Level::INFO, now(), &members, &[("Latency", "Milliseconds", json!(1.5))], None);
+        assert_eq!(
+            line,
+            r#"{"timestamp":"2026-11-21T04:16:00.007Z","level":"INFO","message":"request","Latency":1.5}"#
+        );
+    }
+
+    #[test]
+    fn every_metric_is_described_and_a_number_and_every_dimension_a_text() {
+        let members = [("operation", json!("split-insight"))];
+        let line = line(Level::ERROR, now(), &members, &spent().metrics(), Some("shop"));
+        let line: Value = serde_json::from_str(&line).unwrap();
+        let description = &line["_aws"]["CloudWatchMetrics"][0];
+        assert_eq!(line["_aws"]["Timestamp"], 1_795_234_560_007_i64);
+        assert_eq!(description["Namespace"], "Waymark");
+        for dimension in description["Dimensions"][0].as_array().unwrap() {
+            assert!(line[dimension.as_str().unwrap()].is_string(), "{dimension}");
+        }
+        let metrics = description["Metrics"].as_array().unwrap();
+        assert_eq!(metrics.len(), 8);
+        for metric in metrics {
+            assert!(line[metric["Name"].as_str().unwrap()].is_number(), "{metric}");
+        }
+        assert_eq!((&line["stack"], &line["level"]), (&json!("shop"), &json!("ERROR")));
+        assert_eq!((&line["Latency"], &line["ColdStart"]), (&json!(1.5), &json!(1)));
+        assert_eq!((&line["ReadUnits"], &line["CacheHits"]), (&json!(0.5), &json!(3)));
+    }
+
+    #[test]
+    fn a_trace_is_named_by_its_root() {
+        let root = Some("1-68a5e988-bd862e3fe1be46a994272793");
+        assert_eq!(root_of_trace("Root=1-68a5e988-bd862e3fe1be46a994272793;Sampled=1"), root);
+        assert_eq!(root_of_trace("Self=1-2; Root=1-68a5e988-bd862e3fe1be46a994272793"), root);
+        assert_eq!(root_of_trace("Sampled=1"), None);
+    }
 }

@@ -13,6 +13,7 @@ use crate::models::error::ErrorId;
 use crate::models::project::{IdOrSlug, ProjectId};
 use crate::models::timestamp::Timestamp;
 use crate::store::{Access, IngestAccess, ProjectIdentity};
+use crate::usage::note_recall;
 
 /// How long anything is remembered: the longest that a revoked key may go on working.
 const MAX_AGE: Duration = Duration::from_mins(1);
@@ -122,8 +123,9 @@ impl<K, V> Default for Remembered<K, V> {
 
 impl<K: Eq + Hash, V: Clone> Remembered<K, V> {
     fn get(&self, key: &K, now: Timestamp) -> Option<V> {
-        let (value, since) = self.0.get(key)?;
-        is_fresh(*since, now).then(|| value.clone())
+        let fresh = self.0.get(key).filter(|(_, since)| is_fresh(*since, now));
+        note_recall(fresh.is_some());
+        fresh.map(|(value, _)| value.clone())
     }
 
     fn insert(&mut self, key: K, value: V, now: Timestamp) {

@@ -15,6 +15,7 @@ use crate::models::event_marker::CollectionId;
 use crate::models::idempotency::{IdempotencyKey, IdempotentRequest, RequestFingerprint};
 use crate::models::insight::InsightId;
 use crate::models::project::ProjectId;
+use crate::telemetry::root_of_trace;
 
 use super::{IfMatch, Problem, ProblemCode};
 
@@ -44,6 +45,12 @@ impl Incoming {
     /// The id under which the request is logged and answered.
     pub fn request_id(&self) -> &str {
         &self.request_id
+    }
+
+    /// The trace that AWS began for the request, if it did.
+    pub fn trace_id(&self) -> Option<&str> {
+        let context = self.request.lambda_context_ref()?;
+        context.xray_trace_id.as_deref().and_then(root_of_trace)
     }
 
     /// The method.

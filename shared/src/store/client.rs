@@ -11,6 +11,8 @@ use aws_sdk_dynamodb::config::{Builder, Credentials, Region, SharedHttpClient};
 use aws_sdk_dynamodb::{Client, Config};
 use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore, rustls_provider::CryptoMode};
 
+use crate::usage::UsageMeter;
+
 /// Opting into the operating system's certificate store, for endpoints whose certificates do not
 /// chain to Amazon's roots (a proxy that inspects TLS, the China regions): `system`.
 /// `SSL_CERT_FILE` then names another bundle, as it does for most programs.
@@ -112,6 +114,7 @@ fn settings() -> Result<Builder, ClientError> {
     Ok(Config::builder()
         .behavior_version(behavior_version())
         .http_client(http_client(trust_store()?)?)
+        .interceptor(UsageMeter)
         .retry_config(retries())
         .timeout_config(timeouts(&OF_A_FUNCTION)))
 }

@@ -265,6 +265,8 @@ async fn logs_each_request_once_and_no_secret() {
     let refused =
         send(create(&stack).header("idempotency-key", "private-retry").json(&json!({}))).await;
     let unknown = send(post(&stack, PROJECT).header("x-api-key", "private-nonsense")).await;
+    let again =
+        send(create(&stack).json(&json!({"key": "again", "name": "x", "type": "boolean"}))).await;
     // The line is written before the answer is, but by another process.
     tokio::time::sleep(Duration::from_millis(300)).await;
     let log = stack.log();
@@ -286,13 +288,20 @@ async fn logs_each_request_once_and_no_secret() {
         assert_eq!(line["level"], "INFO");
         assert_eq!(line["status"], status);
         assert_eq!(line["code"], code);
-        assert!(line["durationMs"].as_f64().unwrap() > 0.0);
+        assert!(line["Latency"].as_f64().unwrap() > 0.0);
         assert!(line["timestamp"].is_string());
         let key_id = known.then(|| key_id(&stack.key).to_string());
         assert_eq!(line["keyId"], json!(key_id));
         let project_id = known.then(|| stack.project_id.to_string());
         assert_eq!(line["projectId"], json!(project_id));
     }
+    let again = log.lines().find(|line| line.contains(&id_of(&again))).unwrap();
+    let again: Value = serde_json::from_str(again).unwrap();
+    let figure = |name: &str| again[name].as_f64().unwrap();
+    // The key and the project are remembered; the flag is one transaction of two items.
+    let counts = ["DynamoDbCalls", "DynamoDbRetries", "CacheHits", "CacheMisses", "ColdStart"];
+    assert_eq!(counts.map(figure), [1.0, 0.0, 2.0, 0.0, 0.0]);
+    assert_eq!((figure("ReadUnits"), figure("WriteUnits")), (0.0, 4.0));
     for private in [secret, "Private name", "private-retry", "private-nonsense", "Bearer"] {
         assert!(!log.contains(private), "{private} is logged");
     }

@@ -8,4 +8,5 @@ mod errors;
 mod event_markers;
 mod insights;
 mod interpret;
+mod privacy;
 mod sentry_sdks;

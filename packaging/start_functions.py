@@ -1,0 +1,144 @@
+"""Starts every packed function of this machine's architecture under a Lambda Runtime API.
+
+Each gets one event, and has to answer it. There is no DynamoDB: a request without a key is refused
+before any is asked, and a job that finds none has to report a failure, not to die.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from zipfile import ZipFile
+
+ROOT = Path(__file__).resolve().parent.parent
+SECONDS = 30
+# Functions that a schedule invokes, and no request.
+JOBS = {"compact-error-segments", "purge-event-markers"}
+
+REQUEST = {
+    "version": "2.0",
+    "routeKey": "$default",
+    "rawPath": "/",
+    "rawQueryString": "",
+    "headers": {"content-type": "application/json"},
+    "requestContext": {
+        "http": {"method": "POST", "path": "/", "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1"},
+        "requestId": "start",
+        "stage": "$default",
+    },
+    "body": "{}",
+    "isBase64Encoded": False,
+}
+
+
+class Invocation:
+    """One event, and what a function made of it."""
+
+    def __init__(self, event: dict) -> None:
+        self.event = json.dumps(event).encode()
+        self.taken = False
+        self.path = ""
+        self.answer = b""
+        self.answered = threading.Event()
+
+
+def runtime_api(invocation: Invocation) -> ThreadingHTTPServer:
+    """A Runtime API with a single invocation."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            if invocation.taken:
+                # Lambda freezes a function until the next event. This one is stopped meanwhile.
+                threading.Event().wait(SECONDS)
+                return
+            invocation.taken = True
+            self.send_response(200)
+            self.send_header("Lambda-Runtime-Aws-Request-Id", "8476a536-e9f4-11e8-9739-2dfe598c3fcd")
+            self.send_header("Lambda-Runtime-Deadline-Ms", "4102444800000")
+            self.send_header(
+                "Lambda-Runtime-Invoked-Function-Arn",
+                "arn:aws:lambda:eu-west-1:123456789012:function:packed",
+            )
+            self.send_header("Content-Length", str(len(invocation.event)))
+            self.end_headers()
+            self.wfile.write(invocation.event)
+
+        def do_POST(self) -> None:
+            invocation.answer = self.rfile.read(int(self.headers["Content-Length"] or 0))
+            invocation.path = self.path
+            self.send_response(202)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            invocation.answered.set()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+def start(function: str, folder: Path) -> str | None:
+    """Starts a function from its archive. Answers what is wrong with it."""
+    archive = ROOT / "target" / "lambda" / function / "bootstrap.zip"
+    if not archive.exists():
+        return "it is not packed; run make package ARCH=x86_64"
+    binary = folder / function
+    with ZipFile(archive) as packed:
+        binary.write_bytes(packed.read("bootstrap"))
+    binary.chmod(0o755)
+    invocation = Invocation({} if function in JOBS else REQUEST)
+    server = runtime_api(invocation)
+    environment = {
+        "AWS_ACCESS_KEY_ID": "none",
+        "AWS_ENDPOINT_URL_DYNAMODB": "http://127.0.0.1:1",
+        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "256",
+        "AWS_LAMBDA_FUNCTION_NAME": function,
+        "AWS_LAMBDA_FUNCTION_VERSION": "1",
+        "AWS_LAMBDA_RUNTIME_API": f"127.0.0.1:{server.server_port}",
+        "AWS_REGION": "eu-west-1",
+        "AWS_SECRET_ACCESS_KEY": "none",
+        "WAYMARK_CURSOR_KEY": "none",
+        "PATH": os.environ["PATH"],
+        "WAYMARK_TABLE_PREFIX": "waymark-",
+    }
+    process = subprocess.Popen([binary], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        if not invocation.answered.wait(SECONDS):
+            process.kill()
+            printed = process.communicate()[0].decode(errors="replace")
+            return f"no answer within {SECONDS} seconds; it printed:\n{printed}"
+        if function in JOBS:
+            return None
+        if not invocation.path.endswith("/response"):
+            return f"it failed: {invocation.answer.decode(errors='replace')}"
+        answer = json.loads(invocation.answer)
+        if not 400 <= answer["statusCode"] < 500:
+            return f"it answered {answer}"
+        return None
+    finally:
+        process.kill()
+        process.wait()
+        server.shutdown()
+
+
+def main() -> int:
+    failed = False
+    with tempfile.TemporaryDirectory() as folder:
+        for function in sorted(path.name for path in (ROOT / "functions").iterdir()):
+            fault = start(function, Path(folder))
+            print(f"{function:34}{'starts' if fault is None else fault}", flush=True)
+            failed |= fault is not None
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

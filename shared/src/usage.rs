@@ -1,0 +1,170 @@
+//! What a request, or the run of a job, uses of DynamoDB and of what is remembered, counted while it
+//! goes on.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use aws_sdk_dynamodb::config::interceptors::{
+    BeforeSerializationInterceptorContextMut, BeforeTransmitInterceptorContextRef,
+    FinalizerInterceptorContextRef,
+};
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+use aws_sdk_dynamodb::operation::{
+    batch_get_item, batch_write_item, delete_item, get_item, put_item, query, transact_write_items,
+    update_item,
+};
+use aws_sdk_dynamodb::types::{ConsumedCapacity, ReturnConsumedCapacity};
+
+/// What was used.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Usage {
+    /// Calls of DynamoDB; one that is tried again counts once.
+    pub(crate) calls: u32,
+    /// How often calls were tried, the first times included.
+    pub(crate) attempts: u32,
+    /// The read capacity units that successful calls consumed.
+    pub(crate) read_units: f64,
+    /// The write capacity units that successful calls consumed. Transactions that DynamoDB refuses
+    /// consume some too, of which it does not tell.
+    pub(crate) write_units: f64,
+    /// How often something was remembered that would have taken a read.
+    pub(crate) cache_hits: u32,
+    /// How often it was not.
+    pub(crate) cache_misses: u32,
+}
+
+impl Usage {
+    /// How often calls were tried again.
+    pub(crate) fn retries(&self) -> u32 {
+        self.attempts.saturating_sub(self.calls)
+    }
+}
+
+tokio::task_local! {
+    static USAGE: Arc<Mutex<Usage>>;
+}
+
+/// Does some work, and answers what it used. Nothing of what it spawns is counted.
+pub(crate) async fn counted<W: Future>(work: W) -> (W::Output, Usage) {
+    let usage = Arc::default();
+    let output = USAGE.scope(Arc::clone(&usage), work).await;
+    let usage = *usage.lock().unwrap_or_else(PoisonError::into_inner);
+    (output, usage)
+}
+
+/// Counts whether something was remembered.
+pub(crate) fn note_recall(was_remembered: bool) {
+    note(|usage| {
+        let count = if was_remembered { &mut usage.cache_hits } else { &mut usage.cache_misses };
+        *count = count.saturating_add(1);
+    });
+}
+
+/// Notes something about the work that is going on, if its usage is counted.
+fn note(change: impl FnOnce(&mut Usage)) {
+    let _ = USAGE.try_with(|usage| {
+        change(&mut usage.lock().unwrap_or_else(PoisonError::into_inner));
+    });
+}
+
+/// Counts the calls of a client.
+#[derive(Debug)]
+pub(crate) struct UsageMeter;
+
+impl Intercept for UsageMeter {
+    fn name(&self) -> &'static str {
+        "UsageMeter"
+    }
+
+    fn modify_before_serialization(
+        &self,
+        context: &mut BeforeSerializationInterceptorContextMut<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        note(|usage| {
+            usage.calls = usage.calls.saturating_add(1);
+            ask_for_capacity(context);
+        });
+        Ok(())
+    }
+
+    fn read_before_attempt(
+        &self,
+        _: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        note(|usage| usage.attempts = usage.attempts.saturating_add(1));
+        Ok(())
+    }
+
+    fn read_after_execution(
+        &self,
+        context: &FinalizerInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        note(|usage| {
+            let (read, written) = consumed(context);
+            usage.read_units += read;
+            usage.write_units += written;
+        });
+        Ok(())
+    }
+}
+
+/// Has DynamoDB tell what a call consumes.
+fn ask_for_capacity(context: &mut BeforeSerializationInterceptorContextMut<'_>) {
+    let input = context.input_mut();
+    macro_rules! ask {
+        ($($input:ty),+ $(,)?) => {$(
+            if let Some(input) = input.downcast_mut::<$input>() {
+                input.return_consumed_capacity = Some(ReturnConsumedCapacity::Total);
+                return;
+            }
+        )+};
+    }
+    ask!(
+        get_item::GetItemInput,
+        query::QueryInput,
+        transact_write_items::TransactWriteItemsInput,
+        batch_get_item::BatchGetItemInput,
+        put_item::PutItemInput,
+        update_item::UpdateItemInput,
+        delete_item::DeleteItemInput,
+        batch_write_item::BatchWriteItemInput,
+    );
+}
+
+/// The read and the write capacity units that a call consumed.
+fn consumed(context: &FinalizerInterceptorContextRef<'_>) -> (f64, f64) {
+    let Some(Ok(output)) = context.output_or_error() else { return (0.0, 0.0) };
+    macro_rules! reads {
+        ($($output:ty),+ $(,)?) => {$(
+            if let Some(output) = output.downcast_ref::<$output>() {
+                return (total(output.consumed_capacity()), 0.0);
+            }
+        )+};
+    }
+    macro_rules! writes {
+        ($($output:ty),+ $(,)?) => {$(
+            if let Some(output) = output.downcast_ref::<$output>() {
+                return (0.0, total(output.consumed_capacity()));
+            }
+        )+};
+    }
+    reads!(get_item::GetItemOutput, query::QueryOutput, batch_get_item::BatchGetItemOutput);
+    writes!(
+        transact_write_items::TransactWriteItemsOutput,
+        put_item::PutItemOutput,
+        update_item::UpdateItemOutput,
+        delete_item::DeleteItemOutput,
+        batch_write_item::BatchWriteItemOutput,
+    );
+    (0.0, 0.0)
+}
+
+fn total<'c>(capacities: impl IntoIterator<Item = &'c ConsumedCapacity>) -> f64 {
+    capacities.into_iter().filter_map(ConsumedCapacity::capacity_units).sum()
+}
