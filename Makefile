@@ -41,12 +41,18 @@ run: tools ## Starts the local stack (PORT=9000, DYNAMODB_PORT=8000); Ctrl-C sto
 reset: ## Deletes the local stack's data; the next `make run` starts afresh.
 	rm -rf .local
 
+# The part of interpret-error-filters that only its feature bedrock builds. Naming the workspace keeps
+# what other features do not change.
+WITH_BEDROCK := --workspace --locked --features interpret-error-filters/bedrock --test second_opinion
+
 test: test-tools ## Runs every check: format, lints, template, API description, all tests.
 	cargo fmt --all --check
 	$(VENV)/bin/cfn-lint --include-checks I --template template.yaml
 	$(VENV)/bin/python tests/contract/check_template.py
 	$(VENV)/bin/openapi-spec-validator openapi.yaml
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy $(WITH_BEDROCK) -- -D warnings
+	cargo nextest run $(WITH_BEDROCK)
 	cargo build --workspace --all-targets --locked
 	cargo nextest run --workspace --locked
 

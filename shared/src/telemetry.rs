@@ -31,7 +31,7 @@ const NAMESPACE: &str = "Waymark";
 
 /// Starts logging at the level that Lambda's logging configuration names, `INFO` by default.
 /// Libraries log warnings only: their finer levels would show requests.
-pub(crate) fn start() {
+pub fn start() {
     let level = env::var("AWS_LAMBDA_LOG_LEVEL").ok().and_then(|level| level.parse().ok());
     let level = level.unwrap_or(LevelFilter::INFO);
     let filter = Targets::new()

@@ -45,6 +45,27 @@ def is_of_one_table(resource, tables):
     return "Fn::GetAtt" in resource or resource.get("Fn::Sub") in indexes
 
 
+def is_of_the_named_model(resource, statement):
+    """Whether a statement is about the model that a parameter names, or about what only the
+    inference profile of that name leads to."""
+    conditions = statement.get("Condition", {}).get("StringEquals", {})
+    through = conditions.get("bedrock:InferenceProfileArn", {})
+    named = [part.get("Fn::Sub", "") for part in (resource, through) if isinstance(part, dict)]
+    return any(":bedrock:" in arn and arn.endswith("/${BedrockModelId}") for arn in named)
+
+
+def policies_of(role):
+    """Each policy with the condition under which the role has it, or none."""
+    for policy in role.get("Policies", []):
+        if "Fn::If" in policy:
+            condition, policy, otherwise = policy["Fn::If"]
+            if otherwise != {"Ref": "AWS::NoValue"}:
+                raise ValueError(f"a policy has an alternative: {otherwise}")
+            yield policy, condition
+        else:
+            yield policy, None
+
+
 def faults(resources):
     by_type = {}
     for name, resource in resources.items():
@@ -71,7 +92,7 @@ def faults(resources):
             yield f"{name}: it must have a role of its own"
 
     for name, role in roles.items():
-        for policy in role.get("Policies", []):
+        for policy, condition in policies_of(role):
             for statement in policy["PolicyDocument"]["Statement"]:
                 actions = statement["Action"]
                 for action in [actions] if isinstance(actions, str) else actions:
@@ -80,7 +101,10 @@ def faults(resources):
                 resources_named = statement["Resource"]
                 named = resources_named if isinstance(resources_named, list) else [resources_named]
                 for resource in named:
-                    if not is_of_one_table(resource, by_type["AWS::DynamoDB::Table"]):
+                    if condition == "HasBedrockModel":
+                        if not is_of_the_named_model(resource, statement):
+                            yield f"{name}: {resource} is not the model that BedrockModelId names"
+                    elif not is_of_one_table(resource, by_type["AWS::DynamoDB::Table"]):
                         yield f"{name}: {resource} is not one table of this template"
 
 

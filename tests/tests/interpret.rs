@@ -13,7 +13,7 @@ const INTERPRET: Operation = Operation {
     id: interpret_error_filters::OPERATION,
     method: "POST",
     path: "/v0/errors/filters/interpret",
-    handler: |app, incoming| Box::pin(interpret_error_filters::handle(app, incoming)),
+    handler: |app, incoming| Box::pin(interpret_error_filters::handle(app, incoming, None)),
 };
 
 /// A body of a query over two categories.

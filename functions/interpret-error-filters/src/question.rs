@@ -11,16 +11,13 @@ use shared::json::{
 use shared::models::project::IdOrSlug;
 use shared::models::text::parse_text;
 
-use crate::interpretation::{Category, Filter, Kind, Operator, Request};
+use crate::interpretation::{Category, Filter, Kind, MAX_VALUE_CHARACTERS, Operator, Request};
 
 const MAX_QUERY_CHARACTERS: usize = 500;
 const MAX_CATEGORIES: usize = 50;
 /// The most values of all categories together.
 const MAX_VALUES: usize = 2_000;
 const MAX_CURRENT_FILTERS: usize = 50;
-/// The most characters of an id, a label, an operator or a value. A value that a query gave can be
-/// as long as the query.
-const MAX_TEXT_CHARACTERS: usize = 500;
 
 /// What a client asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,7 +134,7 @@ fn parse_query(query: &str) -> Result<String, Fault> {
 }
 
 fn parse_id(id: &str) -> Result<String, Fault> {
-    parse_nonempty(id, MAX_TEXT_CHARACTERS)
+    parse_nonempty(id, MAX_VALUE_CHARACTERS)
 }
 
 fn parse_nonempty(text: &str, most: usize) -> Result<String, Fault> {
@@ -148,7 +145,7 @@ fn parse_nonempty(text: &str, most: usize) -> Result<String, Fault> {
 }
 
 fn parse_short_text(text: &str) -> Result<String, Fault> {
-    parse_text(text, MAX_TEXT_CHARACTERS)
+    parse_text(text, MAX_VALUE_CHARACTERS)
 }
 
 fn parse_operator(name: &str) -> Result<Operator, Fault> {

@@ -1,4 +1,5 @@
-//! The DynamoDB client: where it connects to, what it trusts, and how long it waits.
+//! The DynamoDB client: where it connects to, what it trusts, and how long it waits; and what clients
+//! of other AWS services share with it.
 
 use std::env;
 use std::time::Duration;
@@ -7,9 +8,13 @@ use aws_config::BehaviorVersion;
 use aws_config::environment::EnvironmentVariableCredentialsProvider;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use aws_sdk_dynamodb::config::{Builder, Credentials, Region, SharedHttpClient};
+use aws_sdk_dynamodb::config::{
+    Builder, Credentials, Region, SharedCredentialsProvider, SharedHttpClient,
+};
 use aws_sdk_dynamodb::{Client, Config};
 use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore, rustls_provider::CryptoMode};
+
+pub use aws_config::SdkConfig;
 
 use crate::usage::UsageMeter;
 
@@ -57,6 +62,9 @@ const MAX_ATTEMPTS: u32 = 3;
 /// The longest first pause between two attempts; the second is at most twice as long.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(50);
 
+/// The region of services that a program brings along.
+const LOCAL_REGION: Region = Region::from_static("local");
+
 /// Why no client could be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -71,24 +79,46 @@ pub enum ClientError {
 /// The client of a function. Region, credentials and endpoint come from the environment variables
 /// that Lambda sets and the AWS SDKs share; no other source is asked, so nothing is read at start.
 pub fn for_function() -> Result<Client, ClientError> {
-    let region = env::var("AWS_REGION").or_else(|_| env::var("AWS_DEFAULT_REGION"));
-    let region =
-        region.map_err(|_| ClientError::Environment("AWS_REGION is not set".to_owned()))?;
     let mut config = settings()?
-        .region(Region::new(region))
+        .region(region()?)
         .credentials_provider(EnvironmentVariableCredentialsProvider::new());
-    config.set_endpoint_url(endpoint());
+    config.set_endpoint_url(endpoint("DYNAMODB"));
     Ok(Client::from_conf(config.build()))
+}
+
+/// What a function's client of another AWS service begins with: the same sources of region,
+/// credentials and endpoint, and the same trust. `service` is the service's name in the variable of
+/// its endpoint, such as `BEDROCK_RUNTIME`. How long to wait, and how often to try, is the client's.
+pub fn function_config(service: &str) -> Result<SdkConfig, ClientError> {
+    let credentials = EnvironmentVariableCredentialsProvider::new();
+    let mut config = SdkConfig::builder()
+        .behavior_version(behavior_version())
+        .http_client(http_client(trust_store()?)?)
+        .region(region()?)
+        .credentials_provider(SharedCredentialsProvider::new(credentials));
+    config.set_endpoint_url(endpoint(service));
+    Ok(config.build())
 }
 
 /// The client of a program that brings its own DynamoDB: the local stack, tests, benchmarks.
 pub fn for_endpoint(endpoint: &str) -> Result<Client, ClientError> {
     let config = settings()?
-        .region(Region::from_static("local"))
-        .credentials_provider(Credentials::new("local", "local", None, None, "local"))
+        .region(LOCAL_REGION)
+        .credentials_provider(local_credentials())
         .endpoint_url(endpoint)
         .build();
     Ok(Client::from_conf(config))
+}
+
+/// What the client of another service begins with in a program that brings its own such service.
+pub fn endpoint_config(endpoint: &str) -> Result<SdkConfig, ClientError> {
+    Ok(SdkConfig::builder()
+        .behavior_version(behavior_version())
+        .http_client(http_client(trust_store()?)?)
+        .region(LOCAL_REGION)
+        .credentials_provider(SharedCredentialsProvider::new(local_credentials()))
+        .endpoint_url(endpoint)
+        .build())
 }
 
 /// The client of a command: with every source of region and credentials that the AWS command line
@@ -124,8 +154,19 @@ fn behavior_version() -> BehaviorVersion {
     BehaviorVersion::v2026_01_12()
 }
 
-fn endpoint() -> Option<String> {
-    ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL"]
+fn local_credentials() -> Credentials {
+    Credentials::new("local", "local", None, None, "local")
+}
+
+fn region() -> Result<Region, ClientError> {
+    env::var("AWS_REGION")
+        .or_else(|_| env::var("AWS_DEFAULT_REGION"))
+        .map(Region::new)
+        .map_err(|_| ClientError::Environment("AWS_REGION is not set".to_owned()))
+}
+
+fn endpoint(service: &str) -> Option<String> {
+    [&format!("AWS_ENDPOINT_URL_{service}"), "AWS_ENDPOINT_URL"]
         .into_iter()
         .find_map(|name| env::var(name).ok().filter(|url| !url.is_empty()))
 }

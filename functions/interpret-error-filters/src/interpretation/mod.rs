@@ -33,7 +33,7 @@ mod time;
 mod token;
 mod validate;
 
-pub use model::{Category, Filter, Interpretation, Kind, Operator, Request};
+pub use model::{Category, Filter, Interpretation, Kind, MAX_VALUE_CHARACTERS, Operator, Request};
 pub use validate::valid_filters;
 
 use catalog::Catalog;

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+/// The most characters of an id, a label, an operator or a value. A value that a query gave can be
+/// as long as the query.
+pub const MAX_VALUE_CHARACTERS: usize = 500;
+
 /// One request: a query that edits the current filters over the request's own categories.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {

@@ -337,13 +337,25 @@ fn article_unit(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<Number
     })
 }
 
-/// Where a list of two numbers parts: `and` not after a hundred or more.
+/// Where a list of two numbers parts: `and` not after a hundred or more (`a hundred and two`), and
+/// always before another such (`a dozen and a hundred`).
 fn list_break(words: &[Word]) -> Option<usize> {
-    words.iter().enumerate().find_map(|(index, word)| {
-        let before = index.checked_sub(1).and_then(|before| words.get(before));
-        let after = words.get(index + 1);
-        let half = matches!(after, Some(Word::Article | Word::Half));
-        (*word == Word::And && !half && !matches!(before, Some(Word::Factor(_)))).then_some(index)
+    let word = |at: usize| words.get(at);
+    (0..words.len()).find(|&and| {
+        let rounded = and
+            .checked_sub(1)
+            .and_then(word)
+            .is_some_and(|before| matches!(before, Word::Factor(factor) if *factor >= 100));
+        let after = match word(and + 1) {
+            Some(Word::Article) => word(and + 2),
+            after => after,
+        };
+        let goes_on = match after {
+            Some(Word::Half) => true,
+            Some(Word::Factor(_)) => false,
+            _ => rounded,
+        };
+        word(and) == Some(&Word::And) && !goes_on
     })
 }
 
@@ -498,6 +510,11 @@ mod tests {
     fn reads_two_numbers_joined_by_and() {
         assert_eq!(read("one thirty seven and one thirty nine").len(), 2);
         assert_eq!(read("five and six").len(), 2);
+        assert_eq!(read("a dozen and a hundred").len(), 2);
+        assert_eq!(read("a dozen and fifty").len(), 2);
+        assert_eq!(read("a hundred and a million").len(), 2);
+        assert_eq!(read("a hundred and two").len(), 1);
+        assert_eq!(read("two and a half").len(), 1);
     }
 
     #[test]

@@ -19,17 +19,46 @@ pub(crate) fn corrections(
     let mut budget = MOST_COMPARISONS;
     (0..tokens.len())
         .map(|at| {
-            let token = tokens.get(at)?;
-            if is_known(tokens, at, catalog, lexicon) {
+            let word = tokens.get(at)?.folded.as_str();
+            let knowledge = knowledge(tokens, at, catalog, lexicon);
+            if knowledge == Knowledge::Sure {
                 return None;
             }
-            nearest(&token.folded, catalog.spellings(lexicon), &mut budget).map(str::to_owned)
+            let nearest = nearest(word, catalog.spellings(lexicon), &mut budget);
+            let nearest: Vec<String> = nearest.into_iter().map(str::to_owned).collect();
+            let beside = nearest.iter().position(|word| names_beside(tokens, at, word, catalog));
+            let meant = match knowledge {
+                Knowledge::StemOnly => beside?,
+                _ => beside.unwrap_or(0),
+            };
+            let same_word = |other: &String| {
+                knowledge == Knowledge::StemOnly && fold::stem(other) == fold::stem(word)
+            };
+            nearest.into_iter().nth(meant).filter(|meant| !same_word(meant))
         })
         .collect()
 }
 
-fn is_known(tokens: &[Token], at: usize, catalog: &Catalog<'_>, lexicon: &Lexicon) -> bool {
-    let Some(token) = tokens.get(at) else { return true };
+/// Whether a word and the one beside it are a name together: of words that are equally near, that
+/// one is meant (`smoke detecter`: detector, not detected).
+fn names_beside(tokens: &[Token], at: usize, word: &str, catalog: &Catalog<'_>) -> bool {
+    let folded = |at: usize| tokens.get(at).map(|token| token.folded.as_str());
+    let before = at.checked_sub(1).and_then(folded).map(|before| [before, word]);
+    let after = folded(at + 1).map(|after| [word, after]);
+    [before, after].into_iter().flatten().any(|pair| !catalog.lookup(Key::of(pair)).is_empty())
+}
+
+/// How sure it is that a word is spelt as it was meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Knowledge {
+    Sure,
+    /// Only its stem is known: `detecter` is of `detected`, unless it is a misspelt `detector`.
+    StemOnly,
+    None,
+}
+
+fn knowledge(tokens: &[Token], at: usize, catalog: &Catalog<'_>, lexicon: &Lexicon) -> Knowledge {
+    let Some(token) = tokens.get(at) else { return Knowledge::Sure };
     let word = token.folded.as_str();
     let next_joint = tokens.get(at + 1).is_some_and(|next| next.joint);
     if token.kind != TokenKind::Word
@@ -38,28 +67,32 @@ fn is_known(tokens: &[Token], at: usize, catalog: &Catalog<'_>, lexicon: &Lexico
         || word.len() < 4
         || word.len() > 32
     {
-        return true;
+        return Knowledge::Sure;
     }
     if lexicon.is_common(word)
         || lexicon.unit(word).is_some()
         || lexicon.comparative(word).is_some()
     {
-        return true;
+        return Knowledge::Sure;
     }
     if lexicon.is_steering_word(word) {
-        return true;
+        return Knowledge::Sure;
     }
-    let stem = fold::stem(word);
-    let singular = fold::singular(word);
-    let forms = [Some(word), Some(stem.as_ref()), singular.as_deref()];
-    forms.into_iter().flatten().any(|form| {
+    let names = |form: &str| {
         let key = Key::of([form]);
         !catalog.lookup(key).is_empty()
             || lexicon
                 .concepts_of(key)
                 .iter()
                 .any(|&(concept, _)| !catalog.lookup(Key::of_concept(concept)).is_empty())
-    })
+    };
+    if names(word) || fold::singular(word).is_some_and(|singular| names(&singular)) {
+        Knowledge::Sure
+    } else if names(&fold::stem(word)) {
+        Knowledge::StemOnly
+    } else {
+        Knowledge::None
+    }
 }
 
 fn letters(word: &str) -> u32 {
@@ -77,12 +110,14 @@ fn bound(length: usize) -> usize {
     }
 }
 
-fn nearest<'c>(word: &str, candidates: &'c [String], budget: &mut usize) -> Option<&'c str> {
+/// The words at the least distance, or the one that it is short for.
+fn nearest<'c>(word: &str, candidates: &'c [String], budget: &mut usize) -> Vec<&'c str> {
     let length = word.chars().count();
     let most = bound(length);
-    let &[first, second, ..] = word.as_bytes() else { return None };
+    let &[first, second, ..] = word.as_bytes() else { return Vec::new() };
     let own = letters(word);
-    let mut best: Option<(usize, &str)> = None;
+    let mut least = most;
+    let mut best: Vec<&str> = Vec::new();
     for candidate in candidates {
         let other = candidate.len();
         if other.abs_diff(word.len()) > most || other < 4 {
@@ -97,14 +132,18 @@ fn nearest<'c>(word: &str, candidates: &'c [String], budget: &mut usize) -> Opti
         }
         *budget -= 1;
         let distance = strsim::osa_distance(word, candidate);
-        if distance <= most && best.is_none_or(|(least, _)| distance < least) {
-            best = Some((distance, candidate));
+        if distance < least {
+            best.clear();
+            least = distance;
+        }
+        if distance == least {
+            best.push(candidate);
         }
     }
-    if let Some((_, found)) = best {
-        return Some(found);
+    if best.is_empty() {
+        best.extend(short_for(word, candidates));
     }
-    short_for(word, candidates)
+    best
 }
 
 /// The only word that begins with these letters.

@@ -4,7 +4,9 @@
 use std::collections::HashSet;
 
 use crate::interpretation::decimal::Decimal;
-use crate::interpretation::model::{Category, Filter, Kind, Operator, Request};
+use crate::interpretation::model::{
+    Category, Filter, Kind, MAX_VALUE_CHARACTERS, Operator, Request,
+};
 
 /// The filters that are valid against the request, each once, in their order. A filter that the
 /// request already held is passed only in the form it had, or when it is valid itself.
@@ -29,11 +31,10 @@ fn validated(request: &Request, filter: Filter) -> Option<Filter> {
 /// The value as the category spells it, when category and operator allow it.
 fn valid_value(category: &Category, operator: Operator, value: &str) -> Option<String> {
     let closed = |value: &str| {
-        category
-            .values
-            .is_empty()
-            .then(|| value.to_owned())
-            .or_else(|| category.values.iter().find(|known| *known == value).cloned())
+        if category.values.is_empty() {
+            return is_text(value).then(|| value.to_owned());
+        }
+        category.values.iter().find(|known| *known == value).cloned()
     };
     match (category.kind, operator) {
         (Kind::Boolean, Operator::Is) => {
@@ -52,12 +53,15 @@ fn valid_value(category: &Category, operator: Operator, value: &str) -> Option<S
             value.is_empty().then(String::new)
         }
         (Kind::Text, Operator::Is | Operator::IsNot)
-        | (Kind::Array, Operator::Contains | Operator::NotContains) => {
-            closed(value).filter(|value| !category.values.is_empty() || !value.is_empty())
-        }
+        | (Kind::Array, Operator::Contains | Operator::NotContains) => closed(value),
         (Kind::Text, Operator::Contains | Operator::NotContains) if category.values.is_empty() => {
-            (!value.is_empty()).then(|| value.to_owned())
+            is_text(value).then(|| value.to_owned())
         }
         _ => None,
     }
+}
+
+/// Whether a value of an open category can be sent back as a current filter.
+fn is_text(value: &str) -> bool {
+    !value.is_empty() && !value.contains('\0') && value.chars().count() <= MAX_VALUE_CHARACTERS
 }

@@ -1,6 +1,7 @@
 //! Labels without a value: booleans (rule 5), presence (rule 10), and edits of a whole category.
 
 use super::{Action, Denial, Reach, Reader};
+use crate::interpretation::context::Role;
 use crate::interpretation::cue::Class;
 use crate::interpretation::element::Element;
 use crate::interpretation::link::LabelLink;
@@ -276,7 +277,10 @@ impl Reader<'_, '_> {
         };
         let next = self.scene.next(at);
         let after = self.after_is(at);
-        let operator = if self.scene.is(next, Class::AfterAbsent)
+        // "release missing user" speaks of the user.
+        let of_next = self.scene.is(next, Class::MissingLabel)
+            && matches!(self.scene.role(self.scene.next(next)), Role::Label(_));
+        let operator = if self.scene.is(next, Class::AfterAbsent) && !of_next
             || self.scene.is(after, Class::AfterAbsent)
         {
             Some(Operator::IsNotSet)

@@ -1,0 +1,123 @@
+//! A second opinion: where words of a query mean nothing to the interpreter, a model on Amazon
+//! Bedrock may read the query again.
+//!
+//! It is off twice by default: the function must be built with the feature `bedrock`, and
+//! [`MODEL_VARIABLE`] must name a model. Whatever the model answers, only filters that the
+//! interpreter itself could have given pass; for all else, and for no answer in time, the
+//! interpreter's own filters stand.
+
+#[cfg(feature = "bedrock")]
+mod bedrock;
+#[cfg(not(feature = "bedrock"))]
+mod left_out;
+#[cfg(feature = "bedrock")]
+mod prompt;
+#[cfg(feature = "bedrock")]
+mod reply;
+
+use std::env;
+use std::time::{Duration, Instant};
+
+use shared::app::{App, REQUEST_BUDGET};
+use shared::http::Incoming;
+use shared::telemetry::log_metric;
+use tokio::time::timeout;
+
+use crate::OPERATION;
+use crate::interpretation::{Filter, Interpretation, Request, valid_filters};
+
+#[cfg(feature = "bedrock")]
+pub use bedrock::Model;
+#[cfg(not(feature = "bedrock"))]
+pub use left_out::Model;
+
+/// Names the model that is asked: the id of a model or of an inference profile of Bedrock. Set by
+/// `template.yaml`; where it is unset or empty, none is asked.
+pub const MODEL_VARIABLE: &str = "WAYMARK_BEDROCK_MODEL_ID";
+
+/// The name of the metric that counts 1 for an opinion that was taken and 0 for one that was not.
+const OPINION_TAKEN: &str = "SecondOpinionTaken";
+
+/// The longest that a model is waited for, all retries together.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// What is left of a request's time for the answer after a model that did not answer.
+const ANSWER_MARGIN: Duration = Duration::from_millis(100);
+
+/// Why an opinion was not taken. It is logged, so it says nothing of the query.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The model did not answer in time.
+    #[error("the model did not answer in time")]
+    Late,
+    /// The categories and their values are more than a model reads in time.
+    #[error("the categories are too large to send")]
+    TooLarge,
+    /// Bedrock refused, or could not be asked.
+    #[error("Bedrock could not be asked: {0}")]
+    Refused(String),
+    /// The model did something else than to call its tool, once and completely.
+    #[error("the model did not call its tool")]
+    NoCall,
+    /// The call does not have the form that the tool asks for.
+    #[error("the model's call is not of the form that was asked for")]
+    Malformed,
+    /// A filter of the call is not valid against the request, or stands there twice.
+    #[error("the model gave a filter that is not valid")]
+    Invalid,
+}
+
+/// The filters that a query means after all: those of the model where it is worth asking and its
+/// answer is sound, or else the interpreter's. `started` is when the request came.
+pub async fn review(
+    model: &Model,
+    app: &App,
+    incoming: &Incoming,
+    started: Instant,
+    request: &Request,
+    interpretation: Interpretation,
+) -> Vec<Filter> {
+    if interpretation.unexplained.is_empty() || request.categories.is_empty() {
+        return interpretation.filters;
+    }
+    let answer = timeout(patience(started.elapsed()), model.ask(request)).await;
+    let opinion = answer.unwrap_or(Err(Failure::Late)).and_then(|it| sound(request, it));
+    let taken = if opinion.is_ok() { 1.0 } else { 0.0 };
+    log_metric(OPERATION, OPINION_TAKEN, "Count", taken, app.clock.now());
+    opinion.unwrap_or_else(|failure| {
+        tracing::warn!(
+            requestId = incoming.request_id(),
+            operation = OPERATION,
+            cause = %failure,
+            "no second opinion"
+        );
+        interpretation.filters
+    })
+}
+
+/// How long a model is waited for when so much of the request's time has passed.
+fn patience(passed: Duration) -> Duration {
+    LONGEST_WAIT.min(REQUEST_BUDGET.saturating_sub(ANSWER_MARGIN).saturating_sub(passed))
+}
+
+/// The filters of a model, if all of them are valid: first those that stay, in their order
+/// (`SEMANTICS.md` rule 1).
+fn sound(request: &Request, answer: Vec<Filter>) -> Result<Vec<Filter>, Failure> {
+    let given = answer.len();
+    let mut filters = valid_filters(request, answer);
+    if filters.len() < given {
+        return Err(Failure::Invalid);
+    }
+    let old_place = |filter: &Filter| {
+        request.current_filters.iter().position(|current| current == filter).unwrap_or(usize::MAX)
+    };
+    filters.sort_by_key(old_place);
+    Ok(filters)
+}
+
+/// The model that the environment names.
+fn model_id() -> Option<String> {
+    env::var(MODEL_VARIABLE).ok().filter(|id| !id.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

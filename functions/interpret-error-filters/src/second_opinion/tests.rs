@@ -1,0 +1,72 @@
+use super::*;
+use crate::interpretation::{Category, Kind, Operator};
+
+fn filter(category_id: &str, operator: Operator, value: &str) -> Filter {
+    Filter { category_id: category_id.to_owned(), operator, value: value.to_owned() }
+}
+
+fn request(current_filters: Vec<Filter>) -> Request {
+    let category = |id: &str, values: &[&str], kind| Category {
+        id: id.to_owned(),
+        label: id.to_owned(),
+        values: values.iter().map(|&value| value.to_owned()).collect(),
+        kind,
+    };
+    Request {
+        query: String::new(),
+        categories: vec![
+            category("browser", &["Chrome", "Firefox"], Kind::Text),
+            category("users", &[], Kind::Numeric),
+            category("message", &[], Kind::Text),
+        ],
+        current_filters,
+    }
+}
+
+#[test]
+fn what_stays_comes_first_in_its_order() {
+    let chrome = filter("browser", Operator::Is, "Chrome");
+    let many = filter("users", Operator::Gt, "5");
+    let new = filter("message", Operator::Contains, "x");
+    let request = request(vec![chrome.clone(), many.clone()]);
+    let answer = vec![new.clone(), many.clone(), chrome.clone()];
+    assert_eq!(sound(&request, answer), Ok(vec![chrome, many, new]));
+}
+
+#[test]
+fn one_filter_that_is_not_valid_spoils_the_opinion() {
+    let long = "x".repeat(501);
+    let chrome = filter("browser", Operator::Is, "Chrome");
+    for wrong in [
+        filter("device", Operator::Is, "Chrome"),
+        filter("browser", Operator::Gt, "Chrome"),
+        filter("browser", Operator::Is, "chrome"),
+        filter("browser", Operator::Is, ""),
+        filter("users", Operator::Gt, "many"),
+        filter("users", Operator::Contains, "5"),
+        filter("message", Operator::Contains, ""),
+        filter("message", Operator::Contains, &long),
+        filter("message", Operator::Contains, "\0"),
+        filter("message", Operator::IsSet, "x"),
+        chrome.clone(),
+    ] {
+        let answer = vec![chrome.clone(), wrong.clone()];
+        assert_eq!(sound(&request(Vec::new()), answer), Err(Failure::Invalid), "{wrong:?}");
+    }
+}
+
+#[test]
+fn numbers_are_written_plainly_and_count_once() {
+    let answer = vec![filter("users", Operator::Gt, "1500.0")];
+    let plain = vec![filter("users", Operator::Gt, "1500")];
+    assert_eq!(sound(&request(Vec::new()), answer.clone()), Ok(plain.clone()));
+    let twice = [answer, plain].concat();
+    assert_eq!(sound(&request(Vec::new()), twice), Err(Failure::Invalid));
+}
+
+#[test]
+fn a_model_is_waited_for_as_long_as_the_request_allows() {
+    assert_eq!(patience(Duration::ZERO), LONGEST_WAIT);
+    assert_eq!(patience(Duration::from_millis(800)), Duration::from_millis(1_500));
+    assert_eq!(patience(Duration::from_secs(9)), Duration::ZERO);
+}
