@@ -332,9 +332,9 @@ pub async fn respond(
     } else {
         // A handler keeps nothing between requests but the caches, whose locks recover.
         let handling = AssertUnwindSafe(handler(app, &incoming)).catch_unwind();
-        let handled = tokio::time::timeout(budget_of(operation), handling);
-        let (handled, usage) = counted(handled).await;
-        let outcome = match handled {
+        let in_time = tokio::time::timeout(budget_of(operation), handling);
+        let (ended, usage) = counted(in_time).await;
+        let outcome = match ended {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(panic)) => Err(Problem::internal(telemetry::panic_message(&*panic))),
             Err(_) => Err(Problem::unavailable("the request took too long")),

@@ -17,6 +17,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::http::{Answer, Incoming, Problem};
+use crate::models::api_key::KeyId;
 use crate::models::timestamp::Timestamp;
 use crate::store::StoreError;
 use crate::usage::Usage;
@@ -92,7 +93,7 @@ pub(crate) fn log_request(
         ("status", json!(status)),
         ("code", json!(problem.map(|problem| problem.code().as_str()))),
         ("cause", json!(problem.and_then(Problem::cause))),
-        ("keyId", json!(incoming.key_id.get().map(|id| id.as_str()))),
+        ("keyId", json!(incoming.key_id.get().map(KeyId::as_str))),
         ("projectId", json!(incoming.project_id.get().map(ToString::to_string))),
     ];
     let level = if status >= 500 { Level::ERROR } else { Level::INFO };
