@@ -284,6 +284,23 @@ mod tests {
     }
 
     #[test]
+    fn a_merge_patch_leaves_resets_or_sets() {
+        assert_eq!(Field::Absent.or_reset_to(1), Some(None));
+        assert_eq!(Field::Null.or_reset_to(1), Some(Some(1)));
+        assert_eq!(Field::Valid(2).or_reset_to(1), Some(Some(2)));
+        assert_eq!(Field::Invalid.or_reset_to(1), None);
+    }
+
+    #[test]
+    fn a_mapped_field_is_as_present_as_it_was() {
+        let mapped = |field: Field<i32>| field.map(|value| value.to_string());
+        assert_eq!(mapped(Field::Absent), Field::Absent);
+        assert_eq!(mapped(Field::Null), Field::Null);
+        assert_eq!(mapped(Field::Invalid), Field::Invalid);
+        assert_eq!(mapped(Field::Valid(2)), Field::Valid("2".to_owned()));
+    }
+
+    #[test]
     fn a_required_member_may_neither_be_missing_nor_null() {
         let ((), violations) = read(r#"{"b":null}"#, |json, violations| {
             let fields = Fields::open(json, &Place::Root, &["a", "b"], violations).unwrap();

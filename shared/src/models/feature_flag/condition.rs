@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use regex::RegexBuilder;
+use regex::{Regex, RegexBuilder};
 use serde::de::IntoDeserializer;
 use serde::de::value::Error as NameError;
 use serde::{Deserialize, Serialize};
@@ -22,10 +22,11 @@ const MAX_PATTERN_BYTES: usize = 512;
 /// The most memory, in bytes, that a compiled regular expression may take.
 const MAX_COMPILED_PATTERN_BYTES: usize = 64 * 1024;
 /// The name of the evaluation's own point in time.
-const NOW: &str = "$now";
+pub const NOW: &str = "$now";
 
 /// A test of one attribute of the evaluation context.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "StoredCondition")]
 pub struct Condition {
     /// The name of the attribute; `$now` is the time of the evaluation.
     pub attribute: String,
@@ -33,6 +34,31 @@ pub struct Condition {
     pub operator: Operator,
     /// What it is compared with, valid for the operator.
     pub values: Vec<String>,
+}
+
+/// A condition as it was stored. Its values are left to their compilation, which reads them anyway.
+#[derive(Deserialize)]
+#[serde(rename = "Condition", deny_unknown_fields)]
+struct StoredCondition {
+    attribute: String,
+    operator: Operator,
+    values: Vec<String>,
+}
+
+impl TryFrom<StoredCondition> for Condition {
+    type Error = String;
+
+    fn try_from(stored: StoredCondition) -> Result<Self, String> {
+        let StoredCondition { attribute, operator, values } = stored;
+        let mut violations = Violations::default();
+        operator.check_count(values.len(), &Place::Root, &mut violations);
+        operator.check_attribute(&attribute, &Place::Root, &mut violations);
+        if let Some(violation) = violations.listed().first() {
+            return Err(violation.message.clone());
+        }
+        let attribute = parse_attribute(&attribute).map_err(|fault| fault.message)?;
+        Ok(Self { attribute, operator, values })
+    }
 }
 
 /// How an attribute is compared with the values of a condition.
@@ -159,10 +185,10 @@ impl ValueForm {
             Self::OneVersion if parse_version(value).is_none() => invalid(
                 "must be a semantic version without a leading v, such as \"2.1.0\" or \"2\"",
             ),
-            Self::AddressRange if !is_address_range(value) => {
+            Self::AddressRange if parse_address_range(value).is_none() => {
                 invalid("must be an IPv4 or IPv6 range, such as \"10.0.0.0/8\", or address")
             }
-            Self::Pattern => check_pattern(value),
+            Self::Pattern => compile_pattern(value).map(drop),
             _ => Ok(()),
         }
     }
@@ -186,13 +212,13 @@ pub(super) fn parse_attribute(text: &str) -> Result<String, Fault> {
 }
 
 /// Whether `text` is exactly one JSON number with a finite value.
-pub(super) fn is_number(text: &str) -> bool {
+pub(crate) fn is_number(text: &str) -> bool {
     let is_literal = matches!(Json::parse(text, 1), Ok(Json::Number(written)) if written == text);
     is_literal && text.parse().is_ok_and(f64::is_finite)
 }
 
 /// Reads a semantic version, whose minor and patch number may be missing.
-fn parse_version(text: &str) -> Option<semver::Version> {
+pub(crate) fn parse_version(text: &str) -> Option<semver::Version> {
     let end_of_core = text.find(['-', '+']).unwrap_or(text.len());
     let (core, suffix) = text.split_at(end_of_core);
     let padding = match core.matches('.').count() {
@@ -203,19 +229,20 @@ fn parse_version(text: &str) -> Option<semver::Version> {
     semver::Version::parse(&format!("{core}{padding}{suffix}")).ok()
 }
 
-fn is_address_range(text: &str) -> bool {
-    text.parse::<IpNet>().is_ok() || text.parse::<IpAddr>().is_ok()
+/// Reads a range of addresses; a single address is the range of itself.
+pub(crate) fn parse_address_range(text: &str) -> Option<IpNet> {
+    text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
 }
 
-/// Patterns are searched in linear time, without look-around and back-references; the size limit
-/// keeps what `{1000}` and Unicode classes multiply up to within bounds.
-fn check_pattern(pattern: &str) -> Result<(), Fault> {
+/// Compiles a pattern. It is searched in linear time, without look-around and back-references; the
+/// size limit keeps what `{1000}` and Unicode classes multiply up to within bounds.
+pub(crate) fn compile_pattern(pattern: &str) -> Result<Regex, Fault> {
     if pattern.len() > MAX_PATTERN_BYTES {
         let message = format_args!("a pattern has at most {MAX_PATTERN_BYTES} bytes");
         return Err(Fault::new(ViolationCode::TooLong, message));
     }
     let compiled = RegexBuilder::new(pattern).size_limit(MAX_COMPILED_PATTERN_BYTES).build();
-    compiled.map(drop).map_err(|error| match error {
+    compiled.map_err(|error| match error {
         regex::Error::CompiledTooBig(limit) => Fault::new(
             ViolationCode::TooLong,
             format_args!("the compiled pattern would be larger than {limit} bytes; shorten it"),
@@ -376,7 +403,7 @@ mod tests {
         assert_eq!(violations("not_matches", &[bomb]), at_first(ViolationCode::TooLong));
         assert_eq!(violations("matches", &[&"a".repeat(513)]), at_first(ViolationCode::TooLong));
         assert!(accepts("matches", &"a".repeat(512)));
-        let fault = check_pattern("a(").unwrap_err();
+        let fault = compile_pattern("a(").unwrap_err();
         assert_eq!(fault.message, "not a regular expression: unclosed group");
     }
 

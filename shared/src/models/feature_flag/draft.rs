@@ -145,7 +145,7 @@ fn read_draft(body: &Json<'_>, violations: &mut Violations) -> Option<FlagDraft>
     let fields = Fields::open(body, &Place::Root, &KNOWN, violations)?;
     let key = fields.required("key", violations, text(FlagKey::parse));
     let name = fields.required("name", violations, text(parse_name));
-    let flag_type = fields.required("type", violations, text(parse_type));
+    let flag_type = fields.required("type", violations, text(FlagType::parse));
     let description = fields.optional("description", violations, text(parse_description));
     let enabled = fields.optional("enabled", violations, boolean);
     let variants = read_variants(&fields, flag_type, violations);
@@ -199,11 +199,6 @@ fn parse_optional_name(text: &str) -> Result<String, Fault> {
 
 fn parse_description(text: &str) -> Result<String, Fault> {
     parse_text(text, MAX_DESCRIPTION_CHARACTERS)
-}
-
-fn parse_type(name: &str) -> Result<FlagType, Fault> {
-    FlagType::deserialize(name.into_deserializer())
-        .map_err(|error: NameError| Fault::new(ViolationCode::InvalidValue, error))
 }
 
 fn parse_target_kind(name: &str) -> Result<TargetKind, Fault> {

@@ -3,12 +3,15 @@
 //! The types can only hold what passed validation; [`draft`] reads a request into them.
 
 pub mod condition;
+pub mod definition;
 pub mod draft;
 
 use std::fmt;
 
+use serde::de::value::Error as NameError;
+use serde::de::{Error as _, IntoDeserializer, Visitor};
 use serde::ser::SerializeStruct;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
 use crate::json::{Fault, ViolationCode};
@@ -36,7 +39,7 @@ fn is_key(text: &str, max: usize) -> bool {
 macro_rules! key_type {
     ($(#[$doc:meta])* $name:ident, $what:literal, $max:literal) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[serde(transparent)]
         pub struct $name(String);
 
@@ -61,6 +64,13 @@ macro_rules! key_type {
         impl fmt::Display for $name {
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                Self::parse(&text).map_err(|fault| D::Error::custom(fault.message))
             }
         }
     };
@@ -99,8 +109,27 @@ pub enum FlagType {
     Json,
 }
 
+impl FlagType {
+    /// Reads a type's name. The message of a refusal lists all names.
+    pub fn parse(name: &str) -> Result<Self, Fault> {
+        Self::deserialize(name.into_deserializer())
+            .map_err(|error: NameError| Fault::new(ViolationCode::InvalidValue, error))
+    }
+
+    /// The type's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Boolean => "boolean",
+            Self::String => "string",
+            Self::Number => "number",
+            Self::Json => "json",
+        }
+    }
+}
+
 /// One of the values that a flag can have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Variant {
     /// Its key.
     pub key: VariantKey,
@@ -165,8 +194,28 @@ impl Serialize for Weight {
     }
 }
 
+impl<'de> Deserialize<'de> for Weight {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct WeightVisitor;
+        impl Visitor<'_> for WeightVisitor {
+            type Value = Weight;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a weight")
+            }
+            fn visit_u64<E: serde::de::Error>(self, whole: u64) -> Result<Weight, E> {
+                Weight::parse(&whole.to_string()).map_err(|fault| E::custom(fault.message))
+            }
+            fn visit_f64<E: serde::de::Error>(self, fraction: f64) -> Result<Weight, E> {
+                Weight::parse(&fraction.to_string()).map_err(|fault| E::custom(fault.message))
+            }
+        }
+        deserializer.deserialize_any(WeightVisitor)
+    }
+}
+
 /// A variant's share of a rollout.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RolloutEntry {
     /// The variant that is served.
     pub variant: VariantKey,
@@ -211,8 +260,34 @@ impl Serialize for Serve {
     }
 }
 
+impl<'de> Deserialize<'de> for Serve {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename = "Serve", deny_unknown_fields)]
+        struct BothMembers {
+            // With a function of its own, a member that is missing is not taken for null.
+            #[serde(deserialize_with = "Option::deserialize")]
+            variant: Option<VariantKey>,
+            rollout: Vec<RolloutEntry>,
+        }
+        let BothMembers { variant, rollout } = BothMembers::deserialize(deserializer)?;
+        match variant {
+            Some(_) if !rollout.is_empty() => {
+                Err(D::Error::custom("a serve has a variant and a rollout"))
+            }
+            Some(variant) => Ok(Self::Variant(variant)),
+            None if rollout.is_empty() => Ok(Self::CodeDefault),
+            None if rollout.iter().all(|entry| entry.weight.thousandths() == 0) => {
+                Err(D::Error::custom("a rollout has no positive weight"))
+            }
+            None => Ok(Self::Rollout(rollout)),
+        }
+    }
+}
+
 /// Serves something to everyone for whom all conditions hold.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Rule {
     /// Its identifier.
     pub id: RuleId,
@@ -233,7 +308,8 @@ pub enum TargetKind {
 }
 
 /// Serves a variant to one individual.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Target {
     /// What the value is compared with.
     pub kind: TargetKind,
@@ -244,8 +320,8 @@ pub struct Target {
 }
 
 /// Another flag that must evaluate to a variant before this one is served.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Prerequisite {
     /// The other flag, of the same project.
     pub flag_key: FlagKey,

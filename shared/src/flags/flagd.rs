@@ -1,0 +1,293 @@
+//! Export of a project's flags to flagd (<https://flagd.dev/reference/flag-definitions>).
+//!
+//! What flagd serves from the export is what an evaluation here serves, bucketing included. A flag
+//! that its targeting language cannot express is left out and listed: better no flag than another
+//! one of the same key. What differs for all flags alike is in [`GENERAL_DIFFERENCES`].
+
+mod json_logic;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::json::Place;
+use crate::models::feature_flag::{
+    FeatureFlag, FlagKey, FlagType, RolloutEntry, Rule, Serve, Target, VariantKey,
+};
+use crate::models::project::ProjectId;
+
+use super::variant::TypedVariant;
+use json_logic::{all, condition};
+
+/// The largest sum of weights that flagd takes.
+const MAX_TOTAL_WEIGHT: u64 = 2_147_483_647;
+
+/// How flagd differs from an evaluation here whatever the flag.
+pub const GENERAL_DIFFERENCES: [&str; 6] = [
+    "flagd does not look into arrays: a condition holds for none of their elements. Its not_equals \
+     and not_in hold for every array and object.",
+    "flagd finds an attribute whose name has a dot only by its path, in which numbers index arrays.",
+    "Where a number is compared with a text or an object that is none, flagd fails and serves the \
+     caller's default; it rounds integers beyond 2^53.",
+    "flagd takes a version with a leading v.",
+    "flagd's clock has whole seconds.",
+    "Where a rollout needs a targeting key that is missing, flagd serves the caller's default \
+     without an error; its reasons and metadata are its own.",
+];
+
+/// The flags of a project for flagd.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlagdExport {
+    /// A flag definition document of flagd.
+    pub document: String,
+    /// What in it is not as it is here, in the order of the flags.
+    pub differences: Vec<Difference>,
+}
+
+/// What of one flag could not be exported as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Difference {
+    /// The flag.
+    pub flag_key: FlagKey,
+    /// Where in the flag: a JSON Pointer (RFC 6901).
+    pub pointer: String,
+    /// Whether the flag is not in the export for this reason.
+    pub left_out: bool,
+    /// What flagd cannot express, for a person.
+    pub reason: String,
+}
+
+#[derive(Serialize)]
+struct Document<'f> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    flags: BTreeMap<&'f str, FlagdFlag<'f>>,
+    metadata: Value,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FlagdFlag<'f> {
+    state: &'static str,
+    variants: BTreeMap<&'f str, Box<RawValue>>,
+    /// Null is the caller's own default.
+    default_variant: Option<&'f str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    targeting: Option<Value>,
+    metadata: Value,
+}
+
+/// What flagd cannot express, and where.
+struct Obstacle {
+    pointer: String,
+    reason: String,
+}
+
+type Expressed<T> = Result<T, Vec<Obstacle>>;
+
+/// Exports the flags of a project.
+pub fn export(project_id: ProjectId, flags: &[FeatureFlag]) -> FlagdExport {
+    let mut differences = Vec::new();
+    let mut exported = BTreeMap::new();
+    for flag in flags {
+        let difference = |left_out, Obstacle { pointer, reason }| Difference {
+            flag_key: flag.key.clone(),
+            pointer,
+            left_out,
+            reason,
+        };
+        match flagd_flag(flag) {
+            Ok(flagd_flag) => {
+                exported.insert(flag.key.as_str(), flagd_flag);
+                if !flag.enabled {
+                    let disabled = obstacle(
+                        &Place::Root.member("enabled"),
+                        "flagd serves no off variant; the flag is exported as one that serves its \
+                         off variant to everyone, without its targeting",
+                    );
+                    differences.push(difference(false, disabled));
+                }
+            }
+            Err(obstacles) => {
+                differences
+                    .extend(obstacles.into_iter().map(|obstacle| difference(true, obstacle)));
+            }
+        }
+    }
+    let document = Document {
+        schema: "https://flagd.dev/schema/v0/flags.json",
+        flags: exported,
+        metadata: json!({"flagSetId": project_id}),
+    };
+    // Nothing in the document can fail to be written.
+    let document = serde_json::to_string_pretty(&document).unwrap_or_default();
+    FlagdExport { document, differences }
+}
+
+fn flagd_flag(flag: &FeatureFlag) -> Expressed<FlagdFlag<'_>> {
+    let mut obstacles = Vec::new();
+    if flag.archived_at.is_some() {
+        let place = Place::Root.member("archivedAt");
+        return Err(vec![obstacle(&place, "an archived flag does not exist for evaluations")]);
+    }
+    let variants = note(variants(flag), &mut obstacles);
+    let targeting = if flag.enabled {
+        if !flag.prerequisites.is_empty() {
+            let place = Place::Root.member("prerequisites");
+            obstacles.push(obstacle(&place, "flagd has no prerequisites"));
+        }
+        note(targeting(flag), &mut obstacles)
+    } else {
+        let default_variant = flag.off_variant.as_ref().map(VariantKey::as_str);
+        Some(Targeting { default_variant, rules: None })
+    };
+    match (variants, targeting) {
+        (Some(variants), Some(targeting)) if obstacles.is_empty() => Ok(FlagdFlag {
+            state: "ENABLED",
+            variants,
+            default_variant: targeting.default_variant,
+            targeting: targeting.rules,
+            metadata: json!({"version": flag.version.to_string()}),
+        }),
+        _ => Err(obstacles),
+    }
+}
+
+fn variants(flag: &FeatureFlag) -> Expressed<BTreeMap<&str, Box<RawValue>>> {
+    let place = Place::Root.member("variants");
+    if flag.variants.is_empty() {
+        return Err(vec![obstacle(&place, "a flag of flagd has at least one variant")]);
+    }
+    let is_array = |value: &str| value.trim_start().starts_with('[');
+    let typed = TypedVariant::all_of(flag.flag_type, &flag.variants)
+        .map_err(|damage| vec![obstacle(&place, damage)])?;
+    let arrays: Vec<Obstacle> = flag
+        .variants
+        .iter()
+        .enumerate()
+        .filter(|(_, variant)| flag.flag_type == FlagType::Json && is_array(&variant.value))
+        .map(|(index, _)| {
+            let item = place.item(index);
+            obstacle(&item.member("value"), "the JSON of a flagd variant is an object, no array")
+        })
+        .collect();
+    if !arrays.is_empty() {
+        return Err(arrays);
+    }
+    let keys = flag.variants.iter().map(|variant| variant.key.as_str());
+    Ok(keys.zip(typed.iter().map(|typed| typed.value().to_owned())).collect())
+}
+
+/// What decides on the variant of a flag: flagd serves the default variant where the rules give null.
+struct Targeting<'f> {
+    default_variant: Option<&'f str>,
+    rules: Option<Value>,
+}
+
+fn targeting(flag: &FeatureFlag) -> Expressed<Targeting<'_>> {
+    let mut obstacles = Vec::new();
+    let mut branches = target_branches(&flag.targets);
+    let rules = Place::Root.member("rules");
+    for (index, rule) in flag.rules.iter().enumerate() {
+        if let Some(branch) = note(rule_branch(rule, &rules.item(index)), &mut obstacles) {
+            branches.extend(branch);
+        }
+    }
+    let fallthrough_place = Place::Root.member("fallthrough");
+    let fallthrough = note(serve(&flag.fallthrough, &fallthrough_place), &mut obstacles);
+    let Some(fallthrough) = fallthrough.filter(|_| obstacles.is_empty()) else {
+        return Err(obstacles);
+    };
+    // Null, which stands for the caller's default and comes of a rollout without a targeting key,
+    // must not become the fallthrough.
+    let may_be_null = |serve: &Serve| !matches!(serve, Serve::Variant(_));
+    let default_variant = match &flag.fallthrough {
+        Serve::Variant(key) if !flag.rules.iter().any(|rule| may_be_null(&rule.serve)) => {
+            Some(key.as_str())
+        }
+        _ => None,
+    };
+    if default_variant.is_none() && !fallthrough.is_null() {
+        branches.push(fallthrough);
+    }
+    let rules = match branches.len() {
+        0 => None,
+        1 => branches.pop(),
+        _ => Some(json!({"if": branches})),
+    };
+    Ok(Targeting { default_variant, rules })
+}
+
+/// For each variant with targets: who they are, and the variant.
+fn target_branches(targets: &[Target]) -> Vec<Value> {
+    let mut individuals: BTreeMap<&VariantKey, Vec<&str>> = BTreeMap::new();
+    for target in targets {
+        individuals.entry(&target.variant).or_default().push(&target.value);
+    }
+    let branch =
+        |(variant, values)| [json!({"in": [{"var": "targetingKey"}, values]}), json!(variant)];
+    individuals.into_iter().flat_map(branch).collect()
+}
+
+fn rule_branch(rule: &Rule, place: &Place<'_>) -> Expressed<[Value; 2]> {
+    let mut obstacles = Vec::new();
+    let conditions_place = place.member("conditions");
+    let mut conditions = Vec::with_capacity(rule.conditions.len());
+    for (index, condition_of_rule) in rule.conditions.iter().enumerate() {
+        match condition(condition_of_rule) {
+            Ok(expressed) => conditions.push(expressed),
+            Err(reason) => obstacles.push(obstacle(&conditions_place.item(index), reason)),
+        }
+    }
+    let serve = note(serve(&rule.serve, &place.member("serve")), &mut obstacles);
+    match serve {
+        Some(serve) if obstacles.is_empty() => Ok([all(conditions), serve]),
+        _ => Err(obstacles),
+    }
+}
+
+fn serve(serve: &Serve, place: &Place<'_>) -> Expressed<Value> {
+    match serve {
+        Serve::CodeDefault => Ok(Value::Null),
+        Serve::Variant(key) => Ok(json!(key)),
+        Serve::Rollout(entries) => fractional(entries, &place.member("rollout")),
+    }
+}
+
+/// A rollout by flag key and targeting key, flagd's default. Dividing all weights by the same number
+/// moves nobody, and brings nearly all sums within flagd's bounds.
+fn fractional(entries: &[RolloutEntry], place: &Place<'_>) -> Expressed<Value> {
+    let weights = || entries.iter().map(|entry| u64::from(entry.weight.thousandths()));
+    let divisor = weights().fold(0, greatest_common_divisor).max(1);
+    if weights().sum::<u64>() / divisor > MAX_TOTAL_WEIGHT {
+        let reason = "the weights, as integers, have a sum beyond flagd's bound of 2147483647";
+        return Err(vec![obstacle(place, reason)]);
+    }
+    let positive = entries.iter().zip(weights()).filter(|(_, weight)| *weight > 0);
+    let shares: Vec<(&VariantKey, u64)> =
+        positive.map(|(entry, weight)| (&entry.variant, weight / divisor)).collect();
+    match shares.as_slice() {
+        [(only, _)] => Ok(json!(only)),
+        shares => Ok(json!({"fractional": shares})),
+    }
+}
+
+fn greatest_common_divisor(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { greatest_common_divisor(other, one % other) }
+}
+
+fn obstacle(place: &Place<'_>, reason: impl fmt::Display) -> Obstacle {
+    Obstacle { pointer: place.to_string(), reason: reason.to_string() }
+}
+
+/// What could be expressed; what could not is noted.
+fn note<T>(expressed: Expressed<T>, obstacles: &mut Vec<Obstacle>) -> Option<T> {
+    expressed.map_err(|more| obstacles.extend(more)).ok()
+}
+
+#[cfg(test)]
+mod tests;
