@@ -22,8 +22,8 @@ LAMBDA_GLIBC := 2.34
 VENV := .venv
 NEXTEST := 0.9.143
 
-# The official Sentry SDKs, as applications have them.
-PYTHON_SDKS := $(VENV)/sentry-sdk/installed $(VENV)/sentry-sdk-brotli/installed
+# The official SDKs of Sentry and OpenFeature, as applications have them.
+PYTHON_SDKS := $(addprefix $(VENV)/,$(addsuffix /installed,openfeature sentry-sdk sentry-sdk-brotli))
 NODE_SDK := tests/sdks/node/node_modules/.package-lock.json
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)

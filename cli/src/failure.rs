@@ -1,11 +1,14 @@
 //! Why a command failed, and what to do then.
 
 use std::io;
+use std::path::PathBuf;
 
 use shared::models::api_key::{KeyId, NoRandomness};
-use shared::models::project::{Organization, Slug};
+use shared::models::project::{IdOrSlug, Organization, Slug};
 use shared::models::timestamp::Timestamp;
 use shared::store::StoreError;
+
+use crate::flags::{Conflicts, DocumentError};
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +25,18 @@ pub(crate) enum Failure {
          which there are"
     )]
     UnknownProjects { names: String, organization: Organization },
+    #[error("there is no project `{0}`; `waymark project list` shows which there are")]
+    UnknownProject(IdOrSlug),
+    #[error("{place} cannot be read: {source}")]
+    Unreadable { place: String, source: io::Error },
+    #[error("{} cannot be written: {source}", path.display())]
+    Unwritable { path: PathBuf, source: io::Error },
+    #[error("{place}: {error}")]
+    Document { place: String, error: Box<DocumentError> },
+    #[error("nothing was written, since not all flags can become what the file says:\n{0}")]
+    ImportRefused(Conflicts),
+    #[error("{done} changes are made, and these could not be:\n{conflicts}")]
+    ImportIncomplete { done: usize, conflicts: Conflicts },
     #[error(
         "a key that expires at {expires} would never be valid, it is {now} now; give --expires a \
          date in the future"

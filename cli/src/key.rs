@@ -7,12 +7,13 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use shared::app::Clock;
 use shared::models::api_key::{ApiKey, ApiKeyRecord, KeyId, NotAScope, Scope, UserId};
-use shared::models::project::{IdOrSlug, NotASlug, Organization, ProjectId};
+use shared::models::project::{IdOrSlug, Organization, ProjectId};
 use shared::models::timestamp::Timestamp;
 use shared::store::{Revocation, Store};
 
 use crate::failure::Failure;
 use crate::output::{Output, card, minute, note, table};
+use crate::project::parse_id_or_slug;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {
@@ -38,7 +39,7 @@ pub(crate) struct NewKey {
     )]
     scopes: Vec<Scope>,
     /// A project that the key may see; may be repeated [default: all of its organization].
-    #[arg(long = "project", value_name = "SLUG_OR_ID", value_parser = parse_project)]
+    #[arg(long = "project", value_name = "SLUG_OR_ID", value_parser = parse_id_or_slug)]
     projects: Vec<IdOrSlug>,
     /// The organization that the key belongs to.
     #[arg(long, default_value = "default", value_parser = Organization::parse)]
@@ -60,11 +61,6 @@ fn scope_names() -> String {
 
 fn parse_scope(text: &str) -> Result<Scope, NotAScope> {
     text.trim().parse()
-}
-
-fn parse_project(text: &str) -> Result<IdOrSlug, String> {
-    let named = IdOrSlug::parse(text);
-    named.ok_or_else(|| format!("a project is named by its UUID or its slug; {NotASlug}"))
 }
 
 fn parse_expiry(text: &str) -> Result<Timestamp, String> {

@@ -1,8 +1,10 @@
 //! `waymark`: makes and lists projects and API keys, the two things that no operation of the API
-//! can make. It works on the tables themselves, those of a stack in AWS or of the local stack.
+//! can make, and moves the flags of projects. It works on the tables themselves, those of a stack in
+//! AWS or of the local stack.
 
 mod connection;
 mod failure;
+mod flags;
 mod key;
 mod output;
 mod project;
@@ -13,11 +15,12 @@ use clap::{Parser, Subcommand};
 
 use connection::{Connection, ConnectionOptions};
 use failure::Failure;
+use flags::FlagsCommand;
 use key::KeyCommand;
 use output::{Output, note};
 use project::ProjectCommand;
 
-/// Makes projects and API keys for Waymark.
+/// Makes projects and API keys for Waymark, and moves feature flags.
 #[derive(Debug, Parser)]
 #[command(name = "waymark", version, after_help = EXAMPLES)]
 struct Options {
@@ -35,6 +38,8 @@ Examples:
   waymark --local project create --name 'My shop' --slug my-shop
   waymark --local key create --project my-shop --scopes flags:read,flags:evaluate
   waymark --local key list
+  waymark --local flags export --project my-shop --output flags.json
+  waymark --local flags import --project my-shop flags.json
 
 Without --local, region and credentials come from where the AWS command line has them: AWS_REGION,
 AWS_PROFILE, AWS_ACCESS_KEY_ID and so on. Credentials that only the AWS command line can obtain
@@ -49,6 +54,9 @@ enum Command {
     /// Make, list and revoke API keys.
     #[command(subcommand)]
     Key(KeyCommand),
+    /// Export and import the feature flags of a project.
+    #[command(subcommand)]
+    Flags(FlagsCommand),
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -73,6 +81,7 @@ async fn run(options: Options, output: &Output) -> Result<(), String> {
             project::run(command, &connection.store, base_url, output).await
         }
         Command::Key(command) => key::run(command, &connection.store, output).await,
+        Command::Flags(command) => flags::run(command, &connection.store, output).await,
     };
     match done {
         Ok(()) => Ok(()),

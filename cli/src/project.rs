@@ -3,7 +3,9 @@
 use clap::Subcommand;
 use serde::Serialize;
 use shared::app::{Clock, Ids};
-use shared::models::project::{Organization, Project, ProjectId, ProjectName, Slug};
+use shared::models::project::{
+    IdOrSlug, NotASlug, Organization, Project, ProjectId, ProjectName, Slug,
+};
 use shared::store::{ProjectCreation, Store};
 
 use crate::failure::Failure;
@@ -45,6 +47,12 @@ impl<'p> Shown<'p> {
 
 /// What stands for the address of the API in a DSN where it is not known.
 const UNKNOWN_BASE_URL: &str = "https://HOST";
+
+/// Reads how an argument names a project.
+pub(crate) fn parse_id_or_slug(text: &str) -> Result<IdOrSlug, String> {
+    let named = IdOrSlug::parse(text);
+    named.ok_or_else(|| format!("a project is named by its UUID or its slug; {NotASlug}"))
+}
 
 /// Runs a command on the tables.
 pub(crate) async fn run(

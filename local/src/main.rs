@@ -140,11 +140,16 @@ fn welcome(base_url: &str, demo: &Demo, data: &Path, elapsed: Duration) -> Strin
         r#"
 Waymark runs at {base_url} (ready after {seconds:.1} s; Ctrl-C stops it).
 
-create-feature-flag
+create-feature-flag, update-feature-flag, evaluate-feature-flag
   curl -i {base_url}/v0/project/{slug}/feature-flags \
     -H 'x-api-key: {key}' \
     -H 'content-type: application/json' \
     -d '{{"key": "new-checkout", "name": "New checkout", "type": "boolean"}}'
+  curl -i -X PATCH {base_url}/v0/project/{slug}/feature-flags/new-checkout \
+    -H 'x-api-key: {key}' -H 'content-type: application/json' -d '{{"enabled": true}}'
+  curl -i {base_url}/v0/project/{slug}/ofrep/v1/evaluate/flags/new-checkout \
+    -H 'x-api-key: {key}' -H 'content-type: application/json' \
+    -d '{{"context": {{"targetingKey": "user-1"}}}}'
 
 create-insight, split-insight
   NOW=$(date -u +%Y-%m-%dT%H:%M:%SZ)
@@ -192,6 +197,7 @@ update-email-preferences
     -H 'content-type: application/json' \
     -d '{{"preferences": [{{"type": "weekly_digest", "emailEnabled": false}}]}}'
 
+OFREP base URL       {base_url}/v0/project/{slug}
 DSN for Sentry SDKs  {dsn}
 Projects and keys    target/debug/waymark --local --help
 Data                 {data}/ (make reset starts afresh)

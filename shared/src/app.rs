@@ -23,6 +23,7 @@ use crate::models::error::{ErrorDescription, ErrorId};
 use crate::models::idempotency::IdempotentRequest;
 use crate::models::project::ProjectId;
 use crate::models::timestamp::Timestamp;
+use crate::remembered_flags::RememberedFlags;
 use crate::store::{Store, StoreError, client};
 use crate::telemetry::{self, Spent};
 use crate::usage::{Usage, counted};
@@ -56,6 +57,7 @@ pub struct App {
     /// New identifiers.
     pub ids: Ids,
     pub(crate) access: AccessCache,
+    pub(crate) flags: RememberedFlags,
     cursor_key: Option<CursorKey>,
     is_cold: AtomicBool,
 }
@@ -68,6 +70,7 @@ impl App {
             clock,
             ids,
             access: AccessCache::default(),
+            flags: RememberedFlags::default(),
             cursor_key: None,
             is_cold: AtomicBool::new(true),
         }
@@ -343,7 +346,7 @@ pub async fn respond(
     };
     let (answer, problem) = match outcome {
         Ok(answer) => (answer, None),
-        Err(problem) => (problem.to_answer(incoming.request_id(), protocol), Some(problem)),
+        Err(problem) => (problem.to_answer(&incoming, protocol), Some(problem)),
     };
     let spent = app.spent(started, usage);
     telemetry::log_request(

@@ -55,6 +55,8 @@ pub struct Reply {
     pub headers: HeaderMap,
     /// The body, `null` where there is none.
     pub body: Value,
+    /// The body as it was sent.
+    pub text: String,
 }
 
 impl Operation {
@@ -145,12 +147,12 @@ impl Call {
         let request = request.with_lambda_context(context);
         let response = respond(app, self.operation.id, self.operation.handler, request).await;
         let (parts, body) = response.into_parts();
-        let body = match body {
-            Body::Empty => Value::Null,
-            Body::Text(text) => serde_json::from_str(&text).expect("an answer is JSON"),
+        let text = match body {
+            Body::Empty => String::new(),
+            Body::Text(text) => text,
             _ => panic!("an answer is text"),
         };
-        let reply = Reply { status: parts.status.as_u16(), headers: parts.headers, body };
+        let reply = Reply::new(parts.status.as_u16(), parts.headers, text);
         if self.method == self.operation.method {
             contract::check(self.operation.id, &reply);
         }
@@ -261,6 +263,16 @@ impl Call {
 }
 
 impl Reply {
+    /// What came back, with its body as it was sent.
+    pub fn new(status: u16, headers: HeaderMap, text: String) -> Self {
+        let body = if text.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_str(&text).expect("an answer is JSON")
+        };
+        Self { status, headers, body, text }
+    }
+
     /// The code of a problem.
     pub fn code(&self) -> &str {
         self.body["code"].as_str().unwrap_or_default()

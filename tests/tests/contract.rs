@@ -201,7 +201,8 @@ fn the_template_allows_and_exposes_the_headers_that_the_functions_do() {
     assert_eq!(listed("ExposeHeaders"), split(EXPOSED_HEADERS));
     // API Gateway gives one answer for all paths, so it is that of all protocols together.
     let header = |name: &str| -> BTreeSet<String> {
-        let values = [Protocol::Waymark, Protocol::Sentry].map(|protocol| {
+        let protocols = [Protocol::Waymark, Protocol::Sentry, Protocol::Ofrep];
+        let values = protocols.map(|protocol| {
             let headers = preflight(protocol).to_stored().headers;
             let found = headers.into_iter().find(|(header, _)| header == name);
             split(&found.expect("a preflight has it").1)

@@ -4,8 +4,8 @@ use shared::app::App;
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Problem, ProblemCode};
 use shared::models::api_key::Scope;
+use shared::models::feature_flag::FeatureFlag;
 use shared::models::feature_flag::draft::FlagDraft;
-use shared::models::feature_flag::{FeatureFlag, MAX_LIVE_FLAGS};
 use shared::store::{FlagCreation, Idempotent};
 
 /// The operation's name in `openapi.yaml`, in the logs and among idempotency keys.
@@ -36,7 +36,7 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
         FlagCreation::Repetition(repetition) => Answer::repeated(repetition),
         FlagCreation::PrerequisitesRefused(violations) => Err(violations.into()),
         FlagCreation::KeyTaken => Err(flag_exists(&flag)),
-        FlagCreation::LimitReached => Err(flag_limit_reached()),
+        FlagCreation::LimitReached => Err(Problem::flag_limit_reached()),
     }
 }
 
@@ -51,12 +51,4 @@ fn flag_exists(flag: &FeatureFlag) -> Problem {
          or delete that flag."
     );
     Problem::new(ProblemCode::FlagExists, detail)
-}
-
-fn flag_limit_reached() -> Problem {
-    let detail = format!(
-        "The project has {MAX_LIVE_FLAGS} flags that are not archived, as many as it may have. \
-         Archive one first."
-    );
-    Problem::new(ProblemCode::FlagLimitReached, detail)
 }

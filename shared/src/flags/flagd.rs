@@ -204,11 +204,9 @@ fn targeting(flag: &FeatureFlag) -> Expressed<Targeting<'_>> {
     };
     // Null, which stands for the caller's default and comes of a rollout without a targeting key,
     // must not become the fallthrough.
-    let may_be_null = |serve: &Serve| !matches!(serve, Serve::Variant(_));
-    let default_variant = match &flag.fallthrough {
-        Serve::Variant(key) if !flag.rules.iter().any(|rule| may_be_null(&rule.serve)) => {
-            Some(key.as_str())
-        }
+    let may_be_null = |rule: &Rule| only_variant(&rule.serve).is_none();
+    let default_variant = match only_variant(&flag.fallthrough) {
+        Some(key) if !flag.rules.iter().any(may_be_null) => Some(key.as_str()),
         _ => None,
     };
     if default_variant.is_none() && !fallthrough.is_null() {
@@ -247,6 +245,18 @@ fn rule_branch(rule: &Rule, place: &Place<'_>) -> Expressed<[Value; 2]> {
     match serve {
         Some(serve) if obstacles.is_empty() => Ok([all(conditions), serve]),
         _ => Err(obstacles),
+    }
+}
+
+/// The variant that a serve gives to everyone.
+fn only_variant(serve: &Serve) -> Option<&VariantKey> {
+    match serve {
+        Serve::CodeDefault => None,
+        Serve::Variant(key) => Some(key),
+        Serve::Rollout(entries) => {
+            let mut shares = entries.iter().filter(|entry| entry.weight.thousandths() > 0);
+            shares.next().filter(|_| shares.next().is_none()).map(|only| &only.variant)
+        }
     }
 }
 

@@ -31,6 +31,11 @@ impl Answer {
         Ok(Self { status, headers: HeaderMap::new(), body: Some(body) })
     }
 
+    /// An answer whose body, if it has one, is JSON already.
+    pub(super) fn of_json_text(status: StatusCode, body: Option<String>) -> Self {
+        Self { status, headers: HeaderMap::new(), body }
+    }
+
     /// 200 with `value` as JSON.
     pub fn ok(value: &impl Serialize) -> Result<Self, Problem> {
         Self::json(StatusCode::OK, value)
@@ -120,7 +125,7 @@ impl Answer {
     }
 }
 
-fn header_value(text: &str) -> Result<HeaderValue, Problem> {
+pub(super) fn header_value(text: &str) -> Result<HeaderValue, Problem> {
     HeaderValue::from_str(text)
         .map_err(|error| Problem::internal(format!("a header cannot be written: {error}")))
 }

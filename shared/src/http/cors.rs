@@ -22,7 +22,7 @@ const MAX_AGE: &str = "86400";
 /// The answer to a preflight request for an operation of a protocol.
 pub fn preflight(protocol: Protocol) -> Answer {
     let allowed_headers = match protocol {
-        Protocol::Waymark => ALLOWED_HEADERS,
+        Protocol::Waymark | Protocol::Ofrep => ALLOWED_HEADERS,
         Protocol::Sentry => ALLOWED_SENTRY_HEADERS,
     };
     Answer::empty(StatusCode::NO_CONTENT)

@@ -12,6 +12,7 @@ use crate::json::{Fault, Json, MAX_BODY_DEPTH, Violations};
 use crate::models::api_key::KeyId;
 use crate::models::error::ErrorId;
 use crate::models::event_marker::CollectionId;
+use crate::models::feature_flag::FlagKey;
 use crate::models::idempotency::{IdempotencyKey, IdempotentRequest, RequestFingerprint};
 use crate::models::insight::InsightId;
 use crate::models::project::ProjectId;
@@ -22,8 +23,11 @@ use super::{IfMatch, Problem, ProblemCode};
 /// The most bytes of a body: 256 KiB.
 const MAX_BODY_BYTES: usize = 256 * 1024;
 
-const JSON: &str = "application/json";
+pub(super) const JSON: &str = "application/json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
+
+/// The path parameter that names a feature flag.
+pub(super) const FLAG_KEY: &str = "key";
 
 /// A request, and what the log should tell of it.
 pub struct Incoming {
@@ -98,6 +102,12 @@ impl Incoming {
         Some(decoded.into_owned())
     }
 
+    /// The feature flag in the path. A malformed key names no flag, so it is a 404 as well.
+    pub fn flag_key(&self) -> Result<FlagKey, Problem> {
+        let key = self.path_parameter(FLAG_KEY);
+        key.and_then(|key| FlagKey::parse(&key).ok()).ok_or_else(Problem::flag_not_found)
+    }
+
     /// The collection in the path. A malformed id names no collection, so it is a 404 as well.
     pub fn collection_id(&self) -> Result<CollectionId, Problem> {
         let id = self.path_parameter("collectionId");
@@ -170,7 +180,7 @@ impl Incoming {
     }
 
     /// The body's media type, if it is given and is none of `expected`.
-    fn other_media_type(&self, expected: &[&str]) -> Option<Cow<'_, str>> {
+    pub(super) fn other_media_type(&self, expected: &[&str]) -> Option<Cow<'_, str>> {
         let value = self.request.headers().get(CONTENT_TYPE)?;
         let value = String::from_utf8_lossy(value.as_bytes());
         let media_type = value.split(';').next().unwrap_or_default().trim();

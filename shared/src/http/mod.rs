@@ -5,6 +5,7 @@ mod cors;
 mod cursor;
 mod if_match;
 mod incoming;
+mod ofrep;
 mod page;
 mod problem;
 mod protocol;

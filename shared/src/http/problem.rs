@@ -9,10 +9,11 @@ use crate::errors::ingestion::IngestionFault;
 use crate::insights::Refusal;
 use crate::json::{Malformed, Violation, Violations};
 use crate::models::api_key::Scope;
+use crate::models::feature_flag::{FlagKey, MAX_LIVE_FLAGS};
 use crate::models::insight::{MAX_PAIN_POINTS, PainPointId};
 use crate::store::StoreError;
 
-use super::{Answer, Protocol};
+use super::{Answer, Incoming, Protocol, ofrep};
 
 /// The stable, machine-readable kind of a problem. Each is documented in `openapi.yaml`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -29,6 +30,10 @@ pub enum ProblemCode {
     ProjectNotFound,
     FlagExists,
     FlagLimitReached,
+    FlagNotFound,
+    FlagArchived,
+    FlagNotArchived,
+    FlagInUse,
     CollectionNotFound,
     ErrorNotFound,
     InsightNotFound,
@@ -48,7 +53,7 @@ pub enum ProblemCode {
 
 impl ProblemCode {
     /// Every code.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 29] = [
         Self::MalformedJson,
         Self::MalformedEnvelope,
         Self::ValidationFailed,
@@ -59,6 +64,10 @@ impl ProblemCode {
         Self::ProjectNotFound,
         Self::FlagExists,
         Self::FlagLimitReached,
+        Self::FlagNotFound,
+        Self::FlagArchived,
+        Self::FlagNotArchived,
+        Self::FlagInUse,
         Self::CollectionNotFound,
         Self::ErrorNotFound,
         Self::InsightNotFound,
@@ -90,6 +99,10 @@ impl ProblemCode {
             Self::ProjectNotFound => ("project_not_found", S::NOT_FOUND, "Project not found"),
             Self::FlagExists => ("flag_exists", S::CONFLICT, "Flag exists"),
             Self::FlagLimitReached => ("flag_limit_reached", S::CONFLICT, "Flag limit reached"),
+            Self::FlagNotFound => ("flag_not_found", S::NOT_FOUND, "Flag not found"),
+            Self::FlagArchived => ("flag_archived", S::CONFLICT, "Flag archived"),
+            Self::FlagNotArchived => ("flag_not_archived", S::CONFLICT, "Flag not archived"),
+            Self::FlagInUse => ("flag_in_use", S::CONFLICT, "Flag in use"),
             Self::CollectionNotFound => {
                 ("collection_not_found", S::NOT_FOUND, "Collection not found")
             }
@@ -205,6 +218,49 @@ impl Problem {
         Self::new(ProblemCode::ErrorNotFound, "The project has no error of this id.")
     }
 
+    /// 404: the project has no such feature flag.
+    pub fn flag_not_found() -> Self {
+        Self::new(ProblemCode::FlagNotFound, "The project has no feature flag of this key.")
+    }
+
+    /// 404: below the path under which flags are evaluated, something else was asked for.
+    pub fn unknown_evaluation() -> Self {
+        let detail = "Evaluate all flags at flags, one at flags/ and its key.";
+        Self::new(ProblemCode::FlagNotFound, detail)
+    }
+
+    /// 409: an archived flag cannot be changed.
+    pub fn flag_archived() -> Self {
+        let detail = "The flag is archived, and can only be brought back or deleted. To change it, \
+                      send \"archived\": false, alone or with the changes.";
+        Self::new(ProblemCode::FlagArchived, detail)
+    }
+
+    /// 409: only an archived flag can be deleted.
+    pub fn flag_not_archived() -> Self {
+        let detail = "The flag is not archived. Archive it first, then delete it.";
+        Self::new(ProblemCode::FlagNotArchived, detail)
+    }
+
+    /// 409: a flag cannot be archived, or lose variants, while others depend on that.
+    pub fn flag_in_use(dependents: &[FlagKey]) -> Self {
+        let named = named_of(dependents);
+        let detail = format!(
+            "Other flags have this one, or a variant that is removed, as a prerequisite: {named}. \
+             Change them first."
+        );
+        Self::new(ProblemCode::FlagInUse, detail)
+    }
+
+    /// 409: the project has as many live flags as it may have.
+    pub fn flag_limit_reached() -> Self {
+        let detail = format!(
+            "The project has {MAX_LIVE_FLAGS} flags that are not archived, as many as it may have. \
+             Archive one first."
+        );
+        Self::new(ProblemCode::FlagLimitReached, detail)
+    }
+
     /// 404: the project has no such event marker collection, or not any more.
     pub fn collection_not_found() -> Self {
         let detail = "The project has no event marker collection of this id.";
@@ -219,15 +275,9 @@ impl Problem {
 
     /// 409: the pain points belong to an insight already, and to only one they may.
     pub fn pain_point_exists(ids: &[PainPointId]) -> Self {
-        const MAX_NAMED: usize = 10;
-        let named: Vec<String> = ids.iter().take(MAX_NAMED).map(ToString::to_string).collect();
-        let more = match ids.len().saturating_sub(MAX_NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let named = named.join(", ");
+        let named = named_of(ids);
         let detail = format!(
-            "Another insight of the project has these pain points: {named}{more}. Leave them out."
+            "Another insight of the project has these pain points: {named}. Leave them out."
         );
         Self::new(ProblemCode::PainPointExists, detail)
     }
@@ -293,11 +343,25 @@ impl Problem {
         self.cause.as_deref()
     }
 
-    /// The answer to the request `request_id` of an operation of this protocol.
-    pub fn to_answer(&self, request_id: &str, protocol: Protocol) -> Answer {
+    /// The answer to a request for an operation of this protocol.
+    pub fn to_answer(&self, incoming: &Incoming, protocol: Protocol) -> Answer {
         match protocol {
-            Protocol::Waymark => self.to_problem_answer(request_id),
+            Protocol::Waymark => self.to_problem_answer(incoming.request_id()),
             Protocol::Sentry => self.to_sentry_answer(),
+            Protocol::Ofrep => match self.code.status() {
+                // The protocol has no body for these.
+                StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                    self.to_problem_answer(incoming.request_id())
+                }
+                status => self.with_retry_after(ofrep::failure(status, &self.detail, incoming)),
+            },
+        }
+    }
+
+    fn with_retry_after(&self, answer: Answer) -> Answer {
+        match self.retry_after_seconds {
+            Some(seconds) => answer.with_header(RETRY_AFTER, seconds.into()),
+            None => answer,
         }
     }
 
@@ -334,10 +398,18 @@ impl Problem {
         if status == StatusCode::UNAUTHORIZED {
             answer = answer.with_header(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if let Some(seconds) = self.retry_after_seconds {
-            answer = answer.with_header(RETRY_AFTER, seconds.into());
-        }
-        answer
+        self.with_retry_after(answer)
+    }
+}
+
+/// The first few of a list, and how many more there are.
+fn named_of(items: &[impl ToString]) -> String {
+    const MAX_NAMED: usize = 10;
+    let named: Vec<String> = items.iter().take(MAX_NAMED).map(ToString::to_string).collect();
+    let named = named.join(", ");
+    match items.len().saturating_sub(MAX_NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
     }
 }
 
@@ -425,11 +497,17 @@ impl From<StoreError> for Problem {
 mod tests {
     use super::*;
     use crate::json::{Place, ViolationCode};
-    use lambda_http::Body;
+    use lambda_http::{Body, RequestExt};
+
+    fn request(id: &str) -> Incoming {
+        let mut context = lambda_http::Context::default();
+        id.clone_into(&mut context.request_id);
+        Incoming::new(lambda_http::Request::new(Body::Empty).with_lambda_context(context))
+    }
 
     fn shown(problem: &Problem) -> (serde_json::Value, lambda_http::http::HeaderMap) {
-        let (parts, body) =
-            problem.to_answer("r-1", Protocol::Waymark).into_response("r-1").into_parts();
+        let answer = problem.to_answer(&request("r-1"), Protocol::Waymark);
+        let (parts, body) = answer.into_response("r-1").into_parts();
         let Body::Text(body) = body else { panic!("a problem has a body") };
         (serde_json::from_str(&body).unwrap(), parts.headers)
     }

@@ -8,6 +8,9 @@ pub enum Protocol {
     Waymark,
     /// Sentry's, for its SDKs: errors are `{detail}`.
     Sentry,
+    /// OFREP, for `OpenFeature`'s providers: errors are `{key, errorCode, errorDetails}`, but for
+    /// those that the protocol leaves open.
+    Ofrep,
 }
 
 impl Protocol {
@@ -15,6 +18,7 @@ impl Protocol {
     pub fn of(operation: &str) -> Self {
         match operation {
             "ingest-error-events" => Self::Sentry,
+            "evaluate-feature-flag" | "evaluate-feature-flags" => Self::Ofrep,
             _ => Self::Waymark,
         }
     }

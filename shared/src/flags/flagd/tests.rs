@@ -100,9 +100,20 @@ fn weights_become_integers_without_moving_anyone() {
     assert_eq!(fractional(&entries), shares(json!([["on", 333], ["off", 667]])));
     let entries = [("on", 1_000_000.0), ("off", 0.0), ("on", 500_000.0), ("off", 500_000.0)];
     assert_eq!(fractional(&entries), shares(json!([["on", 2], ["on", 1], ["off", 1]])));
-    assert_eq!(fractional(&[("off", 0.0), ("on", 7.0)]), json!("on"));
+    assert_eq!(fractional(&[("off", 0.0), ("on", 7.0)]), Value::Null);
     let large = weights(&[("on", 999_999.999), ("off", 1_000_000.0), ("on", 999_999.0)]);
     assert_left_out(flag("f", &json!({"fallthrough": large})), &["/fallthrough/rollout"]);
+}
+
+#[test]
+fn a_rollout_to_everyone_is_a_variant() {
+    let all = weights(&[("off", 0.0), ("on", 7.0)]);
+    let (found, _) = exported(flag("f", &json!({"fallthrough": all})));
+    assert_eq!((&found["defaultVariant"], found.get("targeting")), (&json!("on"), None));
+    let rule = json!({"conditions": [], "serve": all});
+    let (found, _) = exported(flag("f", &json!({"rules": [rule], "fallthrough": all})));
+    assert_eq!(found["defaultVariant"], "on");
+    assert_eq!(found["targeting"], json!({"if": [true, "on"]}));
 }
 
 #[test]

@@ -63,7 +63,7 @@ pub struct FlagDraft {
 
 /// A rule whose id may have to be generated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct RuleDraft {
+pub(super) struct RuleDraft {
     id: Option<RuleId>,
     name: String,
     conditions: Vec<Condition>,
@@ -104,27 +104,36 @@ impl FlagDraft {
             created_at: now,
             updated_at: now,
         };
-        // A body of at most 256 KiB cannot be serialized into more than a small multiple of it.
-        let bytes = serde_json::to_vec(&flag).map_or(usize::MAX, |json| json.len());
         let mut violations = Violations::default();
-        if bytes > MAX_FLAG_BYTES {
-            let message = format_args!(
-                "the flag has {bytes} bytes as JSON; at most {MAX_FLAG_BYTES} are allowed"
-            );
-            violations.note(&Place::Root, ViolationCode::TooLong, message);
-        }
+        note_size(flag_bytes(&flag), &mut violations);
         violations.into_result(Some(flag))
     }
 }
 
 impl RuleDraft {
-    fn into_rule(self, new_id: impl FnOnce() -> Uuid) -> Rule {
+    pub(super) fn into_rule(self, new_id: impl FnOnce() -> Uuid) -> Rule {
         Rule {
             id: self.id.unwrap_or_else(|| RuleId::generated(new_id())),
             name: self.name,
             conditions: self.conditions,
             serve: self.serve,
         }
+    }
+}
+
+/// The bytes of a flag in its JSON form. A body of at most 256 KiB cannot become more than a small
+/// multiple of it.
+pub(super) fn flag_bytes(flag: &FeatureFlag) -> usize {
+    serde_json::to_vec(flag).map_or(usize::MAX, |json| json.len())
+}
+
+/// Notes a flag that is too large to be stored.
+pub(super) fn note_size(bytes: usize, violations: &mut Violations) {
+    if bytes > MAX_FLAG_BYTES {
+        let message = format_args!(
+            "the flag has {bytes} bytes as JSON; at most {MAX_FLAG_BYTES} are allowed"
+        );
+        violations.note(&Place::Root, ViolationCode::TooLong, message);
     }
 }
 
@@ -189,7 +198,7 @@ fn read_draft(body: &Json<'_>, violations: &mut Violations) -> Option<FlagDraft>
     })
 }
 
-fn parse_name(text: &str) -> Result<String, Fault> {
+pub(super) fn parse_name(text: &str) -> Result<String, Fault> {
     parse_label(text, 1, MAX_NAME_CHARACTERS)
 }
 
@@ -197,7 +206,7 @@ fn parse_optional_name(text: &str) -> Result<String, Fault> {
     parse_label(text, 0, MAX_NAME_CHARACTERS)
 }
 
-fn parse_description(text: &str) -> Result<String, Fault> {
+pub(super) fn parse_description(text: &str) -> Result<String, Fault> {
     parse_text(text, MAX_DESCRIPTION_CHARACTERS)
 }
 
@@ -209,12 +218,12 @@ fn parse_target_kind(name: &str) -> Result<TargetKind, Fault> {
 // ------------------------------------------------------------------------------------- variants
 
 /// The keys that a flag's serves and targets may name.
-struct VariantKeys<'v>(HashSet<&'v str>);
+pub(super) struct VariantKeys<'v>(HashSet<&'v str>);
 
 impl<'v> VariantKeys<'v> {
     /// The keys as sent, or by default: variants with other faults count too. `None` where the
     /// keys themselves are in doubt.
-    fn of(variants: Option<&'v Json<'_>>, flag_type: Option<FlagType>) -> Option<Self> {
+    pub(super) fn of(variants: Option<&'v Json<'_>>, flag_type: Option<FlagType>) -> Option<Self> {
         match variants {
             None | Some(Json::Null) if flag_type? == FlagType::Boolean => {
                 Some(Self(DEFAULT_BOOLEAN_VARIANTS.map(|(key, ..)| key).into()))
@@ -228,10 +237,15 @@ impl<'v> VariantKeys<'v> {
             Some(_) => None,
         }
     }
+
+    /// The keys of a flag's variants.
+    pub(super) fn of_flag(flag: &'v FeatureFlag) -> Self {
+        Self(flag.variants.iter().map(|variant| variant.key.as_str()).collect())
+    }
 }
 
 /// Reads a variant key and checks that the flag has it; where `known` is in doubt, only its form.
-fn read_variant_key(
+pub(super) fn read_variant_key(
     json: &Json<'_>,
     place: &Place<'_>,
     known: Option<&VariantKeys<'_>>,
@@ -245,7 +259,7 @@ fn read_variant_key(
     })(json, place, violations)
 }
 
-fn read_variants(
+pub(super) fn read_variants(
     fields: &Fields<'_, '_, '_>,
     flag_type: Option<FlagType>,
     violations: &mut Violations,
@@ -334,7 +348,7 @@ fn default_off_variant(flag_type: FlagType, variants: &[Variant]) -> Option<Vari
     default_variant(flag_type, variants, "false")
 }
 
-fn default_fallthrough(flag_type: FlagType, variants: &[Variant]) -> Serve {
+pub(super) fn default_fallthrough(flag_type: FlagType, variants: &[Variant]) -> Serve {
     default_variant(flag_type, variants, "true").map_or(Serve::CodeDefault, Serve::Variant)
 }
 
@@ -350,7 +364,7 @@ fn default_variant(
 
 // --------------------------------------------------------------------------- serves and rollouts
 
-fn read_serve(
+pub(super) fn read_serve(
     json: &Json<'_>,
     place: &Place<'_>,
     keys: Option<&VariantKeys<'_>>,
@@ -408,7 +422,7 @@ fn read_rollout(
 
 // ------------------------------------------------------------------------------------------ rules
 
-fn read_rules(
+pub(super) fn read_rules(
     json: &Json<'_>,
     place: &Place<'_>,
     keys: Option<&VariantKeys<'_>>,
@@ -499,7 +513,7 @@ fn read_condition(
 
 // --------------------------------------------------------------------- targets and prerequisites
 
-fn read_targets(
+pub(super) fn read_targets(
     json: &Json<'_>,
     place: &Place<'_>,
     keys: Option<&VariantKeys<'_>>,
@@ -532,7 +546,7 @@ fn parse_target_value(text: &str) -> Result<String, Fault> {
     }
 }
 
-fn read_prerequisites(
+pub(super) fn read_prerequisites(
     json: &Json<'_>,
     place: &Place<'_>,
     own_key: Option<&FlagKey>,

@@ -4,7 +4,9 @@
 
 pub mod condition;
 pub mod definition;
+mod dependencies;
 pub mod draft;
+pub mod patch;
 
 use std::fmt;
 
@@ -19,6 +21,8 @@ use crate::json::{Fault, ViolationCode};
 use super::project::ProjectId;
 use super::timestamp::Timestamp;
 use condition::Condition;
+
+pub use dependencies::{Dependencies, UnsoundChain};
 
 /// The most flags of a project that are not archived.
 pub const MAX_LIVE_FLAGS: u32 = 2_000;

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // What is not as it should be fails the test.
 
+mod flags;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};

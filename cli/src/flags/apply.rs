@@ -1,0 +1,152 @@
+//! Makes the changes of an import, each as the API would.
+
+use shared::json::Violations;
+use shared::models::feature_flag::{FeatureFlag, FlagKey, MAX_LIVE_FLAGS};
+use shared::store::{Attempts, FlagCreation, FlagReplacement, Store, StoreError};
+
+use crate::output::note;
+
+use super::plan::{Conflict, Conflicts, Fate};
+
+/// What became of one change.
+enum Outcome {
+    Done,
+    /// Not yet: another change may have to be made first.
+    Blocked(String),
+    /// Not at all, since somebody else wrote.
+    Overtaken(String),
+}
+
+/// Makes all changes that can be made, and answers how many; the others with their reasons.
+///
+/// A change that must wait for another is tried again as long as any is made. Whatever ends the
+/// command, what was made stays, and the next import finds it.
+pub(super) async fn apply(
+    changes: Vec<Fate>,
+    store: &Store,
+) -> Result<(usize, Conflicts), StoreError> {
+    let total = changes.len();
+    let mut done = 0;
+    let mut conflicts = Vec::new();
+    let mut waiting = changes;
+    loop {
+        let mut blocked = Vec::new();
+        let round = waiting.len();
+        for fate in waiting {
+            let key = fate.outcome().key.clone();
+            let outcome = match make(&fate, store).await {
+                Ok(outcome) => outcome,
+                Err(error) => {
+                    note(&format!(
+                        "{done} of {total} changes are made; the same command makes the others."
+                    ));
+                    return Err(error);
+                }
+            };
+            match outcome {
+                Outcome::Done => {
+                    done += 1;
+                    note(&format!("{done} of {total}: {key}"));
+                }
+                Outcome::Blocked(reason) => blocked.push((fate, reason)),
+                Outcome::Overtaken(reason) => conflicts.push(Conflict { key, reason }),
+            }
+        }
+        if blocked.is_empty() || blocked.len() == round {
+            let reason = |(fate, reason): (Fate, String)| Conflict {
+                key: fate.outcome().key.clone(),
+                reason,
+            };
+            conflicts.extend(blocked.into_iter().map(reason));
+            return Ok((done, Conflicts(conflicts)));
+        }
+        waiting = blocked.into_iter().map(|(fate, _)| fate).collect();
+    }
+}
+
+async fn make(fate: &Fate, store: &Store) -> Result<Outcome, StoreError> {
+    match fate {
+        Fate::Created(flag) => create(flag, store).await,
+        Fate::Changed { stored, flag, .. } => replace(stored, flag, store).await,
+        Fate::Unchanged(_) | Fate::LeftAlone(_) => Ok(Outcome::Done),
+    }
+}
+
+/// Creates a flag. An archived one is created switched off and depending on nothing, since what it
+/// depended on may be gone, and is archived with its prerequisites then.
+async fn create(flag: &FeatureFlag, store: &Store) -> Result<Outcome, StoreError> {
+    let mut first = flag.clone();
+    if flag.archived_at.is_some() {
+        first.archived_at = None;
+        first.enabled = false;
+        first.prerequisites = Vec::new();
+    }
+    match store.create_flag(&first, None).await? {
+        FlagCreation::Created | FlagCreation::Repetition(_) => {}
+        FlagCreation::LimitReached => return Ok(Outcome::Blocked(full())),
+        FlagCreation::PrerequisitesRefused(violations) => {
+            return Ok(Outcome::Blocked(refused(&violations)));
+        }
+        FlagCreation::KeyTaken => {
+            let reason = "was created by somebody else just now; run the command again to compare";
+            return Ok(Outcome::Overtaken(reason.to_owned()));
+        }
+    }
+    if flag.archived_at.is_none() {
+        return Ok(Outcome::Done);
+    }
+    let version = first.version.saturating_add(1);
+    let archived = FeatureFlag { version, ..flag.clone() };
+    replace(&first, &archived, store).await
+}
+
+async fn replace(
+    stored: &FeatureFlag,
+    flag: &FeatureFlag,
+    store: &Store,
+) -> Result<Outcome, StoreError> {
+    let mut attempts = Attempts::default();
+    while attempts.another().await {
+        match store.replace_flag(stored, flag).await? {
+            FlagReplacement::Done => return Ok(Outcome::Done),
+            FlagReplacement::LimitReached => return Ok(Outcome::Blocked(full())),
+            FlagReplacement::PrerequisitesRefused(violations) => {
+                return Ok(Outcome::Blocked(refused(&violations)));
+            }
+            FlagReplacement::InUse(dependents) => return Ok(Outcome::Blocked(in_use(&dependents))),
+            FlagReplacement::Outdated => {}
+        }
+        // The flag, or only what it rests on.
+        let found = store.find_flag(flag.project_id, &flag.key).await?;
+        if found.as_ref() == Some(flag) {
+            return Ok(Outcome::Done);
+        }
+        if found.as_ref() != Some(stored) {
+            break;
+        }
+    }
+    let reason = "was changed by somebody else just now; run the command again to compare";
+    Ok(Outcome::Overtaken(reason.to_owned()))
+}
+
+fn full() -> String {
+    format!(
+        "the project has {MAX_LIVE_FLAGS} flags that are not archived, as many as it may have; \
+         archive some, and run the command again"
+    )
+}
+
+fn refused(violations: &Violations) -> String {
+    let listed = violations.listed().iter();
+    let listed: Vec<String> = listed.map(|it| format!("{} {}", it.pointer, it.message)).collect();
+    format!("{}; correct the prerequisites, and run the command again", listed.join("; "))
+}
+
+fn in_use(dependents: &[FlagKey]) -> String {
+    let dependents: Vec<&str> = dependents.iter().map(FlagKey::as_str).collect();
+    format!(
+        "{} still depend on what it would lose; take away those prerequisites in an import of \
+         their own, and run the command again",
+        dependents.join(", ")
+    )
+}

@@ -1,0 +1,156 @@
+//! How two states of a flag differ, field by field.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use shared::models::feature_flag::FeatureFlag;
+
+use super::document::Described;
+
+/// The fields of a flag that can change, in their order, and for lists by which of its members an
+/// item is known.
+const FIELDS: [(&str, Option<&str>); 10] = [
+    ("name", None),
+    ("description", None),
+    ("enabled", None),
+    ("archived", None),
+    ("variants", Some("key")),
+    ("offVariant", None),
+    ("fallthrough", None),
+    ("rules", Some("id")),
+    ("targets", Some("value")),
+    ("prerequisites", Some("flagKey")),
+];
+
+/// A field that has two values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct FieldChange {
+    field: &'static str,
+    before: Value,
+    after: Value,
+    #[serde(skip)]
+    known_by: Option<&'static str>,
+}
+
+/// The fields that differ.
+pub(super) fn compare(before: &FeatureFlag, after: &FeatureFlag) -> Vec<FieldChange> {
+    let (mut before, mut after) = (members(before), members(after));
+    let mut member = |field, known_by| {
+        let (before, after) = (before.remove(field)?, after.remove(field)?);
+        (before != after).then_some(FieldChange { field, before, after, known_by })
+    };
+    FIELDS.into_iter().filter_map(|(field, known_by)| member(field, known_by)).collect()
+}
+
+fn members(flag: &FeatureFlag) -> Map<String, Value> {
+    // Nothing of a flag can fail to be written.
+    match serde_json::to_value(Described::of(flag)) {
+        Ok(Value::Object(members)) => members,
+        _ => Map::new(),
+    }
+}
+
+impl fmt::Display for FieldChange {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { field, before, after, known_by } = self;
+        match (before, after, known_by) {
+            (Value::Array(before), Value::Array(after), Some(known_by)) => {
+                write!(formatter, "{field}:")?;
+                write_items(formatter, before, after, known_by)
+            }
+            _ => write!(formatter, "{field}: {before} → {after}"),
+        }
+    }
+}
+
+/// The items that are gone, those that have come, and the order of those that stay, if it changes.
+fn write_items(
+    formatter: &mut fmt::Formatter<'_>,
+    before: &[Value],
+    after: &[Value],
+    known_by: &str,
+) -> fmt::Result {
+    for gone in before.iter().filter(|item| !after.contains(item)) {
+        write!(formatter, "\n  - {gone}")?;
+    }
+    for come in after.iter().filter(|item| !before.contains(item)) {
+        write!(formatter, "\n  + {come}")?;
+    }
+    let names = |items: &[Value]| items.iter().map(|item| item[known_by].clone()).collect();
+    let (before, after): (Vec<Value>, Vec<Value>) = (names(before), names(after));
+    let staying = |items: &[Value], others: &[Value]| -> Vec<Value> {
+        items.iter().filter(|item| others.contains(item)).cloned().collect()
+    };
+    if staying(&before, &after) == staying(&after, &before) {
+        return Ok(());
+    }
+    write!(formatter, "\n  in the order {}", Value::Array(after))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use shared::json::Json;
+    use shared::models::feature_flag::draft::FlagDraft;
+    use shared::models::project::ProjectId;
+    use shared::models::timestamp::Timestamp;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn flag(members: &Value) -> FeatureFlag {
+        let mut body = json!({"key": "f", "name": "F", "type": "boolean"});
+        for (name, value) in members.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let text = body.to_string();
+        let draft = FlagDraft::read(&Json::parse(&text, 10).unwrap()).unwrap();
+        let project = ProjectId::new(Uuid::nil());
+        draft.into_flag(project, Timestamp::from_millis(0), Uuid::nil).unwrap()
+    }
+
+    fn shown(before: &Value, after: &Value) -> Vec<String> {
+        compare(&flag(before), &flag(after)).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn only_fields_that_differ_are_told() {
+        let before = json!({"name": "Old \"name\"", "offVariant": "off"});
+        let after = json!({"name": "New", "enabled": true, "offVariant": null});
+        let expected = [
+            r#"name: "Old \"name\"" → "New""#,
+            "enabled: false → true",
+            r#"offVariant: "off" → null"#,
+        ];
+        assert_eq!(shown(&before, &after), expected);
+        assert_eq!(shown(&before, &before), [""; 0]);
+        let mut archived = flag(&json!({}));
+        archived.archived_at = Some(Timestamp::from_millis(5));
+        archived.version = 7;
+        let told = compare(&flag(&json!({})), &archived);
+        assert_eq!(
+            told.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["archived: false → true"]
+        );
+    }
+
+    #[test]
+    fn of_lists_the_items_that_differ_are_told() {
+        let rule = |id: &str, serve: &str| json!({"id": id, "serve": {"variant": serve}});
+        let before = json!({"rules": [rule("a", "on"), rule("b", "on"), rule("c", "on")]});
+        let after = json!({"rules": [rule("c", "on"), rule("b", "off"), rule("d", "on")]});
+        let item = |id: &str, serve: &str| {
+            let serve = format!(r#""serve":{{"rollout":[],"variant":"{serve}"}}"#);
+            format!(r#"{{"conditions":[],"id":"{id}","name":"",{serve}}}"#)
+        };
+        let expected = format!(
+            "rules:\n  - {}\n  - {}\n  + {}\n  + {}\n  in the order [\"c\",\"b\",\"d\"]",
+            item("a", "on"),
+            item("b", "on"),
+            item("b", "off"),
+            item("d", "on"),
+        );
+        assert_eq!(shown(&before, &after), [expected]);
+    }
+}

@@ -1,0 +1,343 @@
+//! Flags as a file holds them: all that a person decides about a flag, nothing that the server adds.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::Serialize;
+use shared::json::{
+    Fault, Fields, Json, MAX_BODY_DEPTH, Place, ViolationCode, Violations, array, boolean, number,
+    text,
+};
+use shared::models::feature_flag::draft::FlagDraft;
+use shared::models::feature_flag::{
+    FeatureFlag, FlagKey, FlagType, Prerequisite, Rule, RuleId, Serve, Target, Variant, VariantKey,
+};
+use shared::models::project::{ProjectId, Slug};
+use shared::models::timestamp::Timestamp;
+use uuid::Uuid;
+
+/// What a document says that it is.
+const FORMAT: &str = "waymark-flags";
+/// The version of the form of documents that is written, and the latest that is read.
+const VERSION: u32 = 1;
+/// The most flags of a document. A project may have any number of archived ones.
+const MAX_FLAGS: usize = 100_000;
+
+#[derive(Serialize)]
+struct Document<'f> {
+    format: &'static str,
+    version: u32,
+    project: &'f Slug,
+    flags: Vec<Described<'f>>,
+}
+
+/// A flag without what the server adds to it.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Described<'f> {
+    key: &'f FlagKey,
+    name: &'f str,
+    description: &'f str,
+    #[serde(rename = "type")]
+    flag_type: FlagType,
+    enabled: bool,
+    archived: bool,
+    variants: &'f [Variant],
+    off_variant: Option<&'f VariantKey>,
+    fallthrough: &'f Serve,
+    rules: &'f [Rule],
+    targets: &'f [Target],
+    prerequisites: &'f [Prerequisite],
+}
+
+impl<'f> Described<'f> {
+    pub(super) fn of(flag: &'f FeatureFlag) -> Self {
+        Self {
+            key: &flag.key,
+            name: &flag.name,
+            description: &flag.description,
+            flag_type: flag.flag_type,
+            enabled: flag.enabled,
+            archived: flag.archived_at.is_some(),
+            variants: &flag.variants,
+            off_variant: flag.off_variant.as_ref(),
+            fallthrough: &flag.fallthrough,
+            rules: &flag.rules,
+            targets: &flag.targets,
+            prerequisites: &flag.prerequisites,
+        }
+    }
+}
+
+/// The document of a project's flags: the same bytes for the same flags.
+pub(super) fn write(project: &Slug, flags: &[FeatureFlag]) -> serde_json::Result<String> {
+    let mut flags: Vec<_> = flags.iter().map(Described::of).collect();
+    flags.sort_by_key(|flag| flag.key);
+    let document = Document { format: FORMAT, version: VERSION, project, flags };
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}
+
+/// A document that was read.
+#[derive(Debug)]
+pub(super) struct ReadDocument {
+    /// The slug of the project that the flags were taken from.
+    pub(super) project: String,
+    /// The flags, each key once.
+    pub(super) flags: Vec<DescribedFlag>,
+}
+
+/// A flag as a document describes it.
+#[derive(Debug, Clone)]
+pub(super) struct DescribedFlag {
+    /// The flag as it would be created.
+    pub(super) flag: FeatureFlag,
+    /// Whether it is archived.
+    pub(super) archived: bool,
+    /// Ids of those rules for which the document has none.
+    pub(super) new_rule_ids: HashSet<RuleId>,
+}
+
+/// Why a document cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DocumentError {
+    #[error("this is no JSON: {0}")]
+    Malformed(#[from] shared::json::Malformed),
+    #[error(
+        "this is no document of `waymark flags export`: its `format` is not \"{FORMAT}\" (flagd's \
+         form can be exported, not imported)"
+    )]
+    OtherFormat,
+    #[error(
+        "this document has version {0}, of which this command knows nothing; use the version of \
+         `waymark` that wrote it"
+    )]
+    OtherVersion(String),
+    #[error("{0}")]
+    Invalid(Faults),
+}
+
+/// What is wrong with a document, by its places.
+#[derive(Debug, Default)]
+pub(crate) struct Faults {
+    lines: Vec<String>,
+    not_listed: usize,
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "nothing was written, since the document has faults:")?;
+        for line in &self.lines {
+            write!(formatter, "\n  {line}")?;
+        }
+        match self.not_listed {
+            0 => Ok(()),
+            more => write!(formatter, "\n  and {more} more"),
+        }
+    }
+}
+
+impl Faults {
+    /// Adds violations of the value at a place, which a key may name.
+    fn add(&mut self, place: &Place<'_>, key: Option<&str>, violations: &Violations) {
+        for violation in violations.listed() {
+            let name = key.map(|key| format!(" (flag {key})")).unwrap_or_default();
+            let line = format!("{place}{}{name}: {}", violation.pointer, violation.message);
+            self.lines.push(line);
+        }
+        self.not_listed += violations.count() - violations.listed().len();
+    }
+}
+
+/// Reads a document. Each flag must fulfil what the body of create-feature-flag must; what depends on
+/// other flags is not looked at.
+pub(super) fn read(
+    text: &str,
+    project: ProjectId,
+    now: Timestamp,
+    mut new_id: impl FnMut() -> Uuid,
+) -> Result<ReadDocument, DocumentError> {
+    let json = Json::parse(text, MAX_BODY_DEPTH)?;
+    if json.member_text("format") != Some(FORMAT) {
+        return Err(DocumentError::OtherFormat);
+    }
+    if let Some(Json::Number(version)) = json.member("version")
+        && *version != VERSION.to_string()
+    {
+        return Err(DocumentError::OtherVersion((*version).to_owned()));
+    }
+    let mut faults = Faults::default();
+    let mut violations = Violations::default();
+    let document = read_members(&json, &mut violations);
+    faults.add(&Place::Root, None, &violations);
+    let Some((project_slug, items)) = document else { return Err(DocumentError::Invalid(faults)) };
+
+    let list = Place::Root.member("flags");
+    let mut seen = HashSet::new();
+    let mut flags = Vec::with_capacity(items.len());
+    for (index, item) in items.iter().enumerate() {
+        let place = list.item(index);
+        let key = item.member_text("key");
+        match read_flag(item, project, now, &mut new_id) {
+            Ok(flag) if seen.insert(flag.flag.key.clone()) => flags.push(flag),
+            Ok(flag) => {
+                let mut twice = Violations::default();
+                let message = "the document has a flag of this key already; keep one";
+                twice.note(&Place::Root.member("key"), ViolationCode::Duplicate, message);
+                faults.add(&place, Some(flag.flag.key.as_str()), &twice);
+            }
+            Err(violations) => faults.add(&place, key, &violations),
+        }
+    }
+    if faults.lines.is_empty() {
+        Ok(ReadDocument { project: project_slug, flags })
+    } else {
+        Err(DocumentError::Invalid(faults))
+    }
+}
+
+/// The project's name and the flags of a document.
+fn read_members<'j, 'a>(
+    json: &'j Json<'a>,
+    violations: &mut Violations,
+) -> Option<(String, Vec<&'j Json<'a>>)> {
+    let known = ["format", "version", "project", "flags"];
+    let fields = Fields::open(json, &Place::Root, &known, violations)?;
+    fields.required("version", violations, number(|_| Ok(())));
+    let as_it_is = |slug: &str| Ok::<_, Fault>(slug.to_owned());
+    let project = fields.required("project", violations, text(as_it_is));
+    let flags = array(MAX_FLAGS, |json, _: &Place<'_>, _: &mut Violations| Some(json));
+    let flags = fields.required("flags", violations, flags);
+    Some((project?, flags?))
+}
+
+fn read_flag(
+    json: &Json<'_>,
+    project: ProjectId,
+    now: Timestamp,
+    mut new_id: impl FnMut() -> Uuid,
+) -> Result<DescribedFlag, Violations> {
+    let (archived, described) = split_archived(json)?;
+    let draft = FlagDraft::read(&described)?;
+    let mut new_ids = HashSet::new();
+    let flag = draft.into_flag(project, now, || {
+        let id = new_id();
+        new_ids.insert(id.to_string());
+        id
+    })?;
+    let ids = flag.rules.iter().map(|rule| &rule.id);
+    let new_rule_ids = ids.filter(|id| new_ids.contains(id.as_str())).cloned().collect();
+    Ok(DescribedFlag { flag, archived, new_rule_ids })
+}
+
+/// Whether a flag is archived, and the rest of it, which is the body of create-feature-flag.
+fn split_archived<'a>(json: &Json<'a>) -> Result<(bool, Json<'a>), Violations> {
+    const ARCHIVED: &str = "archived";
+    let Json::Object(members) = json else { return Ok((false, json.clone())) };
+    let (archived, rest): (Vec<_>, Vec<_>) =
+        members.iter().cloned().partition(|(name, _)| name == ARCHIVED);
+    let archived = Json::Object(archived);
+    let mut violations = Violations::default();
+    let fields = Fields::open(&archived, &Place::Root, &[ARCHIVED], &mut violations);
+    let archived =
+        fields.and_then(|fields| fields.optional(ARCHIVED, &mut violations, boolean).or_default());
+    Ok((violations.into_result(archived)?, Json::Object(rest)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn parse(document: &Value) -> Result<ReadDocument, DocumentError> {
+        let project = ProjectId::new(Uuid::from_u128(1));
+        let mut ids = 0;
+        let new_id = || {
+            ids += 1;
+            Uuid::from_u128(ids)
+        };
+        read(&document.to_string(), project, Timestamp::from_millis(0), new_id)
+    }
+
+    fn document(flags: &Value) -> Value {
+        json!({"format": "waymark-flags", "version": 1, "project": "shop", "flags": flags})
+    }
+
+    fn message(document: &Value) -> String {
+        parse(document).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_was_written_is_read_as_it_was() {
+        let rule = json!({
+            "id": "staff", "conditions": [{"attribute": "a", "operator": "exists"}],
+            "serve": {"rollout": [{"variant": "on", "weight": 0.5}, {"variant": "off", "weight": 1}]},
+        });
+        let flags = json!([
+            {"key": "b", "name": "B", "type": "boolean", "rules": [rule], "archived": true},
+            {"key": "a", "name": "A", "type": "string", "description": "x\ny"},
+        ]);
+        let read = parse(&document(&flags)).unwrap();
+        assert_eq!(read.project, "shop");
+        assert_eq!(read.flags.iter().map(|it| it.archived).collect::<Vec<_>>(), [true, false]);
+        let flags: Vec<_> = read.flags.into_iter().map(|it| it.flag).collect();
+        let slug = Slug::parse("shop").unwrap();
+        let written = write(&slug, &flags).unwrap();
+        let keys: Value = serde_json::from_str(&written).unwrap();
+        assert_eq!(
+            (&keys["flags"][0]["key"], &keys["flags"][1]["key"]),
+            (&json!("a"), &json!("b"))
+        );
+        let again = parse(&keys).unwrap().flags.into_iter().map(|it| it.flag).collect::<Vec<_>>();
+        assert_eq!(write(&slug, &again).unwrap(), written);
+    }
+
+    #[test]
+    fn only_rules_without_an_id_get_a_new_one() {
+        let rules =
+            json!([{"id": "mine", "serve": {"variant": "on"}}, {"serve": {"variant": "off"}}]);
+        let flags = json!([{"key": "a", "name": "A", "type": "boolean", "rules": rules}]);
+        let read = parse(&document(&flags)).unwrap();
+        let [described] = read.flags.as_slice() else { unreachable!() };
+        let is_new = |rule: &Rule| described.new_rule_ids.contains(&rule.id);
+        let is_new: Vec<bool> = described.flag.rules.iter().map(is_new).collect();
+        assert_eq!(is_new, [false, true]);
+    }
+
+    #[test]
+    fn all_faults_are_told_with_their_places() {
+        let faulty = message(&document(&json!([
+            {"key": "a", "name": "A", "type": "boolean", "archived": 1},
+            {"key": "b", "name": "", "type": "boolean", "offVariant": "no", "version": 3},
+            7,
+            {"key": "c", "name": "C", "type": "boolean"},
+            {"key": "c", "name": "C", "type": "boolean"},
+        ])));
+        for start in [
+            "/flags/0/archived (flag a): ",
+            "/flags/1/name (flag b): ",
+            "/flags/1/offVariant (flag b): ",
+            "/flags/1/version (flag b): ",
+            "/flags/2: ",
+            "/flags/4/key (flag c): ",
+        ] {
+            assert!(faulty.contains(&format!("\n  {start}")), "{start}: {faulty}");
+        }
+        assert_eq!(faulty.lines().count(), 7, "{faulty}");
+        let mut other = document(&json!([]));
+        other["more"] = json!(1);
+        assert!(message(&other).contains("\n  /more: "), "{}", message(&other));
+        assert!(message(&json!({"format": "waymark-flags"})).contains("\n  /flags: "));
+    }
+
+    #[test]
+    fn other_documents_are_recognised() {
+        assert!(message(&json!({"flags": {}})).contains("flagd's form"));
+        let mut newer = document(&json!([]));
+        newer["version"] = json!(2);
+        assert!(message(&newer).contains("has version 2"), "{}", message(&newer));
+        let project = ProjectId::new(Uuid::nil());
+        let broken = read("{", project, Timestamp::from_millis(0), Uuid::nil).unwrap_err();
+        assert!(broken.to_string().starts_with("this is no JSON: "), "{broken}");
+    }
+}

@@ -1,0 +1,48 @@
+//! `waymark flags export`.
+
+use shared::flags::flagd;
+use shared::models::feature_flag::FeatureFlag;
+use shared::store::{ListedFlags, Store};
+
+use crate::failure::Failure;
+use crate::output::{Output, note};
+
+use super::{ExportOptions, Format, all_flags, document, find_project};
+
+pub(super) async fn run(
+    options: ExportOptions,
+    store: &Store,
+    output: &Output,
+) -> Result<(), Failure> {
+    let project = find_project(&options.project, store).await?;
+    let text = match options.format {
+        Format::Waymark => {
+            let flags = all_flags(project.id, ListedFlags::All, store).await?;
+            document::write(&project.slug, &flags).map_err(std::io::Error::from)?
+        }
+        Format::Flagd => {
+            let flags = all_flags(project.id, ListedFlags::Live, store).await?;
+            let export = flagd::export(project.id, &flags);
+            tell_differences(&export.differences, &flags);
+            export.document + "\n"
+        }
+    };
+    match options.output {
+        None => Ok(output.write(&text)?),
+        Some(file) => file.write(&text),
+    }
+}
+
+/// Tells what flagd will serve otherwise, or not at all.
+fn tell_differences(differences: &[flagd::Difference], flags: &[FeatureFlag]) {
+    for flagd::Difference { flag_key, pointer, left_out, reason } in differences {
+        let what = if *left_out { "left out" } else { "differs" };
+        note(&format!("{flag_key}: {what}, {pointer}: {reason}"));
+    }
+    let mut left_out: Vec<_> =
+        differences.iter().filter(|it| it.left_out).map(|it| &it.flag_key).collect();
+    left_out.dedup();
+    if !left_out.is_empty() {
+        note(&format!("{} of {} flags are left out.", left_out.len(), flags.len()));
+    }
+}

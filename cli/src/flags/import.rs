@@ -1,0 +1,82 @@
+//! `waymark flags import`.
+
+use serde::Serialize;
+use shared::app::{Clock, Ids};
+use shared::store::{ListedFlags, Store};
+
+use crate::failure::Failure;
+use crate::output::{Output, note};
+
+use super::apply::apply;
+use super::plan::{Fate, Plan, ShownFate, plan};
+use super::{ImportOptions, all_flags, document, find_project};
+
+/// An import as a program sees it.
+#[derive(Serialize)]
+struct Shown<'p> {
+    applied: bool,
+    flags: Vec<ShownFate<'p>>,
+}
+
+pub(super) async fn run(
+    options: ImportOptions,
+    store: &Store,
+    output: &Output,
+) -> Result<(), Failure> {
+    // The file first: nothing is asked of the tables for one that cannot be used.
+    let text = options.file.read()?;
+    let project = find_project(&options.project, store).await?;
+    let now = Clock::System.now();
+    let document =
+        document::read(&text, project.id, now, || Ids::Random.new_uuid(now)).map_err(|error| {
+            Failure::Document { place: options.file.to_string(), error: Box::new(error) }
+        })?;
+    if document.project != project.slug.as_str() {
+        let (from, to) = (&document.project, &project.slug);
+        note(&format!("The flags are those of the project {from}; they are imported into {to}."));
+    }
+    let stored = all_flags(project.id, ListedFlags::All, store).await?;
+    let plan = plan(stored, document.flags, options.archive_missing, now)
+        .map_err(Failure::ImportRefused)?;
+
+    let changes = plan.count(Fate::is_change);
+    let shown =
+        Shown { applied: options.apply, flags: plan.flags.iter().map(ShownFate::of).collect() };
+    let is_last = !options.apply || changes == 0;
+    if !output.is_json() {
+        let text = format!("{plan}\n{}", summary(&plan, is_last.then_some(changes)));
+        match output.write(text.trim_start()) {
+            // Whoever reads has seen enough, and wants it applied all the same.
+            Err(error) if options.apply && error.kind() == std::io::ErrorKind::BrokenPipe => {}
+            written => written?,
+        }
+    }
+    if is_last {
+        return Ok(output.show(&shown, "")?);
+    }
+    let shown = serde_json::to_value(&shown).map_err(std::io::Error::from)?;
+    let (done, conflicts) = apply(plan.changes(), store).await?;
+    if !conflicts.0.is_empty() {
+        return Err(Failure::ImportIncomplete { done, conflicts });
+    }
+    let text = format!("All {done} changes are made.");
+    Ok(output.show(&shown, &text)?)
+}
+
+/// What a plan does, in numbers; if it is the last that is said, what to do now.
+fn summary(plan: &Plan, changes_left: Option<usize>) -> String {
+    let counts = [
+        (plan.count(|fate| matches!(fate, Fate::Created(_))), "created"),
+        (plan.count(|fate| matches!(fate, Fate::Changed { .. })), "changed"),
+        (plan.count(|fate| matches!(fate, Fate::Unchanged(_))), "unchanged"),
+        (plan.count(|fate| matches!(fate, Fate::LeftAlone(_))), "left alone"),
+    ];
+    let counts: Vec<String> =
+        counts.into_iter().map(|(count, what)| format!("{count} {what}")).collect();
+    let next = match changes_left {
+        None => "",
+        Some(0) => " There is nothing to do.",
+        Some(_) => " Nothing is written yet; the same command with --apply makes the changes.",
+    };
+    format!("\nFlags: {}.{next}\n", counts.join(", "))
+}

@@ -1,0 +1,113 @@
+//! `waymark flags`: takes the flags of a project out into a file, and brings them in from one.
+
+mod apply;
+mod comparison;
+mod document;
+mod export;
+mod file;
+mod import;
+mod plan;
+
+use clap::{Args, Subcommand, ValueEnum};
+use shared::models::feature_flag::FeatureFlag;
+use shared::models::page::PageRequest;
+use shared::models::project::{IdOrSlug, Project, ProjectId};
+use shared::store::{ListedFlags, Store};
+
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::project::parse_id_or_slug;
+use file::{Destination, Source};
+
+pub(crate) use document::DocumentError;
+pub(crate) use plan::Conflicts;
+
+/// How many flags are read at a time.
+const PAGE: u32 = 100;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FlagsCommand {
+    /// Write the flags of a project as JSON.
+    Export(ExportOptions),
+    /// Compare a file with the flags of a project, and with --apply make them alike.
+    ///
+    /// A flag that the file has and the project has not is created; one that differs is changed, as
+    /// far as an update through the API could; nothing is deleted. Without --apply nothing is
+    /// written. An import that was interrupted goes on when it is run again.
+    Import(ImportOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportOptions {
+    /// The project.
+    #[arg(long, value_name = "SLUG_OR_ID", value_parser = parse_id_or_slug)]
+    project: IdOrSlug,
+    /// The form of the flags.
+    #[arg(long, value_enum, default_value_t = Format::Waymark)]
+    format: Format,
+    /// The file to write, in one piece [default: the standard output].
+    #[arg(long, value_name = "FILE")]
+    output: Option<Destination>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// All that there is of all flags, archived ones too: what `waymark flags import` reads.
+    Waymark,
+    /// A flag definition document of flagd, without archived flags. What flagd cannot express is
+    /// left out, and told on the standard error.
+    Flagd,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportOptions {
+    /// What `waymark flags export` has written; `-` is the standard input.
+    #[arg(value_name = "FILE")]
+    file: Source,
+    /// The project to bring the flags into; it may be another than they come from.
+    #[arg(long, value_name = "SLUG_OR_ID", value_parser = parse_id_or_slug)]
+    project: IdOrSlug,
+    /// Make the changes that are shown.
+    #[arg(long)]
+    apply: bool,
+    /// Archive the flags of the project that the file does not have.
+    #[arg(long)]
+    archive_missing: bool,
+}
+
+/// Runs a command on the tables.
+pub(crate) async fn run(
+    command: FlagsCommand,
+    store: &Store,
+    output: &Output,
+) -> Result<(), Failure> {
+    match command {
+        FlagsCommand::Export(options) => export::run(options, store, output).await,
+        FlagsCommand::Import(options) => import::run(options, store, output).await,
+    }
+}
+
+async fn find_project(name: &IdOrSlug, store: &Store) -> Result<Project, Failure> {
+    let found = match store.find_project(name).await? {
+        None => None,
+        Some(identity) => store.read_project(identity.id).await?,
+    };
+    found.ok_or_else(|| Failure::UnknownProject(name.clone()))
+}
+
+async fn all_flags(
+    project: ProjectId,
+    listed: ListedFlags,
+    store: &Store,
+) -> Result<Vec<FeatureFlag>, Failure> {
+    let mut flags = Vec::new();
+    let mut after = None;
+    loop {
+        let page = store.list_flags(project, listed, &PageRequest { limit: PAGE, after }).await?;
+        flags.extend(page.items);
+        after = page.end;
+        if after.is_none() {
+            return Ok(flags);
+        }
+    }
+}

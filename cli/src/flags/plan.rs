@@ -1,0 +1,357 @@
+//! What an import does, decided before anything is written.
+//!
+//! The store checks each write again: in between, others may have written.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
+
+use serde::Serialize;
+use shared::models::feature_flag::{
+    Dependencies, FeatureFlag, FlagKey, MAX_LIVE_FLAGS, Prerequisite, Rule, RuleId, UnsoundChain,
+};
+use shared::models::timestamp::Timestamp;
+
+use super::comparison::{FieldChange, compare};
+use super::document::DescribedFlag;
+
+/// What becomes of the flags of a project, by key.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) flags: BTreeMap<FlagKey, Fate>,
+}
+
+/// What becomes of one flag.
+#[derive(Debug)]
+pub(super) enum Fate {
+    Created(FeatureFlag),
+    Changed {
+        stored: FeatureFlag,
+        flag: FeatureFlag,
+        changes: Vec<FieldChange>,
+    },
+    Unchanged(FeatureFlag),
+    /// The project has it and the document has not.
+    LeftAlone(FeatureFlag),
+}
+
+/// What keeps flags from becoming what a document says, with what to do about it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Conflicts(pub(super) Vec<Conflict>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Conflict {
+    pub(super) key: FlagKey,
+    pub(super) reason: String,
+}
+
+impl fmt::Display for Conflicts {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for Conflict { key, reason } in &self.0 {
+            write!(formatter, "{separator}  {key}: {reason}")?;
+            separator = "\n";
+        }
+        Ok(())
+    }
+}
+
+impl Fate {
+    /// The flag as it is after the import.
+    pub(super) fn outcome(&self) -> &FeatureFlag {
+        match self {
+            Self::Created(flag) | Self::Changed { flag, .. } => flag,
+            Self::Unchanged(flag) | Self::LeftAlone(flag) => flag,
+        }
+    }
+
+    /// Whether anything has to be written for it.
+    pub(super) fn is_change(&self) -> bool {
+        matches!(self, Self::Created(_) | Self::Changed { .. })
+    }
+}
+
+/// What a document does to a project with these flags.
+pub(super) fn plan(
+    stored: Vec<FeatureFlag>,
+    described: Vec<DescribedFlag>,
+    archive_missing: bool,
+    now: Timestamp,
+) -> Result<Plan, Conflicts> {
+    let mut stored: BTreeMap<FlagKey, FeatureFlag> =
+        stored.into_iter().map(|flag| (flag.key.clone(), flag)).collect();
+    let mut conflicts = Vec::new();
+    let mut flags = BTreeMap::new();
+    for described in described {
+        let key = described.flag.key.clone();
+        let fate = match stored.remove(&key) {
+            None => Fate::Created(created(described, now)),
+            Some(stored) => changed(stored, described, now).unwrap_or_else(|(stored, reason)| {
+                conflicts.push(Conflict { key: key.clone(), reason });
+                Fate::Unchanged(stored)
+            }),
+        };
+        flags.insert(key, fate);
+    }
+    for (key, missing) in stored {
+        let is_archived = archive_missing && missing.archived_at.is_none();
+        let fate = if is_archived { archived(missing, now) } else { Fate::LeftAlone(missing) };
+        flags.insert(key, fate);
+    }
+    let plan = Plan { flags };
+    conflicts.extend(plan.conflicts());
+    if conflicts.is_empty() { Ok(plan) } else { Err(Conflicts(conflicts)) }
+}
+
+fn created(described: DescribedFlag, now: Timestamp) -> FeatureFlag {
+    let archived_at = described.archived.then_some(now);
+    FeatureFlag { archived_at, ..described.flag }
+}
+
+/// What becomes of a flag that is there, or why it cannot become what is described.
+fn changed(
+    stored: FeatureFlag,
+    described: DescribedFlag,
+    now: Timestamp,
+) -> Result<Fate, (FeatureFlag, String)> {
+    let DescribedFlag { flag, archived, new_rule_ids } = described;
+    if flag.flag_type != stored.flag_type {
+        let (is, wanted) = (stored.flag_type.as_str(), flag.flag_type.as_str());
+        let reason = format!(
+            "is of type {is} and cannot become {wanted}; give the flag of the document another \
+             key, or archive and delete that of the project first"
+        );
+        return Err((stored, reason));
+    }
+    let flag = FeatureFlag {
+        id: stored.id,
+        archived_at: archived.then(|| stored.archived_at.unwrap_or(now)),
+        version: stored.version,
+        created_at: stored.created_at,
+        updated_at: stored.updated_at,
+        rules: with_known_ids(flag.rules, &new_rule_ids, &stored.rules),
+        ..flag
+    };
+    if flag == stored {
+        return Ok(Fate::Unchanged(stored));
+    }
+    if archived && stored.archived_at.is_some() {
+        let reason = "is archived, and differs from the document, in which it is archived too; \
+                      archived flags cannot be changed: import it with `\"archived\": false` first";
+        return Err((stored, reason.to_owned()));
+    }
+    Ok(change(stored, flag, now))
+}
+
+fn archived(stored: FeatureFlag, now: Timestamp) -> Fate {
+    let flag = FeatureFlag { archived_at: Some(now), ..stored.clone() };
+    change(stored, flag, now)
+}
+
+fn change(stored: FeatureFlag, flag: FeatureFlag, now: Timestamp) -> Fate {
+    let version = stored.version.saturating_add(1);
+    let flag = FeatureFlag { version, updated_at: now, ..flag };
+    let changes = compare(&stored, &flag);
+    Fate::Changed { stored, flag, changes }
+}
+
+/// Rules that have no id in a document keep that of a stored rule that is the same otherwise.
+fn with_known_ids(rules: Vec<Rule>, new_ids: &HashSet<RuleId>, stored: &[Rule]) -> Vec<Rule> {
+    let mut taken: HashSet<RuleId> =
+        rules.iter().map(|rule| rule.id.clone()).filter(|id| !new_ids.contains(id)).collect();
+    let with_known_id = |rule: Rule| {
+        if !new_ids.contains(&rule.id) {
+            return rule;
+        }
+        let is_same = |known: &&Rule| {
+            !taken.contains(&known.id) && Rule { id: rule.id.clone(), ..(*known).clone() } == rule
+        };
+        let Some(known) = stored.iter().find(is_same) else { return rule };
+        taken.insert(known.id.clone());
+        known.clone()
+    };
+    rules.into_iter().map(with_known_id).collect()
+}
+
+impl Plan {
+    /// What keeps the flags from being as planned: how they depend on each other, and their number.
+    fn conflicts(&self) -> Vec<Conflict> {
+        let live: HashMap<&FlagKey, &FeatureFlag> = self
+            .flags
+            .iter()
+            .map(|(key, fate)| (key, fate.outcome()))
+            .filter(|(_, flag)| flag.archived_at.is_none())
+            .collect();
+        let prerequisites =
+            |(key, flag): (&&FlagKey, &&FeatureFlag)| ((*key).clone(), flag.prerequisites.clone());
+        let dependencies = Dependencies::new(live.iter().map(prerequisites));
+        let mut conflicts = Vec::new();
+        for (key, fate) in &self.flags {
+            let Some(flag) = live.get(key) else { continue };
+            for prerequisite in &flag.prerequisites {
+                // A chain that was sound can only become unsound by a flag that changes.
+                let unsound = fate.is_change().then(|| &dependencies);
+                if let Some(reason) = misfit(key, prerequisite, &live, unsound) {
+                    conflicts.push(Conflict { key: key.clone(), reason });
+                }
+            }
+        }
+        let limit = usize::try_from(MAX_LIVE_FLAGS).unwrap_or(usize::MAX);
+        let created = self.flags.iter().find(|(_, fate)| matches!(fate, Fate::Created(_)));
+        if let (true, Some((key, _))) = (live.len() > limit, created) {
+            let reason = format!(
+                "the project would have {} flags that are not archived; at most {limit} are \
+                 allowed, archive some first",
+                live.len()
+            );
+            conflicts.push(Conflict { key: key.clone(), reason });
+        }
+        conflicts
+    }
+
+    /// How many flags become what `is_counted` tells.
+    pub(super) fn count(&self, is_counted: impl Fn(&Fate) -> bool) -> usize {
+        self.flags.values().filter(|fate| is_counted(fate)).count()
+    }
+
+    /// What has to be written, in an order in which as much as possible can be: what others depend
+    /// on before them, and last what is archived, what depends on others before them.
+    pub(super) fn changes(self) -> Vec<Fate> {
+        let order = self.order();
+        let (mut archived, mut live): (Vec<_>, Vec<_>) = self
+            .flags
+            .into_values()
+            .filter(Fate::is_change)
+            .partition(|fate| fate.outcome().archived_at.is_some());
+        let place = |fate: &Fate| order.get(&fate.outcome().key).copied().unwrap_or_default();
+        live.sort_by_key(place);
+        archived.sort_by_key(|fate| std::cmp::Reverse(place(fate)));
+        live.into_iter().chain(archived).collect()
+    }
+
+    /// The places of the flags in an order that has each after all that it depends on.
+    fn order(&self) -> HashMap<FlagKey, usize> {
+        let mut places = HashMap::with_capacity(self.flags.len());
+        // Each flag with how many of its prerequisites were looked at. No chain is long, or closed,
+        // but those of archived flags, which count for nothing.
+        let mut way: Vec<(&FlagKey, usize)> = Vec::new();
+        let mut begun: HashSet<&FlagKey> = HashSet::new();
+        for start in self.flags.keys() {
+            if begun.insert(start) {
+                way.push((start, 0));
+            }
+            while let Some((key, looked_at)) = way.last_mut() {
+                let key = *key;
+                let fate = self.flags.get(key);
+                let next = fate.and_then(|it| it.outcome().prerequisites.get(*looked_at));
+                *looked_at += 1;
+                match next.map(|prerequisite| &prerequisite.flag_key) {
+                    Some(next) if begun.insert(next) => way.push((next, 0)),
+                    Some(_) => {}
+                    None => {
+                        places.insert(key.clone(), places.len());
+                        way.pop();
+                    }
+                }
+            }
+        }
+        places
+    }
+}
+
+/// Why a prerequisite of a flag does not fit the others, of which some chains may be unsound.
+fn misfit(
+    key: &FlagKey,
+    prerequisite: &Prerequisite,
+    live: &HashMap<&FlagKey, &FeatureFlag>,
+    dependencies: Option<&Dependencies>,
+) -> Option<String> {
+    let Prerequisite { flag_key, variant } = prerequisite;
+    let Some(found) = live.get(flag_key) else {
+        return Some(format!(
+            "depends on {flag_key}, which would be archived or not there; keep or add that flag, \
+             or take away the prerequisite"
+        ));
+    };
+    if found.variants.iter().all(|it| it.key != *variant) {
+        return Some(format!(
+            "depends on the variant {variant} of {flag_key}, which would not be there; keep that \
+             variant, or change the prerequisite"
+        ));
+    }
+    let arrows =
+        |keys: &[FlagKey]| keys.iter().map(FlagKey::as_str).collect::<Vec<_>>().join(" → ");
+    match dependencies?.check(key, flag_key)? {
+        UnsoundChain::Cycle(path) => {
+            Some(format!("would depend on itself: {}; take away a prerequisite", arrows(&path)))
+        }
+        UnsoundChain::TooLong(chain) => {
+            Some(format!("would be in a chain too long: {}; shorten it", arrows(&chain)))
+        }
+    }
+}
+
+/// The plan as a program sees it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ShownFate<'p> {
+    key: &'p FlagKey,
+    action: &'static str,
+    changes: &'p [FieldChange],
+}
+
+impl<'p> ShownFate<'p> {
+    pub(super) fn of((key, fate): (&'p FlagKey, &'p Fate)) -> Self {
+        let (action, changes) = match fate {
+            Fate::Created(_) => ("create", &[][..]),
+            Fate::Changed { changes, .. } => ("change", changes.as_slice()),
+            Fate::Unchanged(_) => ("none", &[][..]),
+            Fate::LeftAlone(_) => ("not_in_document", &[][..]),
+        };
+        Self { key, action, changes }
+    }
+}
+
+/// The plan as a person sees it: each flag on a line, and what changes of it below.
+impl fmt::Display for Plan {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for (key, fate) in &self.flags {
+            write!(formatter, "{separator}")?;
+            separator = "\n";
+            match fate {
+                Fate::Created(flag) => write!(formatter, "+ {key}: created, {}", brief(flag))?,
+                Fate::Unchanged(_) => write!(formatter, "= {key}: unchanged")?,
+                Fate::LeftAlone(_) => write!(formatter, "? {key}: not in the file, left alone")?,
+                Fate::Changed { changes, .. } => {
+                    write!(formatter, "~ {key}: changed")?;
+                    for change in changes {
+                        let lines = change.to_string();
+                        write!(formatter, "\n    {}", lines.replace('\n', "\n    "))?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A flag in a few words.
+fn brief(flag: &FeatureFlag) -> String {
+    let state = match (flag.archived_at, flag.enabled) {
+        (Some(_), _) => "archived",
+        (None, true) => "enabled",
+        (None, false) => "disabled",
+    };
+    let parts = [
+        ("variants", flag.variants.len()),
+        ("rules", flag.rules.len()),
+        ("targets", flag.targets.len()),
+        ("prerequisites", flag.prerequisites.len()),
+    ];
+    let parts = parts.into_iter().filter(|(_, count)| *count > 0);
+    let parts: String = parts.map(|(name, count)| format!(", {name}: {count}")).collect();
+    format!("{}, {state}{parts}", flag.flag_type.as_str())
+}
+
+#[cfg(test)]
+mod tests;

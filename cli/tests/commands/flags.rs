@@ -1,0 +1,472 @@
+//! Export and import of flags.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use serde_json::{Value as Json, json};
+use shared::flags::flagd;
+use shared::json::Json as Document;
+use shared::models::feature_flag::draft::FlagDraft;
+use shared::models::feature_flag::{FeatureFlag, FlagKey};
+use shared::models::page::PageRequest;
+use shared::models::project::ProjectId;
+use shared::models::timestamp::Timestamp;
+use shared::store::{FlagCreation, FlagDeletion, FlagReplacement, ListedFlags};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use uuid::Uuid;
+
+use crate::{Run, Stack, command, run};
+
+/// A stack with an empty project `shop`.
+struct Shop {
+    stack: Stack,
+    id: ProjectId,
+}
+
+impl Shop {
+    async fn open() -> Self {
+        let stack = Stack::start();
+        let id = ProjectId::parse(&stack.create_project("shop", "default").await).unwrap();
+        Self { stack, id }
+    }
+
+    /// Stores a flag as create-feature-flag would.
+    async fn create(&self, body: &Json) -> FeatureFlag {
+        let text = body.to_string();
+        let draft = FlagDraft::read(&Document::parse(&text, 32).unwrap()).unwrap();
+        let now = Timestamp::from_millis(1_795_234_560_007);
+        let flag = draft.into_flag(self.id, now, Uuid::max).unwrap();
+        let created = self.stack.store().create_flag(&flag, None).await.unwrap();
+        assert_eq!(created, FlagCreation::Created);
+        flag
+    }
+
+    async fn archive(&self, flag: &FeatureFlag) -> FeatureFlag {
+        let archived_at = Some(flag.updated_at);
+        let archived = FeatureFlag { archived_at, version: flag.version + 1, ..flag.clone() };
+        let replaced = self.stack.store().replace_flag(flag, &archived).await.unwrap();
+        assert_eq!(replaced, FlagReplacement::Done);
+        archived
+    }
+
+    /// Flags of all kinds.
+    async fn fill(&self) {
+        let gone = self.create(&flag("gone", &json!({}))).await;
+        let needs_gone = json!({"prerequisites": [{"flagKey": "gone", "variant": "on"}]});
+        let orphan = self.create(&flag("orphan", &needs_gone)).await;
+        self.archive(&orphan).await;
+        let gone = self.archive(&gone).await;
+        assert_eq!(self.stack.store().delete_flag(&gone).await.unwrap(), FlagDeletion::Done);
+        for body in rich_flags() {
+            self.create(&body).await;
+        }
+    }
+
+    async fn flags(&self) -> Vec<FeatureFlag> {
+        let all = PageRequest { limit: 100, after: None };
+        let store = self.stack.store();
+        store.list_flags(self.id, ListedFlags::All, &all).await.unwrap().items
+    }
+
+    async fn flag(&self, key: &str) -> Option<FeatureFlag> {
+        self.stack.store().find_flag(self.id, &FlagKey::parse(key).unwrap()).await.unwrap()
+    }
+
+    async fn export(&self) -> String {
+        let exported = self.stack.run(&["flags", "export", "--project", "shop"]).await;
+        assert_eq!((exported.code, exported.stderr.as_str()), (Some(0), ""));
+        exported.stdout
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.stack.folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Runs an import of a document.
+    async fn import(&self, document: &str, options: &[&str]) -> Run {
+        let path = self.write("flags.json", document);
+        let arguments = ["flags", "import", path.to_str().unwrap(), "--project", "shop"];
+        self.stack.run(&[&arguments[..], options].concat()).await
+    }
+}
+
+fn flag(key: &str, members: &Json) -> Json {
+    let mut flag = json!({"key": key, "name": key, "type": "boolean"});
+    for (name, value) in members.as_object().unwrap() {
+        flag[name] = value.clone();
+    }
+    flag
+}
+
+fn document(flags: &[Json]) -> String {
+    json!({"format": "waymark-flags", "version": 1, "project": "shop", "flags": flags}).to_string()
+}
+
+fn on(key: &str) -> Json {
+    json!({"prerequisites": [{"flagKey": key, "variant": "on"}]})
+}
+
+fn rich_flags() -> Vec<Json> {
+    let conditions = json!([
+        {"attribute": "email", "operator": "ends_with", "values": ["@example.com", "\"é\n"]},
+        {"attribute": "$now", "operator": "after", "values": ["2026-12-01T00:00:00Z"]},
+    ]);
+    let matches = json!([{"attribute": "plan", "operator": "matches", "values": ["^pro"]}]);
+    vec![
+        flag("base", &json!({"enabled": true, "description": "two\nlines"})),
+        flag("dependent", &on("base")),
+        flag("chain", &on("dependent")),
+        flag(
+            "rules",
+            &json!({
+                "enabled": true,
+                "rules": [
+                    {"id": "staff", "name": "Staff", "conditions": conditions, "serve": {"rollout": [
+                        {"variant": "on", "weight": 33.333}, {"variant": "off", "weight": 66.667},
+                    ]}},
+                    {"conditions": matches, "serve": {"variant": null, "rollout": []}},
+                ],
+                "targets": [{"kind": "identifier", "value": "user-1", "variant": "off"}],
+                "offVariant": null,
+            }),
+        ),
+        flag(
+            "text",
+            &json!({"type": "string", "variants": [{"key": "b", "value": ""}, {"key": "a", "value": "x"}]}),
+        ),
+        flag(
+            "size",
+            &json!({"type": "number", "variants": [{"key": "one", "name": "One", "value": "1e2"}]}),
+        ),
+        flag(
+            "theme",
+            &json!({"type": "json", "variants": [{"key": "t", "value": "{\"b\": 1, \"a\": []}"}]}),
+        ),
+        flag("draft", &json!({"type": "string"})),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_exported_can_be_imported_and_is_the_same_then() {
+    let shop = Shop::open().await;
+    shop.fill().await;
+    let exported = shop.export().await;
+    let parsed: Json = serde_json::from_str(&exported).unwrap();
+    assert_eq!(parsed["format"], "waymark-flags");
+    assert_eq!((&parsed["version"], &parsed["project"]), (&json!(1), &json!("shop")));
+    let keys: Vec<_> = parsed["flags"].as_array().unwrap().iter().map(|it| &it["key"]).collect();
+    let expected =
+        ["base", "chain", "dependent", "draft", "orphan", "rules", "size", "text", "theme"];
+    assert_eq!(keys, expected);
+    for server_side in ["id", "projectId", "archivedAt", "createdAt", "updatedAt"] {
+        assert!(!exported.contains(&format!("\n      \"{server_side}\":")), "{server_side}");
+    }
+    assert_eq!(parsed["flags"][4]["archived"], true);
+
+    let empty = Shop::open().await;
+    let imported = empty.import(&exported, &["--apply"]).await;
+    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    assert!(imported.stdout.ends_with("All 9 changes are made.\n"), "{}", imported.stdout);
+    assert_eq!(empty.export().await, exported);
+    // What others depend on was made first.
+    let progress: Vec<&str> =
+        imported.stderr.lines().map(|line| line.split_once(": ").unwrap().1).collect();
+    assert_eq!(progress[..3], ["base", "dependent", "chain"]);
+    assert_eq!(progress[8], "orphan");
+
+    let again = empty.import(&exported, &["--apply"]).await;
+    assert_eq!((again.code, again.stderr.as_str()), (Some(0), ""));
+    assert!(again.stdout.contains("\n= base: unchanged\n") || again.stdout.starts_with("= base: "));
+    let summary =
+        "\nFlags: 0 created, 0 changed, 9 unchanged, 0 left alone. There is nothing to do.\n";
+    assert!(again.stdout.ends_with(summary), "{}", again.stdout);
+    assert!(empty.flags().await.iter().all(|flag| flag.version <= 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_shows_what_would_change_and_writes_nothing() {
+    let shop = Shop::open().await;
+    shop.create(&flag("changed", &json!({"description": "old"}))).await;
+    shop.create(&flag("extra", &json!({}))).await;
+    let before = shop.flags().await;
+    let text = document(&[
+        flag("new", &json!({"enabled": true})),
+        flag(
+            "changed",
+            &json!({"enabled": true, "targets": [
+                {"kind": "identifier", "value": "user-1", "variant": "on"},
+            ]}),
+        ),
+    ]);
+    let dry = shop.import(&text, &[]).await;
+    assert_eq!((dry.code, dry.stderr.as_str()), (Some(0), ""));
+    let expected = "\
+~ changed: changed
+    description: \"old\" → \"\"
+    enabled: false → true
+    targets:
+      + {\"kind\":\"identifier\",\"value\":\"user-1\",\"variant\":\"on\"}
+? extra: not in the file, left alone
++ new: created, boolean, enabled, variants: 2
+
+Flags: 1 created, 1 changed, 0 unchanged, 1 left alone. Nothing is written yet; the same command \
+with --apply makes the changes.
+";
+    assert_eq!(dry.stdout, expected);
+    assert_eq!(shop.flags().await, before);
+
+    let shown = shop.import(&text, &["--json"]).await;
+    let shown: Json = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(shown["applied"], false);
+    let actions: Vec<_> =
+        shown["flags"].as_array().unwrap().iter().map(|it| &it["action"]).collect();
+    assert_eq!(actions, ["change", "not_in_document", "create"]);
+    let change = json!({"field": "enabled", "before": false, "after": true});
+    assert_eq!(shown["flags"][0]["changes"][1], change);
+    assert_eq!(shop.flags().await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_changes_what_differs_and_nothing_else() {
+    let shop = Shop::open().await;
+    for key in ["changed", "same", "extra"] {
+        shop.create(&flag(key, &json!({}))).await;
+    }
+    let before = shop.flags().await;
+    let flags = [flag("changed", &json!({"enabled": true})), flag("same", &json!({}))];
+    let imported = shop.import(&document(&flags), &["--apply", "--json"]).await;
+    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    let shown: Json = serde_json::from_str(&imported.stdout).unwrap();
+    assert_eq!(shown["applied"], true);
+    let changed = shop.flag("changed").await.unwrap();
+    assert_eq!((changed.enabled, changed.version), (true, 2));
+    assert_eq!((changed.id, changed.created_at), (before[0].id, before[0].created_at));
+    assert!(changed.updated_at > before[0].updated_at);
+    assert_eq!(shop.flags().await[1..], before[1..]);
+
+    let imported = shop.import(&document(&flags), &["--apply", "--archive-missing"]).await;
+    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    assert!(imported.stdout.contains("~ extra: changed\n    archived: false → true\n"));
+    assert!(shop.flag("extra").await.unwrap().archived_at.is_some());
+    let back = [flag("extra", &json!({"archived": false, "enabled": true}))];
+    assert_eq!(shop.import(&document(&back), &["--apply"]).await.code, Some(0));
+    let extra = shop.flag("extra").await.unwrap();
+    assert_eq!((extra.archived_at, extra.enabled, extra.version), (None, true, 3));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_with_faults_is_refused_whole() {
+    let shop = Shop::open().await;
+    let flags = [
+        flag("good", &json!({})),
+        flag("bad", &json!({"offVariant": "no", "ruls": []})),
+        flag("a b", &json!({})),
+    ];
+    let faulty = shop.import(&document(&flags), &["--apply"]).await;
+    assert_eq!((faulty.code, faulty.stdout.as_str()), (Some(1), ""));
+    for part in [
+        "flags.json: nothing was written, since the document has faults:\n",
+        "\n  /flags/1/offVariant (flag bad): the flag has no variant of this key\n",
+        "\n  /flags/1/ruls (flag bad): ",
+        "\n  /flags/2/key (flag a b): a flag key starts with",
+    ] {
+        assert!(faulty.stderr.contains(part), "{part}: {}", faulty.stderr);
+    }
+    let flags = [flag("good", &json!({})), flag("lost", &on("x"))];
+    let lost = shop.import(&document(&flags), &["--apply"]).await;
+    assert_eq!((lost.code, lost.stdout.as_str()), (Some(1), ""));
+    assert!(lost.stderr.contains("\n  lost: depends on x, which"), "{}", lost.stderr);
+    assert_eq!(shop.flags().await, []);
+
+    for (text, part) in [("{\"flags\": {}}", "flagd's form"), ("[", "this is no JSON")] {
+        let refused = shop.import(text, &[]).await;
+        assert_eq!(refused.code, Some(1));
+        assert!(refused.stderr.contains(part), "{}", refused.stderr);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_that_was_killed_is_finished_by_the_next() {
+    let shop = Shop::open().await;
+    let flags: Vec<Json> = (0..80)
+        .map(|index| {
+            let archived = json!({"archived": index % 3 == 0, "enabled": true});
+            flag(&format!("flag-{index:02}"), &archived)
+        })
+        .collect();
+    let path = shop.write("many.json", &document(&flags));
+    let arguments = ["--local", "flags", "import", "--project", "shop", "--apply"];
+    let mut killed = command(shop.stack.folder.path());
+    let mut killed = killed
+        .args(arguments)
+        .arg(&path)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut progress = BufReader::new(killed.stderr.take().unwrap()).lines();
+    while let Some(line) = progress.next_line().await.unwrap() {
+        if line.starts_with("60 of 80: ") {
+            killed.kill().await.unwrap();
+            break;
+        }
+    }
+    let made = shop.flags().await.len();
+    assert!((60..80).contains(&made), "{made}");
+
+    let mut finished = command(shop.stack.folder.path());
+    let finished = run(finished.args(arguments).arg(&path)).await;
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert_eq!(shop.flags().await.len(), 80);
+    let exported: Json = serde_json::from_str(&shop.export().await).unwrap();
+    for (index, exported) in exported["flags"].as_array().unwrap().iter().enumerate() {
+        assert_eq!(exported["archived"], index % 3 == 0, "{exported}");
+        assert_eq!(exported["enabled"], true, "{exported}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_imports_at_once_make_each_flag_once() {
+    let shop = Shop::open().await;
+    let flags: Vec<Json> =
+        (0..20).map(|index| flag(&format!("flag-{index:02}"), &json!({}))).collect();
+    let path = shop.write("many.json", &document(&flags));
+    let path = path.to_str().unwrap();
+    let arguments = ["flags", "import", "--project", "shop", "--apply", path];
+    let (one, other) = tokio::join!(shop.stack.run(&arguments), shop.stack.run(&arguments));
+    assert_eq!(shop.flags().await.len(), 20);
+    assert!(shop.flags().await.iter().all(|flag| flag.version == 1));
+    for Run { code, stderr, .. } in [one, other] {
+        let overtaken = "was created by somebody else just now; run the command again to compare";
+        assert_eq!(code == Some(1), stderr.contains(overtaken), "{stderr}");
+    }
+    assert_eq!(shop.stack.run(&arguments).await.code, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_changed_is_told_and_the_rest_is_made() {
+    let shop = Shop::open().await;
+    shop.create(&flag("base", &json!({}))).await;
+    shop.create(&flag("dependent", &on("base"))).await;
+    // Neither can be first: the one loses the variant that the other still needs.
+    let variants = json!([{"key": "new", "value": "true"}]);
+    let needs_new = json!({"prerequisites": [{"flagKey": "base", "variant": "new"}]});
+    let flags = [
+        flag("base", &json!({"variants": variants})),
+        flag("dependent", &needs_new),
+        flag("other", &json!({})),
+    ];
+    let imported = shop.import(&document(&flags), &["--apply"]).await;
+    assert_eq!(imported.code, Some(1));
+    for part in [
+        "error: 1 changes are made, and these could not be:\n",
+        "\n  base: dependent still depend on what it would lose; ",
+        "\n  dependent: /prerequisites/0/variant the flag has no variant of this key; ",
+    ] {
+        assert!(imported.stderr.contains(part), "{part}: {}", imported.stderr);
+    }
+    assert!(shop.flag("other").await.is_some());
+    // As told: first without the prerequisite.
+    let free = [flag("dependent", &json!({}))];
+    assert_eq!(shop.import(&document(&free), &["--apply"]).await.code, Some(0));
+    let imported = shop.import(&document(&flags), &["--apply"]).await;
+    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_wait_for_each_other_as_long_as_it_takes() {
+    let shop = Shop::open().await;
+    shop.create(&flag("a", &json!({}))).await;
+    shop.create(&flag("b", &on("a"))).await;
+    // The dependency turns round, and what was needed is archived.
+    shop.create(&flag("c", &json!({}))).await;
+    shop.create(&flag("d", &on("c"))).await;
+    let flags = [
+        flag("a", &on("b")),
+        flag("b", &json!({})),
+        flag("c", &json!({"archived": true})),
+        flag("d", &on("a")),
+    ];
+    let imported = shop.import(&document(&flags), &["--apply"]).await;
+    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    assert_eq!(shop.flag("a").await.unwrap().prerequisites[0].flag_key.as_str(), "b");
+    assert!(shop.flag("c").await.unwrap().archived_at.is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_flags_of_one_project_can_be_imported_into_another() {
+    let shop = Shop::open().await;
+    shop.fill().await;
+    let exported = shop.export().await;
+    shop.stack.create_project("blog", "default").await;
+    let mut command = command(shop.stack.folder.path());
+    command.args(["--local", "flags", "import", "-", "--project", "blog", "--apply"]);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(exported.as_bytes()).await.unwrap();
+    let output = child.wait_with_output().await.unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let remark = "The flags are those of the project shop; they are imported into blog.\n";
+    assert!(stderr.starts_with(remark), "{stderr}");
+    let blog = shop.stack.run(&["flags", "export", "--project", "blog"]).await;
+    let renamed = exported.replacen("\"project\": \"shop\"", "\"project\": \"blog\"", 1);
+    assert_eq!(blog.stdout, renamed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_to_flagd_tells_what_it_leaves_out() {
+    let shop = Shop::open().await;
+    shop.fill().await;
+    let arguments = ["flags", "export", "--project", "shop", "--format", "flagd"];
+    let exported = shop.stack.run(&arguments).await;
+    assert_eq!(exported.code, Some(0));
+    let document: Json = serde_json::from_str(&exported.stdout).unwrap();
+    let keys: Vec<_> = document["flags"].as_object().unwrap().keys().collect();
+    // Disabled ones serve their off variant to everyone, whatever they depend on.
+    assert_eq!(keys, ["base", "chain", "dependent", "size", "text", "theme"]);
+    for part in [
+        "rules: left out, /rules/1/conditions/0: flagd has no regular expressions\n",
+        "draft: left out, /variants: a flag of flagd has at least one variant\n",
+        "chain: differs, /enabled: ",
+        "\n2 of 8 flags are left out.\n",
+    ] {
+        assert!(exported.stderr.contains(part), "{part}: {}", exported.stderr);
+    }
+    let live: Vec<_> =
+        shop.flags().await.into_iter().filter(|flag| flag.archived_at.is_none()).collect();
+    assert_eq!(exported.stdout, flagd::export(shop.id, &live).document + "\n");
+
+    let path = shop.stack.folder.path().join("flagd.json");
+    let to_file = [&arguments[..], &["--output", path.to_str().unwrap()]].concat();
+    for _ in 0..2 {
+        let written = shop.stack.run(&to_file).await;
+        assert_eq!((written.code, written.stdout.as_str()), (Some(0), ""));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), exported.stdout);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn projects_and_files_that_are_not_there_are_named() {
+    let shop = Shop::open().await;
+    let unknown = shop.stack.run(&["flags", "export", "--project", "nothing"]).await;
+    assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(1), ""));
+    assert!(unknown.stderr.contains("there is no project `nothing`; `waymark project list`"));
+    let missing = shop.stack.run(&["flags", "import", "no.json", "--project", "shop"]).await;
+    assert_eq!(missing.code, Some(1));
+    assert!(missing.stderr.starts_with("error: no.json cannot be read: "), "{}", missing.stderr);
+    let folder = ["flags", "export", "--project", "shop", "--output", "no/flags.json"];
+    let unwritable = shop.stack.run(&folder).await;
+    assert_eq!(unwritable.code, Some(1));
+    assert!(
+        unwritable.stderr.contains("no/flags.json cannot be written: "),
+        "{}",
+        unwritable.stderr
+    );
+}

@@ -1,0 +1,25 @@
+// Evaluates an export of flags with the official core of flagd, after it has held its own schemas
+// against it. What must come of it stands in tests/tests/end_to_end/openfeature_sdks.rs.
+//
+// The standard input is {document, evaluations: [{flag, type, default, context}]}; each evaluation is
+// answered by a line.
+
+import { text } from "node:stream/consumers";
+
+import { FlagdCore, MemoryStorage } from "@openfeature/flagd-core";
+
+const evaluations = {
+  boolean: "resolveBooleanEvaluation",
+  string: "resolveStringEvaluation",
+  number: "resolveNumberEvaluation",
+  object: "resolveObjectEvaluation",
+};
+
+const asked = JSON.parse(await text(process.stdin));
+const silent = { debug() {}, info() {}, warn: console.error, error: console.error };
+const storage = new MemoryStorage(silent);
+storage.setConfigurations(asked.document, true);
+const flagd = new FlagdCore(storage);
+for (const { flag, type, default: fallback, context } of asked.evaluations) {
+  console.log(JSON.stringify(flagd[evaluations[type]](flag, fallback, context)));
+}

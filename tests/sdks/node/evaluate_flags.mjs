@@ -1,0 +1,31 @@
+// Evaluates flags as a server would. What must come of it stands in
+// tests/tests/end_to_end/openfeature_sdks.rs.
+//
+// OFREP_ENDPOINT and API_KEY say where and with what the provider asks. Each line of the standard input
+// is an evaluation, answered by a line of what the SDK tells about it.
+
+import { createInterface } from "node:readline";
+
+import { OFREPProvider } from "@openfeature/ofrep-provider";
+import { OpenFeature } from "@openfeature/server-sdk";
+
+const evaluations = {
+  boolean: "getBooleanDetails",
+  string: "getStringDetails",
+  number: "getNumberDetails",
+  object: "getObjectDetails",
+};
+
+await OpenFeature.setProviderAndWait(
+  new OFREPProvider({
+    baseUrl: process.env.OFREP_ENDPOINT,
+    headers: [["authorization", `Bearer ${process.env.API_KEY}`]],
+  }),
+);
+const client = OpenFeature.getClient();
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { flag, type, default: fallback, context } = JSON.parse(line);
+  const details = await client[evaluations[type]](flag, fallback, context);
+  console.log(JSON.stringify(details));
+}

@@ -1,0 +1,61 @@
+// Has flags as a page would. What must come of it stands in tests/tests/end_to_end/openfeature_sdks.rs.
+//
+// OFREP_ENDPOINT and API_KEY say where and with what the provider asks. Each line of the standard input
+// is a command, answered by a line.
+
+import { createInterface } from "node:readline";
+
+import { OFREPWebProvider } from "@openfeature/ofrep-web-provider";
+import { OpenFeature, ProviderEvents } from "@openfeature/web-sdk";
+
+const evaluations = {
+  boolean: "getBooleanDetails",
+  string: "getStringDetails",
+  number: "getNumberDetails",
+  object: "getObjectDetails",
+};
+
+const client = OpenFeature.getClient();
+
+// Events that came and were not asked for yet, and who waits for one that has not come.
+const events = [];
+let waiting;
+
+for (const type of [ProviderEvents.ConfigurationChanged, ProviderEvents.Stale, ProviderEvents.Error]) {
+  OpenFeature.addHandler(type, (details) => {
+    events.push({ type, flagsChanged: details?.flagsChanged ?? [], message: details?.message });
+    waiting?.();
+  });
+}
+
+const commands = {
+  async start({ context, pollInterval }) {
+    const provider = new OFREPWebProvider({
+      baseUrl: process.env.OFREP_ENDPOINT,
+      headers: [["x-api-key", process.env.API_KEY]],
+      pollInterval,
+    });
+    await OpenFeature.setContext(context);
+    await OpenFeature.setProviderAndWait(provider).catch(() => {});
+    return { status: client.providerStatus };
+  },
+  async evaluate({ flag, type, default: fallback }) {
+    return client[evaluations[type]](flag, fallback);
+  },
+  async setContext({ context }) {
+    await OpenFeature.setContext(context);
+    return { status: client.providerStatus };
+  },
+  async nextEvent() {
+    while (events.length === 0) {
+      await new Promise((come) => (waiting = come));
+    }
+    return events.shift();
+  },
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { command, ...options } = JSON.parse(line);
+  console.log(JSON.stringify(await commands[command](options)));
+}
+await OpenFeature.close();

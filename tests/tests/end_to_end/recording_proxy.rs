@@ -1,0 +1,128 @@
+//! A proxy in front of the API that remembers what went through it, and can refuse for a while.
+
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::{
+    CONTENT_LENGTH, ETAG, HOST, IF_NONE_MATCH, RETRY_AFTER, TRANSFER_ENCODING,
+};
+use axum::http::{HeaderMap, HeaderName, Method, Response, StatusCode, Uri};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+/// A running proxy; it ends with the test.
+pub(crate) struct RecordingProxy {
+    /// Its address, without a slash at its end.
+    pub(crate) base_url: String,
+    shared: Arc<Shared>,
+    task: JoinHandle<()>,
+}
+
+/// A request that went through, and its answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Exchange {
+    pub(crate) at: Instant,
+    pub(crate) path: String,
+    pub(crate) body: String,
+    pub(crate) if_none_match: Option<String>,
+    pub(crate) status: u16,
+    pub(crate) etag: Option<String>,
+    pub(crate) answer: String,
+}
+
+struct Shared {
+    upstream: String,
+    http: reqwest::Client,
+    exchanges: Mutex<Vec<Exchange>>,
+    /// The `retry-after` with which the next request is refused.
+    refusal: Mutex<Option<String>>,
+}
+
+impl RecordingProxy {
+    /// Starts to hand over what comes to the API at `upstream`.
+    pub(crate) async fn start(upstream: &str) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port is free");
+        let address = listener.local_addr().expect("it has an address");
+        let shared = Arc::new(Shared {
+            upstream: upstream.to_owned(),
+            http: reqwest::Client::new(),
+            exchanges: Mutex::default(),
+            refusal: Mutex::default(),
+        });
+        let router = Router::new().fallback(exchange).with_state(Arc::clone(&shared));
+        let server = axum::serve(listener, router);
+        let task = tokio::spawn(async move { server.await.expect("it serves") });
+        Self { base_url: format!("http://{address}"), shared, task }
+    }
+
+    /// Refuses the next request with 429.
+    pub(crate) fn refuse_next(&self, retry_after: &str) {
+        *locked(&self.shared.refusal) = Some(retry_after.to_owned());
+    }
+
+    /// All that went through so far.
+    pub(crate) fn exchanges(&self) -> Vec<Exchange> {
+        locked(&self.shared.exchanges).clone()
+    }
+}
+
+impl Drop for RecordingProxy {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn exchange(
+    State(shared): State<Arc<Shared>>,
+    method: Method,
+    uri: Uri,
+    mut headers: HeaderMap,
+    body: String,
+) -> Response<Body> {
+    let at = Instant::now();
+    let if_none_match = text_of(&headers, &IF_NONE_MATCH);
+    let refusal = locked(&shared.refusal).take();
+    let (status, answer_headers, answer) = match refusal {
+        Some(retry_after) => {
+            let retry_after = retry_after.parse().expect("it is a value");
+            let headers = HeaderMap::from_iter([(RETRY_AFTER, retry_after)]);
+            (StatusCode::TOO_MANY_REQUESTS, headers, String::new())
+        }
+        None => {
+            let url = format!("{}{}", shared.upstream, uri.path());
+            for hop_by_hop in [HOST, CONTENT_LENGTH, TRANSFER_ENCODING] {
+                headers.remove(hop_by_hop);
+            }
+            let request = shared.http.request(method, url).headers(headers).body(body.clone());
+            let answer = request.send().await.expect("it is answered");
+            let (status, mut headers) = (answer.status(), answer.headers().clone());
+            headers.remove(TRANSFER_ENCODING);
+            (status, headers, answer.text().await.expect("the answer has an end"))
+        }
+    };
+    locked(&shared.exchanges).push(Exchange {
+        at,
+        path: uri.path().to_owned(),
+        body,
+        if_none_match,
+        status: status.as_u16(),
+        etag: text_of(&answer_headers, &ETAG),
+        answer: answer.clone(),
+    });
+    let mut response = Response::new(Body::from(answer));
+    *response.status_mut() = status;
+    *response.headers_mut() = answer_headers;
+    response
+}
+
+fn text_of(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    headers.get(name).map(|value| value.to_str().expect("it is text").to_owned())
+}

@@ -1,0 +1,121 @@
+//! Archiving flags, bringing them back, and deleting them.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tests::app::TestApp;
+
+use super::{
+    CREATE, DELETE, GET, UPDATE, archive, call, call_for, change, create, creation, delete, etag,
+    evaluate, get, live_flags, pretend_live_flags, stored, update,
+};
+
+#[tokio::test]
+async fn an_archived_flag_is_kept_but_not_evaluated() {
+    let test = TestApp::start().await;
+    let created = create(&test, "f", &json!({})).await;
+    test.pass(Duration::from_mins(1));
+    let reply = archive(&test, "f").await;
+    let mut expected = created.body.clone();
+    expected["archivedAt"] = json!("2026-11-21T04:17:00.000Z");
+    expected["updatedAt"] = json!("2026-11-21T04:17:00.000Z");
+    expected["version"] = json!(2);
+    assert_eq!((reply.status, &reply.body, etag(&reply)), (200, &expected, "\"2\""));
+    assert_eq!(get(&test, "f").await.body, expected);
+    assert_eq!(evaluate(&test, "f", json!({})).await.status, 404);
+    assert!(
+        super::evaluate_all(&test, json!({})).await.body["flags"].as_array().unwrap().is_empty()
+    );
+
+    let back = change(&test, "f", json!({"archived": false})).await;
+    assert_eq!((&back.body["archivedAt"], &back.body["version"]), (&Value::Null, &json!(3)));
+    assert_eq!(evaluate(&test, "f", json!({})).await.body["value"], true);
+}
+
+#[tokio::test]
+async fn archiving_and_bringing_back_twice_is_once() {
+    let test = TestApp::start().await;
+    create(&test, "f", &json!({})).await;
+    let back = change(&test, "f", json!({"archived": false})).await;
+    assert_eq!((etag(&back), live_flags(&test).await), ("\"1\"", 1));
+    let first = archive(&test, "f").await;
+    test.pass(Duration::from_mins(1));
+    let again = archive(&test, "f").await;
+    assert_eq!((again.status, &again.body), (200, &first.body));
+    assert_eq!(live_flags(&test).await, 0);
+    // Sent again, a patch that archives and changes meets its own work.
+    let both = json!({"archived": true, "name": "f"});
+    assert_eq!(change(&test, "f", both).await.body, first.body);
+}
+
+#[tokio::test]
+async fn an_archived_flag_can_only_be_read_brought_back_or_deleted() {
+    let test = TestApp::start().await;
+    create(&test, "f", &json!({})).await;
+    archive(&test, "f").await;
+    let before = stored(&test).await;
+    for patch in [
+        json!({"name": "n"}),
+        json!({"enabled": false}),
+        json!({"archived": true, "name": "n"}),
+        json!({"rules": [{"serve": {"variant": "on"}}]}),
+    ] {
+        let reply = update(&test, "f", patch.clone()).await;
+        assert_eq!(reply.problem(), (409, "flag_archived"), "{patch}");
+    }
+    let taken = call(&test, CREATE).json(&creation("f", &json!({}))).send(&test.app).await;
+    assert_eq!(taken.problem(), (409, "flag_exists"));
+    assert_eq!(stored(&test).await, before);
+    let reply = change(&test, "f", json!({"archived": false, "name": "n"})).await;
+    assert_eq!((&reply.body["name"], &reply.body["archivedAt"]), (&json!("n"), &Value::Null));
+}
+
+#[tokio::test]
+async fn only_an_archived_flag_can_be_deleted_which_frees_its_key() {
+    let test = TestApp::start().await;
+    let first = create(&test, "f", &json!({})).await;
+    assert_eq!(delete(&test, "f").await.problem(), (409, "flag_not_archived"));
+    get(&test, "f").await;
+    archive(&test, "f").await;
+    let reply = delete(&test, "f").await;
+    assert_eq!((reply.status, reply.text.as_str()), (204, ""));
+    assert_eq!(stored(&test).await.keys().collect::<Vec<_>>(), ["#"]);
+    for operation in [GET, UPDATE, DELETE] {
+        let call = call_for(&test, operation, "f").json(&json!({}));
+        assert_eq!(call.send(&test.app).await.problem(), (404, "flag_not_found"));
+    }
+    assert_eq!(live_flags(&test).await, 0);
+    let second = create(&test, "f", &json!({})).await;
+    assert_ne!(first.body["id"], second.body["id"]);
+    assert_eq!((etag(&second), live_flags(&test).await), ("\"1\"", 1));
+}
+
+#[tokio::test]
+async fn a_deletion_may_be_meant_for_one_version() {
+    let test = TestApp::start().await;
+    create(&test, "f", &json!({})).await;
+    archive(&test, "f").await;
+    let conditional = |tag: &str| call_for(&test, DELETE, "f").header("if-match", tag);
+    let reply = conditional("\"1\"").send(&test.app).await;
+    assert_eq!(reply.problem(), (412, "version_mismatch"));
+    assert_eq!(conditional("\"2\"").send(&test.app).await.status, 204);
+}
+
+#[tokio::test]
+async fn a_full_project_takes_no_flag_back_until_there_is_room() {
+    let test = TestApp::start().await;
+    create(&test, "f", &json!({})).await;
+    create(&test, "g", &json!({})).await;
+    archive(&test, "f").await;
+    pretend_live_flags(&test, 2_000).await;
+    let before = stored(&test).await;
+    let reply = update(&test, "f", json!({"archived": false})).await;
+    assert_eq!(reply.problem(), (409, "flag_limit_reached"));
+    assert_eq!(stored(&test).await, before);
+    // Changes that need no room are possible.
+    change(&test, "g", json!({"enabled": false})).await;
+    assert_eq!(archive(&test, "g").await.status, 200);
+    assert_eq!(live_flags(&test).await, 1_999);
+    change(&test, "f", json!({"archived": false})).await;
+    assert_eq!(live_flags(&test).await, 2_000);
+}
