@@ -4,7 +4,7 @@ PORT ?= 9000
 DYNAMODB_PORT ?= 8000
 
 MEASURED := compact-error-segments create-feature-flag delete-event-marker-collection \
-	ingest-error-events interpret-error-filters purge-event-markers query-error-timeseries \
+	evaluate-feature-flag evaluate-feature-flags ingest-error-events interpret-error-filters purge-event-markers query-error-timeseries \
 	split-insight update-email-preferences
 
 # Queries with gold answers: those of the tests, and those of the specification where it is at hand.

@@ -11,6 +11,7 @@ use local::environment;
 
 use crate::Result;
 use crate::errors::delivery;
+use crate::evaluation::context;
 use crate::events;
 use crate::insights::SMALL;
 use crate::interpretation::typical;
@@ -32,6 +33,8 @@ pub(crate) struct Cold {
     pub(crate) hello: Starts,
     pub(crate) create: Starts,
     pub(crate) delete: Starts,
+    pub(crate) evaluate: Starts,
+    pub(crate) evaluate_all: Starts,
     /// Up to the end of a run that finds nothing to do.
     pub(crate) purge: Starts,
     pub(crate) update: Starts,
@@ -46,7 +49,7 @@ pub(crate) struct Cold {
 impl Bench<'_> {
     /// Starts hello and the functions in turns, so that whatever else the machine does meets all.
     pub(crate) async fn cold(&self, starts: usize) -> Result<Cold> {
-        progress(&format!("cold starts: {starts} each of hello and nine functions"));
+        progress(&format!("cold starts: {starts} each of hello and eleven functions"));
         let variables = environment::variables(&self.stack.endpoint());
         let job_variables = environment::variables(&self.job_stack.endpoint());
         let mut projects = self.stack.projects("cold");
@@ -58,7 +61,14 @@ impl Bench<'_> {
         let query = self.stack.query_timeseries(&json!({ "projectIds": [errors.id] }));
         let words = typical(&errors.id.to_string(), "unhandled errors on chrome");
         let interpret = self.stack.interpret(&words);
-        let mut figures = [const { Vec::new() }; 10];
+        let evaluated = projects.with_room(1).await?;
+        let mut create = Process::start(&self.create, &variables).await?;
+        let flag = json!({"key": "cold", "name": "Cold", "type": "boolean", "enabled": true});
+        create.expect(201, self.stack.create_flag(&evaluated, &flag, None)).await?;
+        create.stop().await?;
+        let evaluate = self.stack.evaluate_flag(&evaluated, "cold", &context());
+        let evaluate_all = self.stack.evaluate_flags(&evaluated, &context(), false);
+        let mut figures = [const { Vec::new() }; 12];
         // The first of each reads its binary from the disk and does not count.
         for (number, (collection, split)) in collections.into_iter().zip(splits).enumerate() {
             let project = projects.with_room(1).await?;
@@ -77,14 +87,41 @@ impl Bench<'_> {
                 start_once(&self.query, &variables, 200, query.clone()).await?,
                 start_for_job(&self.compact, &job_variables).await?,
                 start_once(&self.interpret, &variables, 200, interpret.clone()).await?,
+                start_once(&self.evaluate, &variables, 200, evaluate.clone()).await?,
+                start_once(&self.evaluate_all, &variables, 200, evaluate_all.clone()).await?,
             ];
             for (figures, start) in figures.iter_mut().zip(round) {
                 figures.push(start);
             }
         }
-        let [hello, create, delete, purge, update, split, ingest, query, compact, interpret] =
-            figures.map(|figures| all_but_first(&figures));
-        Ok(Cold { hello, create, delete, purge, update, split, ingest, query, compact, interpret })
+        let [
+            hello,
+            create,
+            delete,
+            purge,
+            update,
+            split,
+            ingest,
+            query,
+            compact,
+            interpret,
+            evaluate,
+            evaluate_all,
+        ] = figures.map(|figures| all_but_first(&figures));
+        Ok(Cold {
+            hello,
+            create,
+            delete,
+            evaluate,
+            evaluate_all,
+            purge,
+            update,
+            split,
+            ingest,
+            query,
+            compact,
+            interpret,
+        })
     }
 }
 

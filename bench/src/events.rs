@@ -14,6 +14,8 @@ pub(crate) const DELETE_COLLECTION: &str =
     "DELETE /v0/projects/{idOrSlug}/event-marker-collections/{collectionId}";
 pub(crate) const SPLIT_INSIGHT: &str =
     "POST /v0/projects/{idOrSlug}/replay-insights/{insightId}/split";
+pub(crate) const EVALUATE_FLAG: &str = "POST /v0/project/{idOrSlug}/ofrep/v1/evaluate/flags/{key}";
+pub(crate) const EVALUATE_FLAGS: &str = "POST /v0/project/{idOrSlug}/ofrep/v1/evaluate/flags";
 pub(crate) const INTERPRET_FILTERS: &str = "POST /v0/errors/filters/interpret";
 pub(crate) const QUERY_TIMESERIES: &str = "POST /v0/errors/timeseries/query";
 pub(crate) const SEND_ENVELOPE: &str = "POST /api/{ingestId}/envelope/";
@@ -27,17 +29,19 @@ pub(crate) struct Request<'r> {
     pub(crate) api_key: &'r str,
     pub(crate) body: Option<&'r Json>,
     pub(crate) idempotency_key: Option<&'r str>,
+    /// Whether the caller wants nothing that is remembered.
+    pub(crate) afresh: bool,
 }
 
 impl<'r> Request<'r> {
     /// A request without parameters, body and idempotency key.
     pub(crate) fn new(route: &'static str, api_key: &'r str) -> Self {
-        Self { route, parameters: &[], api_key, body: None, idempotency_key: None }
+        Self { route, parameters: &[], api_key, body: None, idempotency_key: None, afresh: false }
     }
 
     /// The request as an event.
     pub(crate) fn event(&self) -> Bytes {
-        let Self { route, parameters, api_key, body, idempotency_key } = self;
+        let Self { route, parameters, api_key, body, idempotency_key, afresh } = self;
         let mut event = gateway_event(route, parameters);
         event["headers"]["x-api-key"] = json!(api_key);
         if let Some(body) = body {
@@ -45,6 +49,9 @@ impl<'r> Request<'r> {
             event["headers"]["content-length"] = json!(body.len().to_string());
             event["headers"]["content-type"] = json!("application/json");
             event["body"] = json!(body);
+        }
+        if *afresh {
+            event["headers"]["cache-control"] = json!("no-cache");
         }
         if let Some(key) = idempotency_key {
             event["headers"]["idempotency-key"] = json!(key);

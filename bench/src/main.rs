@@ -4,6 +4,7 @@
 //! ```text
 //! cargo build --release --locked --package compact-error-segments \
 //!     --package create-feature-flag --package delete-event-marker-collection \
+//!     --package evaluate-feature-flag --package evaluate-feature-flags \
 //!     --package ingest-error-events --package interpret-error-filters \
 //!     --package purge-event-markers --package query-error-timeseries \
 //!     --package split-insight --package update-email-preferences \
@@ -22,6 +23,7 @@
 mod cold;
 mod counter;
 mod errors;
+mod evaluation;
 mod event_markers;
 mod events;
 mod generator;
@@ -105,6 +107,8 @@ async fn run(options: Options) -> Result<ExitCode> {
         hello: program("hello"),
         sdk: program("hello-dynamodb"),
         create: program("create-feature-flag"),
+        evaluate: program("evaluate-feature-flag"),
+        evaluate_all: program("evaluate-feature-flags"),
         delete: program("delete-event-marker-collection"),
         purge: program("purge-event-markers"),
         update: program("update-email-preferences"),
@@ -122,6 +126,7 @@ async fn run(options: Options) -> Result<ExitCode> {
     let event_markers = bench.event_markers().await?;
     let insights = bench.insights().await?;
     let errors = bench.errors().await?;
+    let evaluations = bench.evaluations().await?;
     let interpretations = bench.interpretations().await?;
     let figures = Figures {
         round_trips,
@@ -131,8 +136,10 @@ async fn run(options: Options) -> Result<ExitCode> {
         event_markers,
         insights,
         errors,
+        evaluations,
         interpretations,
         sizes: sizes([&bench.hello, &bench.sdk, &bench.create])?,
+        evaluation_sizes: sizes([&bench.evaluate, &bench.evaluate_all])?,
         other_sizes: sizes([&bench.delete, &bench.purge, &bench.update, &bench.split])?,
         error_sizes: sizes([&bench.ingest, &bench.query, &bench.compact, &bench.interpret])?,
     };

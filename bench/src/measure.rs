@@ -44,6 +44,8 @@ pub(crate) struct Bench<'b> {
     pub(crate) hello: Program,
     pub(crate) sdk: Program,
     pub(crate) create: Program,
+    pub(crate) evaluate: Program,
+    pub(crate) evaluate_all: Program,
     pub(crate) delete: Program,
     pub(crate) purge: Program,
     pub(crate) update: Program,

@@ -92,6 +92,20 @@ impl Stack {
         Request { body: Some(query), ..request }.event()
     }
 
+    /// A request to evaluate a flag.
+    pub(crate) fn evaluate_flag(&self, project: &str, key: &str, context: &Json) -> Bytes {
+        let parameters = &[("idOrSlug", project), ("key", key)];
+        let request = Request::new(events::EVALUATE_FLAG, &self.api_key);
+        Request { parameters, body: Some(context), ..request }.event()
+    }
+
+    /// A request to evaluate all flags of a project, perhaps afresh.
+    pub(crate) fn evaluate_flags(&self, project: &str, context: &Json, afresh: bool) -> Bytes {
+        let parameters = &[("idOrSlug", project)];
+        let request = Request::new(events::EVALUATE_FLAGS, &self.api_key);
+        Request { parameters, body: Some(context), afresh, ..request }.event()
+    }
+
     /// A request to interpret a query in natural language.
     pub(crate) fn interpret(&self, query: &Json) -> Bytes {
         let request = Request::new(events::INTERPRET_FILTERS, &self.api_key);

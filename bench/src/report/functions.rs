@@ -49,6 +49,33 @@ impl Figures {
         }
     }
 
+    /// Functions that evaluate flags.
+    pub(super) fn of_evaluations(&self) -> [Common<'_>; 2] {
+        let Self { cold, evaluations, evaluation_sizes: [single, bulk], .. } = self;
+        [
+            Common {
+                function: "evaluate-feature-flag",
+                starts: &cold.evaluate,
+                latency: Some(&evaluations.single.latency),
+                cpu: Some(evaluations.single.median_cpu()),
+                round_trips: Some(evaluations.calls),
+                memory: evaluations.memory_of_single,
+                memory_bound: Some(USUAL_MEMORY),
+                size: *single,
+            },
+            Common {
+                function: "evaluate-feature-flags",
+                starts: &cold.evaluate_all,
+                latency: Some(&evaluations.bulk.latency),
+                cpu: Some(evaluations.bulk.median_cpu()),
+                round_trips: None,
+                memory: evaluations.memory,
+                memory_bound: None,
+                size: *bulk,
+            },
+        ]
+    }
+
     /// Functions for event markers, email preferences and insights.
     pub(super) fn of_other_resources(&self) -> [Common<'_>; 4] {
         let Self { round_trips, cold, warm, event_markers, insights, other_sizes, .. } = self;

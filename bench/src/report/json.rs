@@ -32,6 +32,13 @@ impl Figures {
         ingest["warm"] = ingestion_json(&errors.ingestion);
         query["timeseries"] = timeseries_json(&errors.timeseries);
         compact["compaction"] = job_json(&errors.compaction);
+        let [mut evaluate, mut evaluate_all] =
+            self.of_evaluations().map(|it| self.common_json(&it));
+        let evaluations = &self.evaluations;
+        evaluate["rulesAloneMicros"] = distribution_json(&evaluations.rules_alone);
+        evaluate["remembered"] = requests_json(&evaluations.single);
+        evaluate_all["remembered"] = requests_json(&evaluations.bulk);
+        evaluate_all["afresh"] = distribution_json(&evaluations.afresh);
         interpret["typical"] = requests_json(&self.interpretations.typical);
         interpret["largest"] = requests_json(&self.interpretations.largest);
         let targets = self.targets();
@@ -82,6 +89,8 @@ impl Figures {
             "others": {
                 "compactErrorSegments": compact,
                 "deleteEventMarkerCollection": delete,
+                "evaluateFeatureFlag": evaluate,
+                "evaluateFeatureFlags": evaluate_all,
                 "ingestErrorEvents": ingest,
                 "interpretErrorFilters": interpret,
                 "purgeEventMarkers": purging,

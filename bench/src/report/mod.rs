@@ -5,6 +5,7 @@
 
 mod create_feature_flag;
 mod errors;
+mod evaluation;
 mod functions;
 mod json;
 mod other_resources;
@@ -13,6 +14,7 @@ mod units;
 
 use crate::cold::Cold;
 use crate::errors::Errors;
+use crate::evaluation::Evaluations;
 use crate::event_markers::EventMarkers;
 use crate::insights::Insights;
 use crate::interpretation::Interpretations;
@@ -34,9 +36,12 @@ pub(crate) struct Figures {
     pub(crate) event_markers: EventMarkers,
     pub(crate) insights: Insights,
     pub(crate) errors: Errors,
+    pub(crate) evaluations: Evaluations,
     pub(crate) interpretations: Interpretations,
     /// The bytes of hello, hello-dynamodb and create-feature-flag.
     pub(crate) sizes: [u64; 3],
+    /// The bytes of evaluate-feature-flag and evaluate-feature-flags.
+    pub(crate) evaluation_sizes: [u64; 2],
     /// The bytes of delete-event-marker-collection, purge-event-markers,
     /// update-email-preferences and split-insight.
     pub(crate) other_sizes: [u64; 4],
@@ -50,6 +55,8 @@ impl Figures {
     pub(crate) fn print(&self) -> bool {
         self.print_comparison();
         self.print_more();
+        self.print_functions(&self.of_evaluations());
+        self.print_evaluations();
         self.print_functions(&self.of_other_resources());
         self.print_event_markers();
         self.print_splits();

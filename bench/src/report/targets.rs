@@ -4,6 +4,7 @@ use super::Figures;
 use super::functions::Common;
 use super::units::{kilobytes, megabytes, whole};
 use crate::errors::Answers;
+use crate::evaluation::Evaluations;
 
 /// A promise about a figure.
 pub(super) struct Target {
@@ -42,6 +43,7 @@ impl Figures {
     /// All promises, by function.
     pub(super) fn targets(&self) -> Vec<(&'static str, Vec<Target>)> {
         let create = self.create_feature_flag();
+        let [evaluate, evaluate_all] = self.of_evaluations();
         let [delete, purge, update, split] = self.of_other_resources();
         let [ingest, query, compact, interpret] = self.of_errors();
         let of = |common: &Common<'_>, own: Vec<Target>| {
@@ -62,6 +64,8 @@ impl Figures {
         ];
         vec![
             of(&create, of_create),
+            of(&evaluate, self.evaluation_targets()),
+            of(&evaluate_all, self.bulk_targets()),
             of(&delete, of_delete),
             of(&purge, Vec::new()),
             of(&update, vec![one_round_trip(&update)]),
@@ -126,6 +130,20 @@ impl Figures {
     fn compaction_targets(&self) -> Vec<Target> {
         let bytes = self.errors.timeseries.segment_bytes_per_event();
         vec![Target::at_most(6.0, "B", "segment bytes of an event", bytes)]
+    }
+
+    fn evaluation_targets(&self) -> Vec<Target> {
+        let Evaluations { rules_alone, calls, .. } = &self.evaluations;
+        let calls = whole(*calls);
+        vec![
+            Target::under(5.0, "µs", "the rules alone", rules_alone.median()),
+            Target::at_most(0.0, "", "DynamoDB round trips while remembered", calls),
+        ]
+    }
+
+    fn bulk_targets(&self) -> Vec<Target> {
+        let bulk = self.evaluations.bulk.latency.median();
+        vec![Target::under(10.0, "ms", "1,000 flags in one answer, p50", bulk)]
     }
 
     fn interpretation_targets(&self) -> Vec<Target> {

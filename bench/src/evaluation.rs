@@ -1,0 +1,193 @@
+//! Evaluation of feature flags: the rules alone, one flag by a warm function, and a thousand at once.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::Bytes;
+use local::environment;
+use serde_json::{Value as Json, json};
+use shared::flags::{Context, Flags, LoadedFlag};
+use shared::json::{Json as Document, MAX_BODY_DEPTH};
+use shared::models::feature_flag::FeatureFlag;
+use shared::models::feature_flag::draft::FlagDraft;
+use shared::models::project::ProjectId;
+use shared::models::timestamp::Timestamp;
+use uuid::Uuid;
+
+use crate::Result;
+use crate::counter::Counter;
+use crate::measure::{Bench, Requests};
+use crate::process::Process;
+use crate::report::progress;
+use crate::statistics::{Sorted, millis};
+
+/// How many flags the project has.
+pub(crate) const FLAGS: usize = 1_000;
+const RULES: usize = 10;
+/// How many evaluations are timed together, and how often.
+const EVALUATIONS: u32 = 2_000;
+const ROUNDS: usize = 50;
+/// How many requests of each kind are measured, and how many in a row have their processor time
+/// taken together.
+const REQUESTS: usize = 200;
+const BLOCK: u32 = 10;
+const WARM_UPS: usize = 10;
+
+/// Evaluation of flags of 10 rules with 5 conditions each, of which the last one never holds, so
+/// that all are looked at.
+pub(crate) struct Evaluations {
+    /// The time of one evaluation without a function around it, in microseconds.
+    pub(crate) rules_alone: Sorted,
+    /// One flag, while it is remembered.
+    pub(crate) single: Requests,
+    /// The most calls of DynamoDB that evaluating one flag took while it was remembered.
+    pub(crate) calls: usize,
+    /// All flags of the project, while they are remembered.
+    pub(crate) bulk: Requests,
+    /// How long it takes to read and evaluate all of them afresh, in milliseconds.
+    pub(crate) afresh: Sorted,
+    /// The most memory of evaluate-feature-flag.
+    pub(crate) memory_of_single: u64,
+    /// The most memory of evaluate-feature-flags.
+    pub(crate) memory: u64,
+}
+
+impl Bench<'_> {
+    /// Evaluates flags.
+    pub(crate) async fn evaluations(&self) -> Result<Evaluations> {
+        progress("evaluation: the rules alone");
+        let rules_alone = rules_alone()?;
+
+        progress(&format!("evaluation: making {FLAGS} flags"));
+        let variables = environment::variables(&self.stack.endpoint());
+        let project = self.stack.project("evaluated").await?.to_string();
+        let mut create = Process::start(&self.create, &variables).await?;
+        for number in 0..FLAGS {
+            let request = self.stack.create_flag(&project, &flag(number), None);
+            create.expect(201, request).await?;
+        }
+        create.stop().await?;
+
+        progress(&format!("evaluation: {REQUESTS} requests of each kind"));
+        let one = self.stack.evaluate_flag(&project, &key(FLAGS / 2), &context());
+        let mut process = Process::start(&self.evaluate, &variables).await?;
+        let single = measure(&mut process, &one).await?;
+        let memory_of_single = process.peak_memory()?;
+        process.stop().await?;
+        let calls = self.calls_of_remembered(&one).await?;
+
+        let all = self.stack.evaluate_flags(&project, &context(), false);
+        let afresh = self.stack.evaluate_flags(&project, &context(), true);
+        let mut process = Process::start(&self.evaluate_all, &variables).await?;
+        let bulk = measure(&mut process, &all).await?;
+        let mut latencies = Vec::new();
+        for _ in 0..WARM_UPS {
+            latencies.push(process.expect(200, afresh.clone()).await?.latency);
+        }
+        let memory = process.peak_memory()?;
+        process.stop().await?;
+        let afresh = Sorted::millis(latencies);
+        Ok(Evaluations { rules_alone, single, calls, bulk, afresh, memory_of_single, memory })
+    }
+
+    async fn calls_of_remembered(&self, request: &Bytes) -> Result<usize> {
+        let counter = Counter::start(self.stack.endpoint()).await?;
+        let variables = environment::variables(counter.endpoint());
+        let mut process = Process::start(&self.evaluate, &variables).await?;
+        process.expect(200, request.clone()).await?;
+        counter.take();
+        let mut most = 0;
+        // All of these together take far less time than flags are remembered.
+        for _ in 0..WARM_UPS {
+            process.expect(200, request.clone()).await?;
+            most = most.max(counter.take().len());
+        }
+        process.stop().await?;
+        Ok(most)
+    }
+}
+
+async fn measure(process: &mut Process, request: &Bytes) -> Result<Requests> {
+    for _ in 0..WARM_UPS {
+        process.expect(200, request.clone()).await?;
+    }
+    let (mut latencies, mut cpu) = (Vec::with_capacity(REQUESTS), Vec::new());
+    while latencies.len() < REQUESTS {
+        let before = process.cpu().await?;
+        for _ in 0..BLOCK {
+            latencies.push(process.expect(200, request.clone()).await?.latency);
+        }
+        cpu.push(millis(process.cpu().await?.saturating_sub(before) / BLOCK));
+    }
+    Ok(Requests { latency: Sorted::millis(latencies), cpu })
+}
+
+fn rules_alone() -> Result<Sorted> {
+    let project = ProjectId::new(Uuid::nil());
+    let now = Timestamp::from_millis(1_795_234_560_000);
+    let flags = Flags::new(project, [Arc::new(LoadedFlag::new(compiled(project, now)?))]);
+    let context = context()["context"].to_string();
+    let context = Document::parse(&context, MAX_BODY_DEPTH)?;
+    let context = Context::read(context).map_err(|_| "the context is not understood")?;
+    let mut micros = Vec::with_capacity(ROUNDS);
+    for _ in 0..ROUNDS {
+        let started = Instant::now();
+        for _ in 0..EVALUATIONS {
+            black_box(flags.evaluate(&key(0), black_box(&context), now)).map_err(|_| "it fails")?;
+        }
+        let time: Duration = started.elapsed() / EVALUATIONS;
+        micros.push(time.as_secs_f64() * 1e6);
+    }
+    Ok(Sorted::new(micros))
+}
+
+fn compiled(project: ProjectId, now: Timestamp) -> Result<FeatureFlag> {
+    let body = flag(0).to_string();
+    let draft = FlagDraft::read(&Document::parse(&body, MAX_BODY_DEPTH)?);
+    let draft = draft.map_err(|violations| format!("{violations:?}"))?;
+    draft.into_flag(project, now, Uuid::nil).ok_or_else(|| "the flag has no rules".into())
+}
+
+fn key(number: usize) -> String {
+    format!("evaluated-{number:04}")
+}
+
+/// Four conditions of each rule hold, the fifth does not.
+fn flag(number: usize) -> Json {
+    let rule = |rule: usize| {
+        json!({
+            "name": format!("Rule {rule}"),
+            "conditions": [
+                {"attribute": "country", "operator": "in", "values": ["DE", "FR", "IT", "PT"]},
+                {"attribute": "version", "operator": "semver_greater_than_or_equal", "values": ["2.1.0"]},
+                {"attribute": "age", "operator": "greater_than", "values": ["18"]},
+                {"attribute": "user.role", "operator": "not_in", "values": ["guest", "bot"]},
+                {"attribute": "email", "operator": "ends_with", "values": [format!("@nobody{rule}.example")]},
+            ],
+            "serve": {"variant": "on"},
+        })
+    };
+    json!({
+        "key": key(number),
+        "name": format!("Evaluated {number}"),
+        "type": "boolean",
+        "enabled": true,
+        "rules": (0..RULES).map(rule).collect::<Vec<_>>(),
+        "fallthrough": {"rollout": [{"variant": "on", "weight": 5}, {"variant": "off", "weight": 95}]},
+    })
+}
+
+/// What an application knows of a person.
+pub(crate) fn context() -> Json {
+    json!({"context": {
+        "targetingKey": "0195c5a2-7f3c-7c3e-9a51-1f2d3c4b5a69",
+        "country": "PT",
+        "version": "3.14.2",
+        "age": 42,
+        "user": {"role": "admin", "team": "core"},
+        "email": "somebody@example.com",
+        "device": "phone",
+        "locale": "pt-PT",
+    }})
+}
