@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use axum::body::Bytes;
 use local::environment;
 use serde_json::{Value as Json, json};
+use shared::app::Ids;
 use shared::flags::{Context, Flags, LoadedFlag};
 use shared::json::{Json as Document, MAX_BODY_DEPTH};
 use shared::models::feature_flag::FeatureFlag;
 use shared::models::feature_flag::draft::FlagDraft;
 use shared::models::project::ProjectId;
 use shared::models::timestamp::Timestamp;
-use uuid::Uuid;
 
 use crate::Result;
 use crate::counter::Counter;
@@ -57,11 +57,12 @@ impl Bench<'_> {
     /// Evaluates flags.
     pub(crate) async fn evaluations(&self) -> Result<Evaluations> {
         progress("evaluation: the rules alone");
-        let rules_alone = rules_alone()?;
+        let project = self.stack.project("evaluated").await?;
+        let rules_alone = rules_alone(project)?;
 
         progress(&format!("evaluation: making {FLAGS} flags"));
         let variables = environment::variables(&self.stack.endpoint());
-        let project = self.stack.project("evaluated").await?.to_string();
+        let project = project.to_string();
         let mut create = Process::start(&self.create, &variables).await?;
         for number in 0..FLAGS {
             let request = self.stack.create_flag(&project, &flag(number), None);
@@ -123,8 +124,7 @@ async fn measure(process: &mut Process, request: &Bytes) -> Result<Requests> {
     Ok(Requests { latency: Sorted::millis(latencies), cpu })
 }
 
-fn rules_alone() -> Result<Sorted> {
-    let project = ProjectId::new(Uuid::nil());
+fn rules_alone(project: ProjectId) -> Result<Sorted> {
     let now = Timestamp::from_millis(1_795_234_560_000);
     let flags = Flags::new(project, [Arc::new(LoadedFlag::new(compiled(project, now)?))]);
     let context = context()["context"].to_string();
@@ -145,8 +145,8 @@ fn rules_alone() -> Result<Sorted> {
 fn compiled(project: ProjectId, now: Timestamp) -> Result<FeatureFlag> {
     let body = flag(0).to_string();
     let draft = FlagDraft::read(&Document::parse(&body, MAX_BODY_DEPTH)?);
-    let draft = draft.map_err(|violations| format!("{violations:?}"))?;
-    draft.into_flag(project, now, Uuid::nil).ok_or_else(|| "the flag has no rules".into())
+    let flag = draft.and_then(|draft| draft.into_flag(project, now, || Ids::Random.new_uuid(now)));
+    flag.map_err(|violations| format!("{violations:?}").into())
 }
 
 fn key(number: usize) -> String {
