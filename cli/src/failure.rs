@@ -35,8 +35,8 @@ pub(crate) enum Failure {
     Document { place: String, error: Box<DocumentError> },
     #[error("nothing was written, since not all flags can become what the file says:\n{0}")]
     ImportRefused(Conflicts),
-    #[error("{done} changes are made, and these could not be:\n{conflicts}")]
-    ImportIncomplete { done: usize, conflicts: Conflicts },
+    #[error("{done} of {total} changes are made; these could not be:\n{conflicts}")]
+    ImportIncomplete { done: usize, total: usize, conflicts: Conflicts },
     #[error(
         "a key that expires at {expires} would never be valid, it is {now} now; give --expires a \
          date in the future"

@@ -24,13 +24,6 @@ impl Output {
         self.json
     }
 
-    /// Writes a result that has one form only.
-    pub(crate) fn write(&self, text: &str) -> io::Result<()> {
-        let mut stdout = io::stdout().lock();
-        stdout.write_all(text.as_bytes())?;
-        stdout.flush()
-    }
-
     /// Shows a result: `value` to a program, `text` to a person.
     pub(crate) fn show(&self, value: &impl Serialize, text: &str) -> io::Result<()> {
         // Not `println!`, which panics when nobody reads any more.
@@ -43,6 +36,13 @@ impl Output {
         }
         stdout.flush()
     }
+}
+
+/// Writes a result, or a part of one, that has but one form.
+pub(crate) fn write(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
 }
 
 /// Remarks something, whatever the form of results.

@@ -145,7 +145,7 @@ fn contexts() -> Vec<Value> {
 /// The default that the caller gives, which no flag serves.
 fn default_of(flag: &Value) -> Value {
     match flag["type"].as_str().unwrap() {
-        "boolean" => json!(flag["key"].as_str().unwrap().len() % 2 == 0),
+        "boolean" => json!(flag["key"].as_str().unwrap().len().is_multiple_of(2)),
         "string" => json!("the caller's"),
         "number" => json!(-1),
         _ => json!({"the": "caller's"}),

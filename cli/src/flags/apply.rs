@@ -6,6 +6,7 @@ use shared::store::{Attempts, FlagCreation, FlagReplacement, Store, StoreError};
 
 use crate::output::note;
 
+use super::comparison::compare;
 use super::plan::{Conflict, Conflicts, Fate};
 
 /// What became of one change.
@@ -67,7 +68,7 @@ pub(super) async fn apply(
 async fn make(fate: &Fate, store: &Store) -> Result<Outcome, StoreError> {
     match fate {
         Fate::Created(flag) => create(flag, store).await,
-        Fate::Changed { stored, flag, .. } => replace(stored, flag, store).await,
+        Fate::Changed(change) => replace(&change.stored, &change.flag, store).await,
         Fate::Unchanged(_) | Fate::LeftAlone(_) => Ok(Outcome::Done),
     }
 }
@@ -88,8 +89,8 @@ async fn create(flag: &FeatureFlag, store: &Store) -> Result<Outcome, StoreError
             return Ok(Outcome::Blocked(refused(&violations)));
         }
         FlagCreation::KeyTaken => {
-            let reason = "was created by somebody else just now; run the command again to compare";
-            return Ok(Outcome::Overtaken(reason.to_owned()));
+            let found = store.find_flag(flag.project_id, &flag.key).await?;
+            return Ok(overtaken(found.as_ref(), flag));
         }
     }
     if flag.archived_at.is_none() {
@@ -118,15 +119,24 @@ async fn replace(
         }
         // The flag, or only what it rests on.
         let found = store.find_flag(flag.project_id, &flag.key).await?;
-        if found.as_ref() == Some(flag) {
-            return Ok(Outcome::Done);
-        }
         if found.as_ref() != Some(stored) {
-            break;
+            return Ok(overtaken(found.as_ref(), flag));
         }
     }
-    let reason = "was changed by somebody else just now; run the command again to compare";
+    let reason = "what it rests on kept changing; run the command again";
     Ok(Outcome::Overtaken(reason.to_owned()))
+}
+
+/// What somebody else's write means, perhaps another run of the same import.
+fn overtaken(found: Option<&FeatureFlag>, wanted: &FeatureFlag) -> Outcome {
+    let is_wanted = |found: &FeatureFlag| {
+        found.flag_type == wanted.flag_type && compare(found, wanted).is_empty()
+    };
+    if found.is_some_and(is_wanted) {
+        return Outcome::Done;
+    }
+    let reason = "was changed by somebody else just now; run the command again to compare";
+    Outcome::Overtaken(reason.to_owned())
 }
 
 fn full() -> String {
@@ -145,8 +155,8 @@ fn refused(violations: &Violations) -> String {
 fn in_use(dependents: &[FlagKey]) -> String {
     let dependents: Vec<&str> = dependents.iter().map(FlagKey::as_str).collect();
     format!(
-        "{} still depend on what it would lose; take away those prerequisites in an import of \
-         their own, and run the command again",
+        "would lose what is needed by {}; take away those prerequisites in an import of their own, \
+         and run the command again",
         dependents.join(", ")
     )
 }

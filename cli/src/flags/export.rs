@@ -5,15 +5,11 @@ use shared::models::feature_flag::FeatureFlag;
 use shared::store::{ListedFlags, Store};
 
 use crate::failure::Failure;
-use crate::output::{Output, note};
+use crate::output::{note, write};
 
 use super::{ExportOptions, Format, all_flags, document, find_project};
 
-pub(super) async fn run(
-    options: ExportOptions,
-    store: &Store,
-    output: &Output,
-) -> Result<(), Failure> {
+pub(super) async fn run(options: ExportOptions, store: &Store) -> Result<(), Failure> {
     let project = find_project(&options.project, store).await?;
     let text = match options.format {
         Format::Waymark => {
@@ -28,7 +24,7 @@ pub(super) async fn run(
         }
     };
     match options.output {
-        None => Ok(output.write(&text)?),
+        None => Ok(write(&text)?),
         Some(file) => file.write(&text),
     }
 }

@@ -5,7 +5,7 @@ use shared::app::{Clock, Ids};
 use shared::store::{ListedFlags, Store};
 
 use crate::failure::Failure;
-use crate::output::{Output, note};
+use crate::output::{Output, note, write};
 
 use super::apply::apply;
 use super::plan::{Fate, Plan, ShownFate, plan};
@@ -45,7 +45,7 @@ pub(super) async fn run(
     let is_last = !options.apply || changes == 0;
     if !output.is_json() {
         let text = format!("{plan}\n{}", summary(&plan, is_last.then_some(changes)));
-        match output.write(text.trim_start()) {
+        match write(text.trim_start()) {
             // Whoever reads has seen enough, and wants it applied all the same.
             Err(error) if options.apply && error.kind() == std::io::ErrorKind::BrokenPipe => {}
             written => written?,
@@ -57,7 +57,7 @@ pub(super) async fn run(
     let shown = serde_json::to_value(&shown).map_err(std::io::Error::from)?;
     let (done, conflicts) = apply(plan.changes(), store).await?;
     if !conflicts.0.is_empty() {
-        return Err(Failure::ImportIncomplete { done, conflicts });
+        return Err(Failure::ImportIncomplete { done, total: changes, conflicts });
     }
     let text = format!("All {done} changes are made.");
     Ok(output.show(&shown, &text)?)
@@ -67,7 +67,7 @@ pub(super) async fn run(
 fn summary(plan: &Plan, changes_left: Option<usize>) -> String {
     let counts = [
         (plan.count(|fate| matches!(fate, Fate::Created(_))), "created"),
-        (plan.count(|fate| matches!(fate, Fate::Changed { .. })), "changed"),
+        (plan.count(|fate| matches!(fate, Fate::Changed(_))), "changed"),
         (plan.count(|fate| matches!(fate, Fate::Unchanged(_))), "unchanged"),
         (plan.count(|fate| matches!(fate, Fate::LeftAlone(_))), "left alone"),
     ];

@@ -9,6 +9,7 @@ mod import;
 mod plan;
 
 use clap::{Args, Subcommand, ValueEnum};
+use shared::flags::flagd::GENERAL_DIFFERENCES;
 use shared::models::feature_flag::FeatureFlag;
 use shared::models::page::PageRequest;
 use shared::models::project::{IdOrSlug, Project, ProjectId};
@@ -28,6 +29,7 @@ const PAGE: u32 = 100;
 #[derive(Debug, Subcommand)]
 pub(crate) enum FlagsCommand {
     /// Write the flags of a project as JSON.
+    #[command(after_long_help = differences_of_flagd())]
     Export(ExportOptions),
     /// Compare a file with the flags of a project, and with --apply make them alike.
     ///
@@ -75,6 +77,11 @@ pub(crate) struct ImportOptions {
     archive_missing: bool,
 }
 
+fn differences_of_flagd() -> String {
+    let differences = GENERAL_DIFFERENCES.map(|difference| format!("- {difference}\n"));
+    format!("How flagd differs, whatever the flag:\n{}", differences.concat())
+}
+
 /// Runs a command on the tables.
 pub(crate) async fn run(
     command: FlagsCommand,
@@ -82,7 +89,7 @@ pub(crate) async fn run(
     output: &Output,
 ) -> Result<(), Failure> {
     match command {
-        FlagsCommand::Export(options) => export::run(options, store, output).await,
+        FlagsCommand::Export(options) => export::run(options, store).await,
         FlagsCommand::Import(options) => import::run(options, store, output).await,
     }
 }

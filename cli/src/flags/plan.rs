@@ -24,14 +24,18 @@ pub(super) struct Plan {
 #[derive(Debug)]
 pub(super) enum Fate {
     Created(FeatureFlag),
-    Changed {
-        stored: FeatureFlag,
-        flag: FeatureFlag,
-        changes: Vec<FieldChange>,
-    },
+    Changed(Box<Change>),
     Unchanged(FeatureFlag),
     /// The project has it and the document has not.
     LeftAlone(FeatureFlag),
+}
+
+/// A flag as it is and as it will be.
+#[derive(Debug)]
+pub(super) struct Change {
+    pub(super) stored: FeatureFlag,
+    pub(super) flag: FeatureFlag,
+    pub(super) fields: Vec<FieldChange>,
 }
 
 /// What keeps flags from becoming what a document says, with what to do about it.
@@ -59,14 +63,14 @@ impl Fate {
     /// The flag as it is after the import.
     pub(super) fn outcome(&self) -> &FeatureFlag {
         match self {
-            Self::Created(flag) | Self::Changed { flag, .. } => flag,
-            Self::Unchanged(flag) | Self::LeftAlone(flag) => flag,
+            Self::Created(flag) | Self::Unchanged(flag) | Self::LeftAlone(flag) => flag,
+            Self::Changed(change) => &change.flag,
         }
     }
 
     /// Whether anything has to be written for it.
     pub(super) fn is_change(&self) -> bool {
-        matches!(self, Self::Created(_) | Self::Changed { .. })
+        matches!(self, Self::Created(_) | Self::Changed(_))
     }
 }
 
@@ -85,7 +89,7 @@ pub(super) fn plan(
         let key = described.flag.key.clone();
         let fate = match stored.remove(&key) {
             None => Fate::Created(created(described, now)),
-            Some(stored) => changed(stored, described, now).unwrap_or_else(|(stored, reason)| {
+            Some(stored) => changed(&stored, described, now).unwrap_or_else(|reason| {
                 conflicts.push(Conflict { key: key.clone(), reason });
                 Fate::Unchanged(stored)
             }),
@@ -108,19 +112,14 @@ fn created(described: DescribedFlag, now: Timestamp) -> FeatureFlag {
 }
 
 /// What becomes of a flag that is there, or why it cannot become what is described.
-fn changed(
-    stored: FeatureFlag,
-    described: DescribedFlag,
-    now: Timestamp,
-) -> Result<Fate, (FeatureFlag, String)> {
+fn changed(stored: &FeatureFlag, described: DescribedFlag, now: Timestamp) -> Result<Fate, String> {
     let DescribedFlag { flag, archived, new_rule_ids } = described;
     if flag.flag_type != stored.flag_type {
         let (is, wanted) = (stored.flag_type.as_str(), flag.flag_type.as_str());
-        let reason = format!(
+        return Err(format!(
             "is of type {is} and cannot become {wanted}; give the flag of the document another \
              key, or archive and delete that of the project first"
-        );
-        return Err((stored, reason));
+        ));
     }
     let flag = FeatureFlag {
         id: stored.id,
@@ -131,15 +130,15 @@ fn changed(
         rules: with_known_ids(flag.rules, &new_rule_ids, &stored.rules),
         ..flag
     };
-    if flag == stored {
-        return Ok(Fate::Unchanged(stored));
+    if flag == *stored {
+        return Ok(Fate::Unchanged(flag));
     }
     if archived && stored.archived_at.is_some() {
         let reason = "is archived, and differs from the document, in which it is archived too; \
                       archived flags cannot be changed: import it with `\"archived\": false` first";
-        return Err((stored, reason.to_owned()));
+        return Err(reason.to_owned());
     }
-    Ok(change(stored, flag, now))
+    Ok(change(stored.clone(), flag, now))
 }
 
 fn archived(stored: FeatureFlag, now: Timestamp) -> Fate {
@@ -150,8 +149,8 @@ fn archived(stored: FeatureFlag, now: Timestamp) -> Fate {
 fn change(stored: FeatureFlag, flag: FeatureFlag, now: Timestamp) -> Fate {
     let version = stored.version.saturating_add(1);
     let flag = FeatureFlag { version, updated_at: now, ..flag };
-    let changes = compare(&stored, &flag);
-    Fate::Changed { stored, flag, changes }
+    let fields = compare(&stored, &flag);
+    Fate::Changed(Box::new(Change { stored, flag, fields }))
 }
 
 /// Rules that have no id in a document keep that of a stored rule that is the same otherwise.
@@ -189,7 +188,7 @@ impl Plan {
             let Some(flag) = live.get(key) else { continue };
             for prerequisite in &flag.prerequisites {
                 // A chain that was sound can only become unsound by a flag that changes.
-                let unsound = fate.is_change().then(|| &dependencies);
+                let unsound = fate.is_change().then_some(&dependencies);
                 if let Some(reason) = misfit(key, prerequisite, &live, unsound) {
                     conflicts.push(Conflict { key: key.clone(), reason });
                 }
@@ -303,7 +302,7 @@ impl<'p> ShownFate<'p> {
     pub(super) fn of((key, fate): (&'p FlagKey, &'p Fate)) -> Self {
         let (action, changes) = match fate {
             Fate::Created(_) => ("create", &[][..]),
-            Fate::Changed { changes, .. } => ("change", changes.as_slice()),
+            Fate::Changed(change) => ("change", change.fields.as_slice()),
             Fate::Unchanged(_) => ("none", &[][..]),
             Fate::LeftAlone(_) => ("not_in_document", &[][..]),
         };
@@ -322,9 +321,9 @@ impl fmt::Display for Plan {
                 Fate::Created(flag) => write!(formatter, "+ {key}: created, {}", brief(flag))?,
                 Fate::Unchanged(_) => write!(formatter, "= {key}: unchanged")?,
                 Fate::LeftAlone(_) => write!(formatter, "? {key}: not in the file, left alone")?,
-                Fate::Changed { changes, .. } => {
+                Fate::Changed(change) => {
                     write!(formatter, "~ {key}: changed")?;
-                    for change in changes {
+                    for change in &change.fields {
                         let lines = change.to_string();
                         write!(formatter, "\n    {}", lines.replace('\n', "\n    "))?;
                     }
@@ -348,9 +347,10 @@ fn brief(flag: &FeatureFlag) -> String {
         ("targets", flag.targets.len()),
         ("prerequisites", flag.prerequisites.len()),
     ];
+    let mut words = vec![flag.flag_type.as_str().to_owned(), state.to_owned()];
     let parts = parts.into_iter().filter(|(_, count)| *count > 0);
-    let parts: String = parts.map(|(name, count)| format!(", {name}: {count}")).collect();
-    format!("{}, {state}{parts}", flag.flag_type.as_str())
+    words.extend(parts.map(|(name, count)| format!("{name}: {count}")));
+    words.join(", ")
 }
 
 #[cfg(test)]

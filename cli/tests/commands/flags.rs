@@ -328,21 +328,41 @@ async fn an_import_that_was_killed_is_finished_by_the_next() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_imports_at_once_make_each_flag_once() {
+async fn two_concurrent_imports_make_each_change_once() {
     let shop = Shop::open().await;
-    let flags: Vec<Json> =
-        (0..20).map(|index| flag(&format!("flag-{index:02}"), &json!({}))).collect();
-    let path = shop.write("many.json", &document(&flags));
-    let path = path.to_str().unwrap();
-    let arguments = ["flags", "import", "--project", "shop", "--apply", path];
-    let (one, other) = tokio::join!(shop.stack.run(&arguments), shop.stack.run(&arguments));
-    assert_eq!(shop.flags().await.len(), 20);
-    assert!(shop.flags().await.iter().all(|flag| flag.version == 1));
-    for Run { code, stderr, .. } in [one, other] {
-        let overtaken = "was created by somebody else just now; run the command again to compare";
-        assert_eq!(code == Some(1), stderr.contains(overtaken), "{stderr}");
+    let arguments = ["flags", "import", "flags.json", "--project", "shop", "--apply"];
+    for (enabled, version) in [(false, 1), (true, 2)] {
+        let flags = (0..20).map(|index| flag(&format!("f{index}"), &json!({"enabled": enabled})));
+        shop.write("flags.json", &document(&flags.collect::<Vec<_>>()));
+        let (one, other) = tokio::join!(shop.stack.run(&arguments), shop.stack.run(&arguments));
+        assert_eq!((one.code, other.code), (Some(0), Some(0)), "{} {}", one.stderr, other.stderr);
+        let flags = shop.flags().await;
+        assert_eq!(flags.len(), 20);
+        assert!(flags.iter().all(|flag| (flag.enabled, flag.version) == (enabled, version)));
     }
-    assert_eq!(shop.stack.run(&arguments).await.code, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_does_not_overwrite_what_somebody_else_imports() {
+    let shop = Shop::open().await;
+    let arguments = |file| ["flags", "import", file, "--project", "shop", "--apply"];
+    for (file, description) in [("one.json", "one"), ("other.json", "other")] {
+        let described = json!({"description": description});
+        let flags = (0..20).map(|index| flag(&format!("f{index}"), &described));
+        shop.write(file, &document(&flags.collect::<Vec<_>>()));
+    }
+    let (one, other) = (arguments("one.json"), arguments("other.json"));
+    let (one, other) = tokio::join!(shop.stack.run(&one), shop.stack.run(&other));
+    // Who read before the other wrote must not write; who read later has shown the difference.
+    let told = |text: &str| one.stderr.contains(text) || other.stderr.contains(text);
+    let shown = |text: &str| one.stdout.contains(text) || other.stdout.contains(text);
+    let flags = shop.flags().await;
+    assert_eq!(flags.len(), 20);
+    for FeatureFlag { key, version, .. } in &flags {
+        let overtaken = format!("\n  {key}: was changed by somebody else just now; ");
+        assert_eq!(*version == 1, told(&overtaken), "{key}");
+        assert_eq!(*version == 2, shown(&format!("~ {key}: changed\n")), "{key}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -361,8 +381,8 @@ async fn what_cannot_be_changed_is_told_and_the_rest_is_made() {
     let imported = shop.import(&document(&flags), &["--apply"]).await;
     assert_eq!(imported.code, Some(1));
     for part in [
-        "error: 1 changes are made, and these could not be:\n",
-        "\n  base: dependent still depend on what it would lose; ",
+        "error: 1 of 3 changes are made; these could not be:\n",
+        "\n  base: would lose what is needed by dependent; ",
         "\n  dependent: /prerequisites/0/variant the flag has no variant of this key; ",
     ] {
         assert!(imported.stderr.contains(part), "{part}: {}", imported.stderr);
@@ -393,6 +413,24 @@ async fn changes_wait_for_each_other_as_long_as_it_takes() {
     assert_eq!(imported.code, Some(0), "{}", imported.stderr);
     assert_eq!(shop.flag("a").await.unwrap().prerequisites[0].flag_key.as_str(), "b");
     assert!(shop.flag("c").await.unwrap().archived_at.is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chain_that_is_too_long_only_on_the_way_is_no_hindrance() {
+    let shop = Shop::open().await;
+    let name = |prefix: &str, index: u32| format!("{prefix}{index}");
+    shop.create(&flag("m", &json!({}))).await;
+    shop.create(&flag("u1", &on("m"))).await;
+    for index in 2..=6 {
+        shop.create(&flag(&name("u", index), &on(&name("u", index - 1)))).await;
+    }
+    // Seven flags lead to m, and from m five more; but those that lead to it let go of it.
+    let mut flags = vec![flag("m", &on("n1")), flag("n5", &json!({})), flag("u1", &json!({}))];
+    flags.extend((1..5).map(|index| flag(&name("n", index), &on(&name("n", index + 1)))));
+    let imported = shop.import(&document(&flags), &["--apply"]).await;
+    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    let last = imported.stderr.lines().last();
+    assert_eq!(last, Some("7 of 7: m"), "{}", imported.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -427,6 +465,8 @@ async fn an_export_to_flagd_tells_what_it_leaves_out() {
     let arguments = ["flags", "export", "--project", "shop", "--format", "flagd"];
     let exported = shop.stack.run(&arguments).await;
     assert_eq!(exported.code, Some(0));
+    let help = shop.stack.run(&["flags", "export", "--help"]).await;
+    assert!(help.stdout.contains("flagd takes a version with a leading v."), "{}", help.stdout);
     let document: Json = serde_json::from_str(&exported.stdout).unwrap();
     let keys: Vec<_> = document["flags"].as_object().unwrap().keys().collect();
     // Disabled ones serve their off variant to everyone, whatever they depend on.

@@ -1,5 +1,5 @@
 // Evaluates an export of flags with the official core of flagd, after it has held its own schemas
-// against it. What must come of it stands in tests/tests/end_to_end/openfeature_sdks.rs.
+// against it. What must come of it stands in tests/tests/flagd_export.rs.
 //
 // The standard input is {document, evaluations: [{flag, type, default, context}]}; each evaluation is
 // answered by a line.

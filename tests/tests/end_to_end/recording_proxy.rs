@@ -90,23 +90,20 @@ async fn exchange(
     let at = Instant::now();
     let if_none_match = text_of(&headers, &IF_NONE_MATCH);
     let refusal = locked(&shared.refusal).take();
-    let (status, answer_headers, answer) = match refusal {
-        Some(retry_after) => {
-            let retry_after = retry_after.parse().expect("it is a value");
-            let headers = HeaderMap::from_iter([(RETRY_AFTER, retry_after)]);
-            (StatusCode::TOO_MANY_REQUESTS, headers, String::new())
+    let (status, answer_headers, answer) = if let Some(retry_after) = refusal {
+        let retry_after = retry_after.parse().expect("it is a value");
+        let headers = HeaderMap::from_iter([(RETRY_AFTER, retry_after)]);
+        (StatusCode::TOO_MANY_REQUESTS, headers, String::new())
+    } else {
+        let url = format!("{}{}", shared.upstream, uri.path());
+        for of_the_connection in [HOST, CONTENT_LENGTH, TRANSFER_ENCODING] {
+            headers.remove(of_the_connection);
         }
-        None => {
-            let url = format!("{}{}", shared.upstream, uri.path());
-            for hop_by_hop in [HOST, CONTENT_LENGTH, TRANSFER_ENCODING] {
-                headers.remove(hop_by_hop);
-            }
-            let request = shared.http.request(method, url).headers(headers).body(body.clone());
-            let answer = request.send().await.expect("it is answered");
-            let (status, mut headers) = (answer.status(), answer.headers().clone());
-            headers.remove(TRANSFER_ENCODING);
-            (status, headers, answer.text().await.expect("the answer has an end"))
-        }
+        let request = shared.http.request(method, url).headers(headers).body(body.clone());
+        let answer = request.send().await.expect("it is answered");
+        let (status, mut headers) = (answer.status(), answer.headers().clone());
+        headers.remove(TRANSFER_ENCODING);
+        (status, headers, answer.text().await.expect("the answer has an end"))
     };
     locked(&shared.exchanges).push(Exchange {
         at,

@@ -69,10 +69,11 @@ fn each_flag_has_its_fate() {
         described("new", &enabled),
     ];
     let plan = planned(project.to_vec(), document);
-    let Fate::Changed { stored, flag, changes } = &plan.flags[&key("other")] else { panic!() };
+    let Fate::Changed(change) = &plan.flags[&key("other")] else { panic!() };
+    let Change { stored, flag, fields } = change.as_ref();
     assert_eq!((stored.version, flag.version, flag.updated_at), (1, 2, at(100)));
     assert_eq!((flag.id, flag.created_at), (stored.id, stored.created_at));
-    assert_eq!(changes.len(), 1);
+    assert_eq!(fields.len(), 1);
     assert!(matches!(&plan.flags[&key("new")], Fate::Created(flag) if flag.archived_at.is_none()));
     let expected = "? extra: not in the file, left alone\n\
                     + new: created, boolean, enabled, variants: 2\n\
@@ -85,7 +86,7 @@ fn each_flag_has_its_fate() {
 fn what_the_document_lacks_is_archived_only_if_asked_for() {
     let project = || vec![stored("a", &json!({})), stored("b", &json!({"archived": true}))];
     let plan = plan(project(), vec![], true, at(100)).unwrap();
-    let Fate::Changed { flag, .. } = &plan.flags[&key("a")] else { panic!() };
+    let flag = plan.flags[&key("a")].outcome();
     assert_eq!((flag.archived_at, flag.version), (Some(at(100)), 2));
     assert!(matches!(plan.flags[&key("b")], Fate::LeftAlone(_)));
     assert_eq!(planned(project(), vec![]).count(Fate::is_change), 0);
