@@ -77,7 +77,7 @@ struct Options {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(Options::parse()).await {
+    match Box::pin(run(Options::parse())).await {
         Ok(code) => code,
         Err(error) => {
             progress(&format!("failed: {error}"));
