@@ -13,7 +13,6 @@ FILE ?=
 EVAL_FILES = $(or $(FILE),$(wildcard functions/interpret-error-filters/tests/queries/*.jsonl $(SPECIFIED_QUERIES)))
 
 # What `make package` builds: all functions for arm64 or x86_64, with glibc as old as Lambda's.
-ARCH ?= arm64
 FUNCTIONS := $(notdir $(wildcard functions/*))
 TARGET_arm64 := aarch64-unknown-linux-gnu
 TARGET_x86_64 := x86_64-unknown-linux-gnu
@@ -26,10 +25,22 @@ NEXTEST := 0.9.143
 PYTHON_SDKS := $(addprefix $(VENV)/,$(addsuffix /installed,openfeature sentry-sdk sentry-sdk-brotli))
 NODE_SDK := tests/sdks/node/node_modules/.package-lock.json
 
+API_REFERENCE := target/api-reference/index.html
+API_REFERENCE_TOOLS := tests/api-reference/node_modules/.package-lock.json
+
+# Environments of their own, since they pin much of what they bring.
+CHECKOV := $(VENV)/checkov/bin/checkov
+SAM := $(VENV)/sam/bin/sam
+DENY := 0.20.2
+
+ARCHITECTURE ?= arm64
+CONFIG ?= default
+PARAMETERS ?=
+
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run reset test check bench eval package start-packaged tools test-tools
+.PHONY: help run reset test check docs audit package start-packaged deploy bench eval tools test-tools
 
 help: ## Lists these commands.
 	@sed -n 's/^\([a-z-]*\):.*## /make \1	/p' $(MAKEFILE_LIST) | expand -t 16
@@ -45,7 +56,7 @@ reset: ## Deletes the local stack's data; the next `make run` starts afresh.
 # what other features do not change.
 WITH_BEDROCK := --workspace --locked --features interpret-error-filters/bedrock --test second_opinion
 
-test: test-tools ## Runs every check: format, lints, template, API description, all tests.
+test: test-tools docs ## Runs every check: format, lints, template, API description, all tests.
 	cargo fmt --all --check
 	$(VENV)/bin/cfn-lint --include-checks I --template template.yaml
 	$(VENV)/bin/python tests/contract/check_template.py
@@ -55,6 +66,7 @@ test: test-tools ## Runs every check: format, lints, template, API description, 
 	cargo nextest run $(WITH_BEDROCK)
 	cargo build --workspace --all-targets --locked
 	cargo nextest run --workspace --locked
+	@command -v chromium chromium-browser google-chrome google-chrome-stable > /dev/null || echo "SKIPPED: no Chromium is on the PATH, so the API reference was not opened in a browser"
 
 check: ## Lints without running anything: the fast half of `make test`.
 	cargo fmt --all --check
@@ -71,16 +83,25 @@ eval: ## Asks interpret-error-filters queries with gold answers (FILE=queries.js
 	@$(if $(FILE),,test -f $(SPECIFIED_QUERIES) || echo "$(SPECIFIED_QUERIES) is not there; its queries are not asked")
 	@target/release/examples/eval $(EVAL_FILES)
 
-# Paths of this computer are left out of the binaries, so that they are the same wherever they are made.
-package: tools $(VENV)/packaging-tools ## Builds all functions for Lambda, as zips (ARCH=arm64 or x86_64).
-	@test -n "$(TARGET_$(ARCH))" || { echo "error: ARCH is arm64 or x86_64, not $(ARCH)" >&2; exit 1; }
-	@! command -v rustup > /dev/null || rustup target add $(TARGET_$(ARCH))
-	RUSTFLAGS="--remap-path-prefix=$(CURDIR)=/waymark --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo" \
-		cargo lambda build --release --locked --target $(TARGET_$(ARCH)).$(LAMBDA_GLIBC) $(addprefix --package ,$(FUNCTIONS))
-	@$(VENV)/bin/python packaging/zip_functions.py $(ARCH)
+audit: $(CHECKOV) ## Checks licences, duplicates and advisories of dependencies, and the template's security.
+	@cargo deny --version > /dev/null 2>&1 || cargo install --locked cargo-deny --version $(DENY)
+	cargo deny --locked --log-level error check licenses bans sources
+	@if cargo deny fetch db > /dev/null 2>&1; then cargo deny --locked check advisories; else echo "SKIPPED: the database of advisories is out of reach" >&2; fi
+	$(CHECKOV) --config-file .checkov.yaml
 
-start-packaged: $(VENV)/packaging-tools ## Starts each packed function once (after make package ARCH=x86_64).
+# Paths of this computer are left out of the binaries, so that they are the same wherever they are made.
+package: tools $(VENV)/packaging-tools ## Builds all functions for Lambda, as zips (ARCHITECTURE=arm64).
+	@test -n "$(TARGET_$(ARCHITECTURE))" || { echo "error: ARCHITECTURE is arm64 or x86_64, not $(ARCHITECTURE)" >&2; exit 1; }
+	@! command -v rustup > /dev/null || rustup target add $(TARGET_$(ARCHITECTURE))
+	RUSTFLAGS="--remap-path-prefix=$(CURDIR)=/waymark --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo" \
+		cargo lambda build --release --locked --target $(TARGET_$(ARCHITECTURE)).$(LAMBDA_GLIBC) $(addprefix --package ,$(FUNCTIONS)) $(addprefix --features ,$(FEATURES))
+	@$(VENV)/bin/python packaging/zip_functions.py $(ARCHITECTURE)
+
+start-packaged: $(VENV)/packaging-tools ## Starts each packed function once (after make package ARCHITECTURE=x86_64).
 	@$(VENV)/bin/python packaging/start_functions.py
+
+deploy: package $(SAM) ## Builds the functions and deploys them, as samconfig.toml says (ARCHITECTURE=arm64).
+	SAM_CLI_TELEMETRY=0 $(SAM) deploy --config-env $(CONFIG) --parameter-overrides Architecture=$(ARCHITECTURE) $(PARAMETERS)
 
 # cargo-lambda comes from PyPI, unless a version that does is on the PATH already: before 1.9.1 a
 # function of one process answered nothing.
@@ -110,7 +131,18 @@ $(VENV)/%/installed: tests/sdks/python/%.txt
 	@touch $@
 $(VENV)/sentry-sdk-brotli/installed: tests/sdks/python/sentry-sdk.txt
 
-$(NODE_SDK): tests/sdks/node/package.json tests/sdks/node/package-lock.json
-	@command -v npm > /dev/null || { echo "error: npm is missing; install Node.js 20 or later from https://nodejs.org" >&2; exit 1; }
-	npm ci --prefix tests/sdks/node --ignore-scripts --no-audit --no-fund --loglevel=error
+$(CHECKOV): tests/contract/checkov.txt
+$(SAM): requirements-deploy.txt
+$(CHECKOV) $(SAM):
+	python3 -m venv --clear $(patsubst %/bin/,%,$(dir $@))
+	$(dir $@)pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
+
+%/node_modules/.package-lock.json: %/package.json %/package-lock.json
+	@command -v npm > /dev/null || { echo "error: npm is missing; install Node.js 20 or later from https://nodejs.org" >&2; exit 1; }
+	npm ci --prefix $* --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+docs: $(API_REFERENCE) ## Renders openapi.yaml into one page, which the local stack shows at /docs.
+$(API_REFERENCE): openapi.yaml tests/api-reference/render.mjs $(API_REFERENCE_TOOLS)
+	node tests/api-reference/render.mjs openapi.yaml $@

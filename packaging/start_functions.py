@@ -88,9 +88,9 @@ def runtime_api(invocation: Invocation) -> ThreadingHTTPServer:
 
 def start(function: str, folder: Path) -> str | None:
     """Starts a function from its archive. Answers what is wrong with it."""
-    archive = ROOT / "target" / "lambda" / function / "bootstrap.zip"
+    archive = ROOT / "target" / "package" / f"{function}.zip"
     if not archive.exists():
-        return "it is not packed; run make package ARCH=x86_64"
+        return "it is not packed; run make package ARCHITECTURE=x86_64"
     binary = folder / function
     with ZipFile(archive) as packed:
         binary.write_bytes(packed.read("bootstrap"))

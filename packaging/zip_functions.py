@@ -2,8 +2,8 @@
 
 Usage: zip_functions.py ARCHITECTURE
 
-Each `target/lambda/FUNCTION/bootstrap` becomes `target/lambda/FUNCTION/bootstrap.zip`. Equal binaries
-make equal archives, so that a deployment leaves functions alone that have not changed.
+Each `target/lambda/FUNCTION/bootstrap` becomes `target/package/FUNCTION.zip`, which can be uploaded as it
+is. Equal binaries make equal archives.
 """
 
 import hashlib
@@ -47,9 +47,10 @@ def faults(binary: Path, architecture: str) -> list[str]:
     return found
 
 
-def pack(binary: Path) -> Path:
+def pack(function: str, binary: Path) -> Path:
     """Writes the archive that Lambda takes: the same bytes for the same binary."""
-    archive = binary.with_suffix(".zip")
+    archive = ROOT / "target" / "package" / f"{function}.zip"
+    archive.parent.mkdir(exist_ok=True)
     entry = ZipInfo("bootstrap")  # Its time is 1980, whenever the binary was made.
     entry.compress_type = ZIP_DEFLATED
     entry.create_system = 3  # Unix, so that the permissions below count.
@@ -72,7 +73,7 @@ def main() -> int:
             print(f"error: {binary.relative_to(ROOT)} is missing; run make package", file=sys.stderr)
             failed = True
             continue
-        archive = pack(binary)
+        archive = pack(function, binary)
         digest = hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
         sizes = (binary.stat().st_size, archive.stat().st_size)
         print(f"{function:34}{sizes[0]:>12,}{sizes[1]:>12,}  {digest}")

@@ -198,6 +198,7 @@ update-email-preferences
     -d '{{"preferences": [{{"type": "weekly_digest", "emailEnabled": false}}]}}'
 
 OFREP base URL       {base_url}/v0/project/{slug}
+API reference        {base_url}/docs (make docs renders it)
 DSN for Sentry SDKs  {dsn}
 Projects and keys    target/debug/waymark --local --help
 Data                 {data}/ (make reset starts afresh)

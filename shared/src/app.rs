@@ -216,7 +216,7 @@ pub async fn serve(operation: &'static str, handler: Handler) -> Result<(), Star
     telemetry::start();
     let store = Store::new(client::for_function()?, table_prefix());
     // Lambda gives a full CPU before the first request: a good time for a TLS handshake.
-    let _ = tokio::time::timeout(WARM_UP_BUDGET, store.warm_up()).await;
+    let _ = tokio::time::timeout(WARM_UP_BUDGET, warm_up(&store, operation)).await;
     let app = &App::new(store, Clock::System, Ids::Random).with_cursor_key(cursor_key());
     let mut adapter = Adapter::from(service_fn(async |request: Request| {
         Ok::<_, Infallible>(respond(app, operation, handler, request).await)
@@ -226,6 +226,16 @@ pub async fn serve(operation: &'static str, handler: Handler) -> Result<(), Star
         adapter.call(event)
     }))
     .await
+}
+
+/// Opens the connection of an operation's function, by a read that it may make anyway.
+pub async fn warm_up(store: &Store, operation: &str) {
+    // A delivery brings no API key.
+    if Protocol::of(operation) == Protocol::Sentry {
+        store.warm_up_delivery().await;
+    } else {
+        store.warm_up().await;
+    }
 }
 
 /// What a scheduled job does, in the time that it has.

@@ -4,7 +4,9 @@ Run by `make test`, with cfn-lint beside it: cfn-lint knows the rules of CloudFo
 those of the house.
 """
 
+import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -15,7 +17,9 @@ from samtranslator.translator.transform import transform
 # The transform asks for a region and contacts none.
 os.environ.setdefault("AWS_DEFAULT_REGION", "eu-central-1")
 
-TEMPLATE = Path(__file__).resolve().parents[2] / "template.yaml"
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATE = ROOT / "template.yaml"
+GUIDE = ROOT / "docs" / "operations.md"
 
 
 class NoManagedPolicies(ManagedPolicyLoader):
@@ -37,12 +41,15 @@ def transformed():
     return transform(template, {}, NoManagedPolicies())
 
 
-def is_of_one_table(resource, tables):
-    """Whether a statement is about one table of the template, or about the indexes of one."""
-    if not isinstance(resource, dict):
-        return False
-    indexes = {f"${{{table}.Arn}}/index/*" for table in tables}
-    return "Fn::GetAtt" in resource or resource.get("Fn::Sub") in indexes
+def resources_of_statements(tables, functions):
+    """What a statement may be about: a table, an index of one, or the function of a schedule."""
+    for name in functions:
+        yield {"Fn::GetAtt": [name, "Arn"]}
+    for name, table in tables.items():
+        yield {"Fn::GetAtt": [name, "Arn"]}
+        indexes = table.get("GlobalSecondaryIndexes", []) + table.get("LocalSecondaryIndexes", [])
+        for index in indexes:
+            yield {"Fn::Sub": f"${{{name}.Arn}}/index/{index['IndexName']}"}
 
 
 def is_of_the_named_model(resource, statement):
@@ -91,6 +98,7 @@ def faults(resources):
         if function["Role"]["Fn::GetAtt"][0] != f"{name}Role" or f"{name}Role" not in roles:
             yield f"{name}: it must have a role of its own"
 
+    known = list(resources_of_statements(by_type["AWS::DynamoDB::Table"], functions))
     for name, role in roles.items():
         for policy, condition in policies_of(role):
             for statement in policy["PolicyDocument"]["Statement"]:
@@ -104,13 +112,34 @@ def faults(resources):
                     if condition == "HasBedrockModel":
                         if not is_of_the_named_model(resource, statement):
                             yield f"{name}: {resource} is not the model that BedrockModelId names"
-                    elif not is_of_one_table(resource, by_type["AWS::DynamoDB::Table"]):
-                        yield f"{name}: {resource} is not one table of this template"
+                    elif resource not in known:
+                        yield f"{name}: {resource} is not of this template"
+
+
+def faults_of_alarms(resources):
+    """Every alarm tells somebody, is on the dashboard, and has its place in the guide."""
+    dashboard = resources["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
+    # What CloudFormation puts in has no quotes and no backslashes.
+    widgets = json.loads(re.sub(r"\$\{[^}]*\}", "x", dashboard))["widgets"]
+    for one in widgets:
+        if one["x"] + one["width"] > 24:
+            yield f"Dashboard: {one['properties']['title']} is beyond its edge"
+    guide = GUIDE.read_text(encoding="utf-8")
+    for name, resource in resources.items():
+        if resource["Type"] != "AWS::CloudWatch::Alarm":
+            continue
+        if f"${{{name}.Arn}}" not in dashboard:
+            yield f"{name}: it is not on the dashboard"
+        if "AlarmActions" not in resource["Properties"]:
+            yield f"{name}: it tells nobody"
+        if f"### {name}\n" not in guide:
+            yield f"{name}: docs/operations.md has no section of its name"
 
 
 def main():
     template = transformed()
-    found = list(faults(template["Resources"]))
+    resources = template["Resources"]
+    found = [*faults(resources), *faults_of_alarms(resources)]
     for fault in found:
         print(f"template.yaml: {fault}", file=sys.stderr)
     if found:

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
+use aws_sdk_dynamodb::config::interceptors::{
+    BeforeSerializationInterceptorContextRef, BeforeTransmitInterceptorContextRef,
+};
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -19,6 +21,8 @@ use shared::http::CursorKey;
 use shared::models::api_key::{ApiKey, ApiKeyRecord, KeyId};
 use shared::models::project::ProjectId;
 use shared::store::{Store, client};
+
+use crate::permissions;
 
 /// The slug of the project that every test app has.
 pub const PROJECT: &str = "shop";
@@ -131,13 +135,22 @@ pub fn key_id(key: &str) -> KeyId {
     ApiKey::parse(key).expect("it is a key").key_id().clone()
 }
 
-/// Counts what is sent, retries included.
+/// Counts what is sent, retries included, and notes which permissions it needs.
 #[derive(Debug)]
 struct RoundTrips(Arc<AtomicUsize>);
 
 impl Intercept for RoundTrips {
     fn name(&self) -> &'static str {
         "RoundTrips"
+    }
+
+    fn read_before_execution(
+        &self,
+        context: &BeforeSerializationInterceptorContextRef<'_>,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        permissions::note(context.input());
+        Ok(())
     }
 
     fn read_before_transmit(

@@ -6,7 +6,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use shared::app::{App, Handler, respond};
 
-use crate::contract;
+use crate::{contract, permissions};
 
 /// The request id of every call.
 pub const REQUEST_ID: &str = "8f14e45f-ea2c-4c5b-9d51-5f1c2f0a1b2c";
@@ -138,14 +138,16 @@ impl Call {
         self
     }
 
-    /// Sends the request, and holds `openapi.yaml` against the answer.
+    /// Sends the request, and holds `openapi.yaml` against the answer, and `template.yaml` against
+    /// what the function does for it.
     pub async fn send(self, app: &App) -> Reply {
         let event = self.event().to_string();
         let request = lambda_http::request::from_str(&event).expect("the event is understood");
         let mut context = Context::default();
         REQUEST_ID.clone_into(&mut context.request_id);
         let request = request.with_lambda_context(context);
-        let response = respond(app, self.operation.id, self.operation.handler, request).await;
+        let work = respond(app, self.operation.id, self.operation.handler, request);
+        let response = permissions::checked(self.operation.id, work).await;
         let (parts, body) = response.into_parts();
         let text = match body {
             Body::Empty => String::new(),

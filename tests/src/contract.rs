@@ -99,7 +99,8 @@ fn validator(schema: &Value) -> Arc<Validator> {
     Arc::clone(validators.entry(schema.to_string()).or_insert_with(made))
 }
 
-fn resolve(value: &'static Value) -> &'static Value {
+/// What a `$ref` leads to, or the value itself.
+pub fn resolve(value: &'static Value) -> &'static Value {
     match value["$ref"].as_str() {
         Some(reference) => OPENAPI.pointer(reference.trim_start_matches('#')).expect("it leads on"),
         None => value,

@@ -12,7 +12,9 @@ pub mod errors;
 pub mod event_markers;
 pub mod gateway;
 pub mod insights;
+pub mod permissions;
 pub mod random;
+pub mod request_units;
 pub mod scripted;
 pub mod stack;
 

@@ -95,7 +95,9 @@ fn watch_routes() -> BTreeSet<Route> {
     let manifest: toml::Table = manifest.parse().unwrap();
     let declared = &manifest["workspace"]["metadata"]["lambda"]["watch"]["router"];
     let mut routes = BTreeSet::new();
-    for (path, targets) in declared.as_table().unwrap() {
+    // The page that describes the others is of the local stack alone.
+    for (path, targets) in declared.as_table().unwrap().iter().filter(|(path, _)| *path != "/docs")
+    {
         for target in targets.as_array().expect("every route names its methods") {
             let of = |member: &str| target[member].as_str().unwrap().to_owned();
             routes.insert((of("method"), path.clone(), of("function")));

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::KeysAndAttributes;
 
 use crate::models::api_key::{ApiKeyRecord, KeyId};
+use crate::models::dsn::IngestId;
 use crate::models::project::IdOrSlug;
 
 use super::item::{Item, item, s};
@@ -67,6 +68,13 @@ impl Store {
         let key_id = KeyId::parse("0000000000000000");
         // Only the connection matters; the first request tells what is wrong with it.
         let _ = self.find_access(key_id.as_ref(), None).await;
+    }
+
+    /// Opens the connection, by a read that the function may make which takes deliveries.
+    pub async fn warm_up_delivery(&self) {
+        if let Some(id) = IngestId::parse("1") {
+            let _ = self.find_ingest_access(id).await;
+        }
     }
 }
 

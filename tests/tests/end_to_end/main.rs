@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod api_reference;
 mod create_feature_flag;
 mod email_preferences;
 mod errors;

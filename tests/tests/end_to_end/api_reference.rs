@@ -1,0 +1,60 @@
+//! The page of `/docs`, in a browser.
+
+use std::collections::BTreeSet;
+use std::process::Stdio;
+
+use serde_json::Value;
+use tests::contract::OPENAPI;
+use tests::stack::Stack;
+use tests::workspace;
+use tokio::process::Command;
+
+/// What Debian, Fedora and Google call the browser.
+const BROWSERS: [&str; 4] =
+    ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+fn browser() -> Option<String> {
+    let path = std::env::var_os("PATH")?;
+    let folders: Vec<_> = std::env::split_paths(&path).collect();
+    let places = BROWSERS.iter().flat_map(|name| folders.iter().map(move |it| it.join(name)));
+    places.filter(|place| place.is_file()).find_map(|place| place.to_str().map(str::to_owned))
+}
+
+/// Method and summary of every operation.
+fn described() -> BTreeSet<(String, String)> {
+    let paths = OPENAPI["paths"].as_object().unwrap().values();
+    let members = paths.flat_map(|item| item.as_object().unwrap());
+    let operations = members.filter(|(_, operation)| operation["operationId"].is_string());
+    operations
+        .map(|(method, it)| (method.to_uppercase(), it["operationId"].as_str().unwrap().to_owned()))
+        .collect()
+}
+
+#[tokio::test]
+async fn the_api_reference_opens_without_a_fault_and_lists_every_operation() {
+    let Some(browser) = browser() else {
+        println!("SKIPPED: no Chromium is on the PATH (Debian: apt install chromium)");
+        return;
+    };
+    let stack = Stack::start().await;
+    let url = format!("{}/docs", stack.base_url);
+    let output = Command::new("node")
+        .arg(workspace().join("tests/api-reference/open.mjs"))
+        .args([&url, &browser])
+        .stdin(Stdio::null())
+        .output()
+        .await
+        .expect("Node.js is there");
+    let failure = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "is the page rendered (make docs)? {failure}");
+    let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(seen["faults"], serde_json::json!([]), "{seen}");
+    assert_eq!(seen["loaded"], serde_json::json!([url]), "the page needs nothing else");
+
+    let listed = seen["operations"].as_array().unwrap().iter().map(|shown| {
+        let words = shown.as_str().unwrap().split_whitespace().map(str::to_owned);
+        let words: Vec<String> = words.collect();
+        (words.first().unwrap().clone(), words.last().unwrap().clone())
+    });
+    assert_eq!(listed.collect::<BTreeSet<_>>(), described());
+}

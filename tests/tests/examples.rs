@@ -1,0 +1,84 @@
+//! `openapi.yaml` shows what it promises: every body of every operation has an example, and every
+//! example is what the description says.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use shared::http::ProblemCode;
+use tests::contract::{OPENAPI, assert_valid, resolve};
+
+/// A body that is described: where, its media type, its schema and examples.
+struct Body {
+    place: String,
+    media_type: &'static str,
+    content: &'static Value,
+}
+
+fn bodies_of(place: &str, described: &'static Value) -> Vec<Body> {
+    let content = resolve(described)["content"].as_object();
+    let bodies = content.into_iter().flatten().map(|(media_type, content)| Body {
+        place: format!("{place} {media_type}"),
+        media_type,
+        content,
+    });
+    bodies.collect()
+}
+
+/// The bodies of all requests and answers.
+fn bodies() -> Vec<Body> {
+    let mut bodies = Vec::new();
+    let paths = OPENAPI["paths"].as_object().unwrap().values();
+    for operation in paths.flat_map(|path| path.as_object().unwrap().values()) {
+        let Some(id) = operation["operationId"].as_str() else { continue };
+        bodies.extend(bodies_of(id, &operation["requestBody"]));
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            bodies.extend(bodies_of(&format!("{id} {status}"), response));
+        }
+    }
+    bodies
+}
+
+fn examples(body: &Body) -> Vec<&'static Value> {
+    let examples = body.content["examples"].as_object().into_iter().flatten();
+    let named = examples.map(|(_, example)| &resolve(example)["value"]);
+    named.chain(body.content.get("example")).collect()
+}
+
+#[test]
+fn every_body_has_an_example() {
+    // A type that stands for any other says nothing of the body, which another entry describes.
+    let described: Vec<Body> = bodies().into_iter().filter(|it| it.media_type != "*/*").collect();
+    assert!(described.len() > 100, "{}", described.len());
+    let without = described.iter().filter(|body| examples(body).is_empty());
+    let without: Vec<&str> = without.map(|body| body.place.as_str()).collect();
+    assert!(without.is_empty(), "without an example: {without:#?}");
+}
+
+#[test]
+fn every_example_is_as_its_schema_says() {
+    for body in bodies() {
+        for example in examples(&body) {
+            let checked = std::panic::catch_unwind(|| {
+                assert_valid(&body.content["schema"], example);
+            });
+            assert!(checked.is_ok(), "an example of {} is wrong", body.place);
+        }
+    }
+}
+
+#[test]
+fn every_error_has_an_example() {
+    let shown: BTreeSet<&str> =
+        bodies().iter().flat_map(examples).filter_map(|example| example["code"].as_str()).collect();
+    let missing: Vec<&str> = ProblemCode::ALL
+        .iter()
+        .map(|code| code.as_str())
+        .filter(|it| !shown.contains(it))
+        .collect();
+    // Sentry's bodies have no codes; that they have examples is checked above.
+    let without_code = ["invalid_dsn_key", "malformed_envelope"];
+    let missing: Vec<&str> = missing.into_iter().filter(|it| !without_code.contains(it)).collect();
+    assert!(missing.is_empty(), "errors without an example: {missing:?}");
+}

@@ -1,0 +1,22 @@
+//! Notification email preferences.
+
+use serde_json::json;
+use tests::app::TestApp;
+
+use super::{answered, assert_uses_all, operation};
+
+pub(super) const FUNCTIONS: [&str; 2] =
+    [get_email_preferences::OPERATION, update_email_preferences::OPERATION];
+
+#[tokio::test]
+async fn functions_of_email_preferences_may_do_what_they_do_and_no_more() {
+    let test = TestApp::start().await;
+    let scenario = Box::pin(async {
+        answered(&test, operation!(get_email_preferences).call().key(&test.key), 200).await;
+        let update = operation!(update_email_preferences).call().key(&test.key);
+        let off = json!({"preferences": [{"type": "billing", "emailEnabled": false}]});
+        answered(&test, update.clone().json(&off), 200).await;
+        answered(&test, update.json(&json!({"preferences": []})), 200).await;
+    });
+    assert_uses_all(&FUNCTIONS, scenario).await;
+}

@@ -1,0 +1,135 @@
+//! The role of every function allows what the function does, and nothing else. That it allows enough
+//! is checked by every test that calls an operation (`tests::permissions::checked`); here each
+//! function is brought to do all that it ever does. [`request_units`] tells what that costs.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod email_preferences;
+mod errors;
+mod event_markers;
+mod feature_flags;
+mod insights;
+mod request_units;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::Value;
+use shared::app::{Deadline, Handler, warm_up};
+use shared::store::StoreError;
+use tests::app::{PROJECT, TestApp, app_over};
+use tests::call::{Call, Operation, Reply};
+use tests::contract::OPENAPI;
+use tests::permissions::{ALLOWED, checked, used_during};
+
+/// The functions of each scenario. Whoever adds a function adds it here, and to the scenario
+/// something that uses its every permission.
+const SCENARIOS: [&[&str]; 5] = [
+    &email_preferences::FUNCTIONS,
+    &errors::FUNCTIONS,
+    &event_markers::FUNCTIONS,
+    &feature_flags::FUNCTIONS,
+    &insights::FUNCTIONS,
+];
+
+/// Makes an [`Operation`] of the crate of a function.
+macro_rules! operation {
+    ($function:ident) => {
+        crate::described($function::OPERATION, |app, incoming| {
+            Box::pin($function::handle(app, incoming))
+        })
+    };
+}
+use operation;
+
+/// An operation, where `openapi.yaml` says that it is.
+fn described(id: &'static str, handler: Handler) -> Operation {
+    let paths = OPENAPI["paths"].as_object().unwrap();
+    let find = |method| {
+        let path = paths.iter().find(|(_, item)| item[method]["operationId"] == id);
+        path.map(|(path, _)| path.as_str())
+    };
+    let methods = [
+        ("get", "GET"),
+        ("post", "POST"),
+        ("put", "PUT"),
+        ("patch", "PATCH"),
+        ("delete", "DELETE"),
+    ];
+    let found = methods.into_iter().find_map(|(name, method)| Some((method, find(name)?)));
+    let (method, path) = found.unwrap_or_else(|| panic!("{id} has no path"));
+    Operation { id, method, path, handler }
+}
+
+/// A call in the tests' project, by a key that may do everything.
+fn call(test: &TestApp, operation: Operation) -> Call {
+    operation.call().parameter("idOrSlug", PROJECT).key(&test.key)
+}
+
+/// Sends a call that is answered with a status, when nothing is remembered of calls before it.
+async fn answered(test: &TestApp, call: Call, status: u16) -> Reply {
+    test.pass(Duration::from_mins(2));
+    let reply = call.send(&test.app).await;
+    assert_eq!(reply.status, status, "{}", reply.body);
+    reply
+}
+
+/// A member of an answer that is text.
+fn text<'r>(reply: &'r Reply, member: &str) -> &'r str {
+    reply.body[member].as_str().unwrap()
+}
+
+/// Lets a job of a schedule run.
+async fn scheduled(function: &str, run: impl Future<Output = Result<(), StoreError>>) {
+    checked(function, run).await.unwrap();
+}
+
+/// Enough time for a job.
+fn deadline() -> Deadline {
+    Deadline::after(Duration::from_mins(1))
+}
+
+/// Panics unless the functions use exactly what `template.yaml` allows them.
+async fn assert_uses_all(functions: &[&str], scenario: impl Future<Output = ()>) {
+    let used = used_during(scenario).await;
+    let mut unused = BTreeMap::new();
+    for function in functions {
+        let used = used.get(*function).cloned().unwrap_or_default();
+        let never: Vec<String> =
+            ALLOWED[*function].difference(&used).map(ToString::to_string).collect();
+        if !never.is_empty() {
+            unused.insert(*function, never);
+        }
+    }
+    assert!(unused.is_empty(), "template.yaml allows more than is used: {unused:#?}");
+}
+
+#[test]
+fn every_function_has_its_place_in_a_scenario() {
+    let listed: Vec<&str> = SCENARIOS.concat();
+    let names: BTreeSet<&str> = listed.iter().copied().collect();
+    assert_eq!(names.len(), listed.len(), "no function is in two scenarios");
+    assert_eq!(names, ALLOWED.keys().map(String::as_str).collect());
+}
+
+#[tokio::test]
+async fn every_function_may_make_the_call_that_opens_its_connection() {
+    let test = TestApp::start().await;
+    let (app, _) = app_over(&test.engine.endpoint());
+    let schedules = local::template::read_schedules(&tests::workspace().join("template.yaml"));
+    let jobs: Vec<String> = schedules.unwrap().into_iter().map(|it| it.function).collect();
+    for function in ALLOWED.keys().filter(|function| !jobs.contains(function)) {
+        let used = used_during(checked(function, Box::pin(warm_up(&app.store, function)))).await;
+        assert_eq!(used[function].len(), 1, "{function}");
+    }
+}
+
+/// The id of an answer's resource.
+fn id(reply: &Reply) -> String {
+    text(reply, "id").to_owned()
+}
+
+/// An answer's list.
+fn items(reply: &Reply) -> &Vec<Value> {
+    reply.body["items"].as_array().unwrap()
+}
