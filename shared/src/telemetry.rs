@@ -29,6 +29,10 @@ pub const METRICS_VARIABLE: &str = "WAYMARK_METRICS";
 
 /// The namespace of all metrics.
 const NAMESPACE: &str = "Waymark";
+/// The dimensions of metrics. Requests are told apart by the log alone: AWS bills each metric
+/// of each operation, and has latencies of functions and routes anyway.
+const STACK: &str = "stack";
+const OPERATION: &str = "operation";
 
 /// Starts logging at the level that Lambda's logging configuration names, `INFO` by default.
 /// Libraries log warnings only: their finer levels would show requests.
@@ -88,7 +92,7 @@ pub(crate) fn log_request(
         ("message", json!("request")),
         ("requestId", json!(incoming.request_id())),
         ("traceId", json!(incoming.trace_id())),
-        ("operation", json!(operation)),
+        (OPERATION, json!(operation)),
         ("method", json!(incoming.method().as_str())),
         ("status", json!(status)),
         ("code", json!(problem.map(|problem| problem.code().as_str()))),
@@ -97,10 +101,11 @@ pub(crate) fn log_request(
         ("projectId", json!(incoming.project_id.get().map(ToString::to_string))),
     ];
     let level = if status >= 500 { Level::ERROR } else { Level::INFO };
-    log(level, now, &members, &spent.metrics());
+    log(level, now, &members, &spent.metrics(), &[STACK]);
 }
 
-/// Logs one run of a scheduled job.
+/// Logs one run of a scheduled job. Its figures are no metrics: they would be mixed with those of
+/// requests.
 pub(crate) fn log_job(
     operation: &str,
     context: &lambda_runtime::Context,
@@ -112,11 +117,11 @@ pub(crate) fn log_job(
         ("message", json!("job")),
         ("requestId", json!(context.request_id)),
         ("traceId", json!(context.xray_trace_id.as_deref().and_then(root_of_trace))),
-        ("operation", json!(operation)),
+        (OPERATION, json!(operation)),
         ("cause", json!(error.map(ToString::to_string))),
     ];
     let level = if error.is_some() { Level::ERROR } else { Level::INFO };
-    log(level, now, &members, &spent.metrics());
+    log(level, now, &members, &spent.metrics(), &[]);
 }
 
 /// Logs a metric by itself.
@@ -127,8 +132,8 @@ pub fn log_metric(
     value: f64,
     now: Timestamp,
 ) {
-    let members = [("message", json!("metric")), ("operation", json!(operation))];
-    log(Level::INFO, now, &members, &[(name, unit, json!(value))]);
+    let members = [("message", json!("metric")), (OPERATION, json!(operation))];
+    log(Level::INFO, now, &members, &[(name, unit, json!(value))], &[STACK, OPERATION]);
 }
 
 /// The part of a tracing header that names the whole trace, such as
@@ -143,7 +148,7 @@ type Member = (&'static str, Value);
 type Metric = (&'static str, &'static str, Value);
 
 #[allow(clippy::print_stdout)] // The line has a form that no logging library writes.
-fn log(level: Level, now: Timestamp, members: &[Member], metrics: &[Metric]) {
+fn log(level: Level, now: Timestamp, members: &[Member], metrics: &[Metric], dimensions: &[&str]) {
     let is_logged = match level {
         Level::ERROR => tracing::enabled!(Level::ERROR),
         _ => tracing::enabled!(Level::INFO),
@@ -151,32 +156,33 @@ fn log(level: Level, now: Timestamp, members: &[Member], metrics: &[Metric]) {
     if is_logged {
         let stack = env::var(STACK_VARIABLE).unwrap_or_default();
         let are_metrics = env::var(METRICS_VARIABLE).map_or(true, |setting| setting != "off");
-        let stack = are_metrics.then_some(stack.as_str());
-        println!("{}", line(level, now, members, metrics, stack));
+        let dimensions = if are_metrics { dimensions } else { &[] };
+        println!("{}", line(level, now, members, metrics, &stack, dimensions));
     }
 }
 
-/// A line of the log; with the name of a stack it makes metrics, too.
+/// A line of the log; with dimensions it makes metrics, too.
 fn line(
     level: Level,
     now: Timestamp,
     members: &[Member],
     metrics: &[Metric],
-    stack: Option<&str>,
+    stack: &str,
+    dimensions: &[&str],
 ) -> String {
     let mut all = vec![("timestamp", json!(now)), ("level", json!(level.as_str()))];
     all.extend(members.iter().filter(|(_, value)| !value.is_null()).cloned());
     all.extend(metrics.iter().map(|(name, _, value)| (*name, value.clone())));
-    if let Some(stack) = stack {
+    if !dimensions.is_empty() {
         let described = metrics.iter().map(|(name, unit, _)| json!({"Name": name, "Unit": unit}));
-        all.push(("stack", json!(stack)));
+        all.push((STACK, json!(stack)));
         all.push((
             "_aws",
             json!({
                 "Timestamp": now.as_millis(),
                 "CloudWatchMetrics": [{
                     "Namespace": NAMESPACE,
-                    "Dimensions": [["stack", "operation"]],
+                    "Dimensions": [dimensions],
                     "Metrics": described.collect::<Vec<_>>(),
                 }],
             }),
@@ -217,8 +223,14 @@ mod tests {
     #[test]
     fn a_line_begins_with_what_people_look_for_and_leaves_out_what_there_is_not() {
         let members = [("message", json!("request")), ("code", Value::Null)];
-        let line =
-            line(Level::INFO, now(), &members, &[("Latency", "Milliseconds", json!(1.5))], None);
+        let line = line(
+            Level::INFO,
+            now(),
+            &members,
+            &[("Latency", "Milliseconds", json!(1.5))],
+            "shop",
+            &[],
+        );
         assert_eq!(
             line,
             r#"{"timestamp":"2026-11-21T04:16:00.007Z","level":"INFO","message":"request","Latency":1.5}"#
@@ -228,7 +240,8 @@ mod tests {
     #[test]
     fn every_metric_is_described_and_a_number_and_every_dimension_a_text() {
         let members = [("operation", json!("split-insight"))];
-        let line = line(Level::ERROR, now(), &members, &spent().metrics(), Some("shop"));
+        let line =
+            line(Level::ERROR, now(), &members, &spent().metrics(), "shop", &[STACK, OPERATION]);
         let line: Value = serde_json::from_str(&line).unwrap();
         let description = &line["_aws"]["CloudWatchMetrics"][0];
         assert_eq!(line["_aws"]["Timestamp"], 1_795_234_560_007_i64);
