@@ -160,6 +160,7 @@ async fn reads_one_item_strongly_consistently() {
         "TableName": "waymark-email-preferences",
         "Key": {"userId": {"S": "default/owner"}},
         "ConsistentRead": true,
+        "ReturnConsumedCapacity": "TOTAL",
     });
     assert_eq!(dynamodb.requests("GetItem"), [expected]);
     assert_eq!(dynamodb.requests("BatchGetItem").len(), 1);

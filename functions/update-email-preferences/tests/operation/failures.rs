@@ -35,6 +35,7 @@ async fn sets_what_is_named_and_nothing_else_and_reads_nothing() {
         "ExpressionAttributeNames": {"#billing": "billing", "#error_new": "error_new"},
         "ExpressionAttributeValues": {":billing": {"BOOL": false}, ":error_new": {"BOOL": true}},
         "ReturnValues": "ALL_NEW",
+        "ReturnConsumedCapacity": "TOTAL",
     });
     assert_eq!(dynamodb.requests("UpdateItem"), [expected]);
     assert_eq!(dynamodb.requests("GetItem"), [Value::Null; 0]);
