@@ -42,17 +42,18 @@ pub(crate) enum Failure {
          date in the future"
     )]
     Expired { expires: Timestamp, now: Timestamp },
+    #[error(
+        "the project got another DSN key at the same time; `waymark project list --json` shows it"
+    )]
+    DsnKeyChanged,
     #[error(transparent)]
     NoRandomness(#[from] NoRandomness),
     #[error("there is no key {0}; `waymark key list` shows which there are")]
     UnknownKey(KeyId),
     /// The key itself must not be repeated: errors end up in logs.
-    #[error("that is a whole API key, and only its key id is wanted: waymark key revoke {0}")]
+    #[error("this is a whole API key; give only its key id: `waymark key revoke {0}`")]
     WholeKey(KeyId),
-    #[error(
-        "that is no key id; a key id has 16 letters and digits, and `waymark key list` shows \
-         those that there are"
-    )]
+    #[error("this is not a key id, which has 16 letters and digits; `waymark key list` lists them")]
     NotAKeyId,
     #[error("the result could not be written: {0}")]
     Output(#[from] io::Error),

@@ -227,12 +227,9 @@ async fn revoke(
         Revocation::UnknownKey => Err(Failure::UnknownKey(key_id.clone())),
         Revocation::Revoked(record) => {
             let since = record.revoked_at.unwrap_or(now);
-            let effect = if since == now {
-                "; requests with it are refused within 60 seconds from then"
-            } else {
-                ""
-            };
-            let text = format!("The key {key_id} is revoked since {since}{effect}.");
+            let effect =
+                if since == now { "; requests with it are refused within 60 seconds" } else { "" };
+            let text = format!("Key {key_id} was revoked at {since}{effect}.");
             Ok(output.show(&record, &text)?)
         }
     }
@@ -271,7 +268,7 @@ mod tests {
         let mistyped = &whole[..whole.len() - 1];
         for text in [mistyped, "", "AAAABBBBCCCC000", "AAAABBBBCCCC000-"] {
             let message = parse_key_id(text).unwrap_err().to_string();
-            assert!(message.starts_with("that is no key id"), "{message}");
+            assert!(message.starts_with("this is not a key id"), "{message}");
             assert!(text.is_empty() || !message.contains(text), "{message}");
         }
     }

@@ -48,7 +48,7 @@ AWS_PROFILE, AWS_ACCESS_KEY_ID and so on. Credentials that only the AWS command 
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make and list projects.
+    /// Make and list projects, and give them new DSN keys.
     #[command(subcommand)]
     Project(ProjectCommand),
     /// Make, list and revoke API keys.

@@ -1,8 +1,9 @@
-//! `waymark project`: makes and lists projects.
+//! `waymark project`: makes and lists projects, and gives them new DSN keys.
 
 use clap::Subcommand;
 use serde::Serialize;
 use shared::app::{Clock, Ids};
+use shared::models::dsn::PublicKey;
 use shared::models::project::{
     IdOrSlug, NotASlug, Organization, Project, ProjectId, ProjectName, Slug,
 };
@@ -27,6 +28,12 @@ pub(crate) enum ProjectCommand {
     },
     /// List the projects of all organizations, oldest first.
     List,
+    /// Give a project a new DSN key. Errors under the old DSN are refused within 60 seconds.
+    RotateDsnKey {
+        /// The project: its id or its slug.
+        #[arg(value_parser = parse_id_or_slug)]
+        project: IdOrSlug,
+    },
 }
 
 /// A project, and where SDKs send its errors if it is known where the API is.
@@ -69,6 +76,9 @@ pub(crate) async fn run(
             create(&project, store, base_url, output).await
         }
         ProjectCommand::List => list(store, base_url, output).await,
+        ProjectCommand::RotateDsnKey { project } => {
+            rotate_dsn_key(&project, store, base_url, output).await
+        }
     }
 }
 
@@ -87,18 +97,41 @@ async fn create(
                 ("name", project.name.as_str().to_owned()),
                 ("organization", project.organization.to_string()),
                 ("id", project.id.to_string()),
-                ("dsn", project.dsn(base_url.unwrap_or(UNKNOWN_BASE_URL)).to_string()),
+                ("dsn", dsn(project, base_url)),
                 ("created", minute(project.created_at)),
             ]);
-            if base_url.is_none() {
-                note(
-                    "HOST in the DSN is where the stack's output BaseUrl points; --base-url fills \
-                     it in.",
-                );
-            }
             Ok(output.show(&Shown::new(project, base_url), &text)?)
         }
     }
+}
+
+async fn rotate_dsn_key(
+    named: &IdOrSlug,
+    store: &Store,
+    base_url: Option<&str>,
+    output: &Output,
+) -> Result<(), Failure> {
+    let unknown = || Failure::UnknownProject(named.clone());
+    let id = store.find_project(named).await?.ok_or_else(unknown)?.id;
+    let mut project = store.read_project(id).await?.ok_or_else(unknown)?;
+    let new = PublicKey::generate()?;
+    if !store.replace_dsn_key(&project, new, Clock::System.now()).await? {
+        return Err(Failure::DsnKeyChanged);
+    }
+    project.public_key = new;
+    let text = card([("slug", project.slug.to_string()), ("dsn", dsn(&project, base_url))]);
+    note(
+        "Errors under the old DSN are refused within 60 seconds: give this one to the application.",
+    );
+    Ok(output.show(&Shown::new(&project, base_url), &text)?)
+}
+
+/// The DSN for a person, who is told if it lacks the address.
+fn dsn(project: &Project, base_url: Option<&str>) -> String {
+    if base_url.is_none() {
+        note("HOST in the DSN is where the stack's output BaseUrl points; --base-url fills it in.");
+    }
+    project.dsn(base_url.unwrap_or(UNKNOWN_BASE_URL)).to_string()
 }
 
 async fn list(store: &Store, base_url: Option<&str>, output: &Output) -> Result<(), Failure> {

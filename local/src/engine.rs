@@ -1,5 +1,6 @@
 //! The embedded DynamoDB.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -29,8 +30,8 @@ pub enum EngineError {
     Database(String),
     /// A table was made by another version of the template.
     #[error(
-        "table {0} was made with other keys than template.yaml declares now; start afresh with \
-         `make reset`"
+        "table {0} was made with other keys or indexes than template.yaml declares now; start \
+         afresh with `make reset`"
     )]
     OtherKeys(String),
 }
@@ -112,8 +113,7 @@ fn ensure(database: &Database, table: &Table) -> Result<(), EngineError> {
     let describe = request(json!({ "TableName": table.name })).map_err(|e| failed(&e))?;
     if let Ok(existing) = database.describe_table(describe) {
         let existing = serde_json::to_value(existing).map_err(|e| failed(&e))?;
-        let same = |member: &str| existing["Table"][member] == table.create[member];
-        if same("KeySchema") {
+        if keys(&existing["Table"]) == keys(&table.create) {
             return Ok(());
         }
         return Err(EngineError::OtherKeys(table.name.clone()));
@@ -127,6 +127,15 @@ fn ensure(database: &Database, table: &Table) -> Result<(), EngineError> {
         database.update_time_to_live(update).map_err(|e| failed(&e))?;
     }
     Ok(())
+}
+
+/// The keys of a table and of its indexes, by the index's name. The table's own have none.
+fn keys(table: &Json) -> BTreeMap<&str, &Json> {
+    let indexes = ["GlobalSecondaryIndexes", "LocalSecondaryIndexes"];
+    let indexes = indexes.iter().filter_map(|member| table[member].as_array()).flatten();
+    let indexes =
+        indexes.map(|index| (index["IndexName"].as_str().unwrap_or_default(), &index["KeySchema"]));
+    indexes.chain([("", &table["KeySchema"])]).collect()
 }
 
 fn request<T: DeserializeOwned>(body: Json) -> Result<T, serde_json::Error> {

@@ -9,6 +9,7 @@ use local::demo;
 use local::engine::{Engine, EngineError};
 use local::environment::table_prefix;
 use local::template::{Table, read_tables};
+use serde_json::Value;
 use shared::store::{Store, client};
 
 fn any_port() -> SocketAddr {
@@ -64,6 +65,29 @@ async fn tables_with_other_keys_are_not_used() {
     let refused = Engine::start(any_port(), Some(&data), &changed).err();
     assert!(matches!(&refused, Some(EngineError::OtherKeys(name)) if *name == changed[0].name));
     assert!(refused.unwrap().to_string().contains("make reset"));
+}
+
+#[tokio::test]
+async fn tables_without_an_index_that_is_declared_now_are_not_used() {
+    for (name, indexes) in
+        [("feature-flags", "LocalSecondaryIndexes"), ("errors", "GlobalSecondaryIndexes")]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        let table = tables().into_iter().find(|table| table.name.ends_with(name)).unwrap();
+        let mut before = table.clone();
+        let create = before.create.as_object_mut().unwrap();
+        assert!(create.remove(indexes).is_some());
+        // Only attributes of keys are defined.
+        let keys = create["KeySchema"].as_array().unwrap().clone();
+        let is_of_a_key = |attribute: &Value| {
+            keys.iter().any(|key| key["AttributeName"] == attribute["AttributeName"])
+        };
+        create["AttributeDefinitions"].as_array_mut().unwrap().retain(is_of_a_key);
+        Engine::start(any_port(), Some(&data), &[before]).unwrap().stop().await;
+        let refused = Engine::start(any_port(), Some(&data), std::slice::from_ref(&table)).err();
+        assert!(matches!(&refused, Some(EngineError::OtherKeys(name)) if *name == table.name));
+    }
 }
 
 #[tokio::test]

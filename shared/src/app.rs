@@ -39,7 +39,8 @@ pub const CURSOR_KEY_VARIABLE: &str = "WAYMARK_CURSOR_KEY";
 /// How long a request may take before it is answered with 503, whatever it waits for. With the
 /// first connection of a cold start, that leaves every caller an answer within 3 seconds.
 pub const REQUEST_BUDGET: Duration = Duration::from_millis(2_400);
-/// As long for a query that may read a year of many projects: API Gateway waits for 30 seconds.
+/// As long for an operation that counts events, of which there may be many: API Gateway waits for 30
+/// seconds.
 const LARGE_QUERY_BUDGET: Duration = Duration::from_secs(25);
 /// How long a cold start may wait for its first connection.
 const WARM_UP_BUDGET: Duration = Duration::from_millis(500);
@@ -296,7 +297,9 @@ fn deadline(context: &lambda_runtime::Context, now: Timestamp) -> Deadline {
 /// How long a request of an operation may take.
 fn budget_of(operation: &str) -> Duration {
     match operation {
-        "query-error-timeseries" => LARGE_QUERY_BUDGET,
+        "query-error-timeseries" | "list-errors" | "get-error" | "update-error" => {
+            LARGE_QUERY_BUDGET
+        }
         _ => REQUEST_BUDGET,
     }
 }
@@ -345,12 +348,13 @@ pub async fn respond(
     } else {
         // A handler keeps nothing between requests but the caches, whose locks recover.
         let handling = AssertUnwindSafe(handler(app, &incoming)).catch_unwind();
-        let in_time = tokio::time::timeout(budget_of(operation), handling);
+        let budget = budget_of(operation);
+        let in_time = tokio::time::timeout(budget, handling);
         let (ended, usage) = counted(in_time).await;
         let outcome = match ended {
             Ok(Ok(outcome)) => outcome,
-            Ok(Err(panic)) => Err(Problem::internal(telemetry::panic_message(&*panic))),
-            Err(_) => Err(Problem::unavailable("the request took too long")),
+            Ok(Err(_)) => Err(Problem::internal("panic; the line before tells where")),
+            Err(_) => Err(Problem::timed_out(budget.as_secs_f32())),
         };
         (outcome, usage)
     };

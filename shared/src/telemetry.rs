@@ -4,8 +4,8 @@
 //!
 //! The line names the key id, never the key, and nothing of the body or the headers.
 
-use std::any::Any;
 use std::env;
+use std::panic::{self, PanicHookInfo};
 use std::time::Duration;
 
 use serde::Serializer;
@@ -24,7 +24,8 @@ use crate::usage::Usage;
 
 /// The name of the deployed stack, a dimension of all metrics; set by `template.yaml`.
 pub const STACK_VARIABLE: &str = "WAYMARK_STACK";
-/// Whether lines are metrics, too: `off`, or anything else.
+/// Whether the lines of requests are metrics, too: `off`, or anything else. Alarms rest on those of
+/// jobs, which are always made.
 pub const METRICS_VARIABLE: &str = "WAYMARK_METRICS";
 
 /// The namespace of all metrics.
@@ -50,6 +51,16 @@ pub fn start() {
         .with_target(false);
     // A second start, as in tests that share a process, keeps the first one's logging.
     let _ = tracing_subscriber::registry().with(lines).with(filter).try_init();
+    panic::set_hook(Box::new(log_panic));
+}
+
+/// Logs where a panic happened. What it says may quote a request.
+fn log_panic(panic: &PanicHookInfo<'_>) {
+    tracing::error!(location = place_of(panic), "panic");
+}
+
+fn place_of(panic: &PanicHookInfo<'_>) -> String {
+    panic.location().map(ToString::to_string).unwrap_or_default()
 }
 
 /// What it took to answer a request, or to run a job.
@@ -101,7 +112,9 @@ pub(crate) fn log_request(
         ("projectId", json!(incoming.project_id.get().map(ToString::to_string))),
     ];
     let level = if status >= 500 { Level::ERROR } else { Level::INFO };
-    log(level, now, &members, &spent.metrics(), &[STACK]);
+    let are_metrics = env::var(METRICS_VARIABLE).map_or(true, |setting| setting != "off");
+    let dimensions: &[_] = if are_metrics { &[STACK] } else { &[] };
+    log(level, now, &members, &spent.metrics(), dimensions);
 }
 
 /// Logs one run of a scheduled job. Its figures are no metrics: they would be mixed with those of
@@ -155,8 +168,6 @@ fn log(level: Level, now: Timestamp, members: &[Member], metrics: &[Metric], dim
     };
     if is_logged {
         let stack = env::var(STACK_VARIABLE).unwrap_or_default();
-        let are_metrics = env::var(METRICS_VARIABLE).map_or(true, |setting| setting != "off");
-        let dimensions = if are_metrics { dimensions } else { &[] };
         println!("{}", line(level, now, members, metrics, &stack, dimensions));
     }
 }
@@ -197,15 +208,10 @@ fn line(
     }
 }
 
-/// What a panic said.
-pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
-    let message = panic.downcast_ref::<&str>().copied();
-    let message = message.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("panic: {}", message.unwrap_or("no message"))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
 
     fn now() -> Timestamp {
@@ -257,6 +263,16 @@ mod tests {
         assert_eq!((&line["stack"], &line["level"]), (&json!("shop"), &json!("ERROR")));
         assert_eq!((&line["Latency"], &line["ColdStart"]), (&json!(1.5), &json!(1)));
         assert_eq!((&line["ReadUnits"], &line["CacheHits"]), (&json!(0.5), &json!(3)));
+    }
+
+    #[test]
+    fn a_panic_is_told_by_its_place_alone() {
+        static TOLD: Mutex<String> = Mutex::new(String::new());
+        panic::set_hook(Box::new(|panic| *TOLD.lock().unwrap() = place_of(panic)));
+        let body = "é secret";
+        assert!(panic::catch_unwind(|| body[..1].len()).is_err());
+        let told = TOLD.lock().unwrap();
+        assert!(told.contains("telemetry.rs:") && !told.contains("secret"), "{told}");
     }
 
     #[test]

@@ -21,6 +21,14 @@ ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = ROOT / "template.yaml"
 GUIDE = ROOT / "docs" / "operations.md"
 
+# What SAM gives every function's role, and the boundary keeps to what is the stack's own.
+MANAGED_POLICIES = {"AWSLambdaBasicExecutionRole", "AWSXrayWriteOnlyAccess"}
+LOGS = "/waymark/${AWS::StackName}/"
+NO_VALUE = {"Ref": "AWS::NoValue"}
+# CloudWatch takes no longer search; the names of functions have at most 64 characters.
+LONGEST_SEARCH = 1024
+LONGEST_NAME = 64
+
 
 class NoManagedPolicies(ManagedPolicyLoader):
     """The template names no managed policy, so AWS need not be asked for their list."""
@@ -66,19 +74,31 @@ def policies_of(role):
     for policy in role.get("Policies", []):
         if "Fn::If" in policy:
             condition, policy, otherwise = policy["Fn::If"]
-            if otherwise != {"Ref": "AWS::NoValue"}:
+            if otherwise != NO_VALUE:
                 raise ValueError(f"a policy has an alternative: {otherwise}")
             yield policy, condition
         else:
             yield policy, None
 
 
-def faults(resources):
+def properties_by_type(resources):
     by_type = {}
     for name, resource in resources.items():
         by_type.setdefault(resource["Type"], {})[name] = resource["Properties"]
+    return by_type
+
+
+def many(value):
+    """A list, or the only item in its place."""
+    return value if isinstance(value, list) else [value]
+
+
+def faults(resources):
+    by_type = properties_by_type(resources)
 
     for name, table in by_type["AWS::DynamoDB::Table"].items():
+        if resources[name].get("DeletionPolicy") != "RetainExceptOnCreate":
+            yield f"{name}: it must outlive the stack, but no failed creation"
         required = {
             "BillingMode": "PAY_PER_REQUEST",
             "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
@@ -95,6 +115,8 @@ def faults(resources):
         log_group = function.get("LoggingConfig", {}).get("LogGroup", {}).get("Ref")
         if "RetentionInDays" not in by_type["AWS::Logs::LogGroup"].get(log_group, {}):
             yield f"{name}: its log group must be declared with a retention"
+        elif LOGS not in json.dumps(by_type["AWS::Logs::LogGroup"][log_group]):
+            yield f"{name}: its log group must be below {LOGS}"
         if function["Role"]["Fn::GetAtt"][0] != f"{name}Role" or f"{name}Role" not in roles:
             yield f"{name}: it must have a role of its own"
 
@@ -102,13 +124,10 @@ def faults(resources):
     for name, role in roles.items():
         for policy, condition in policies_of(role):
             for statement in policy["PolicyDocument"]["Statement"]:
-                actions = statement["Action"]
-                for action in [actions] if isinstance(actions, str) else actions:
+                for action in many(statement["Action"]):
                     if "*" in action:
                         yield f"{name}: {action} is wider than one action"
-                resources_named = statement["Resource"]
-                named = resources_named if isinstance(resources_named, list) else [resources_named]
-                for resource in named:
+                for resource in many(statement["Resource"]):
                     if condition == "HasBedrockModel":
                         if not is_of_the_named_model(resource, statement):
                             yield f"{name}: {resource} is not the model that BedrockModelId names"
@@ -116,14 +135,124 @@ def faults(resources):
                         yield f"{name}: {resource} is not of this template"
 
 
-def faults_of_alarms(resources):
-    """Every alarm tells somebody, is on the dashboard, and has its place in the guide."""
+def faults_of_names(resources):
+    """Two stacks in one account must not claim the same physical name."""
+    for name, resource in resources.items():
+        if resource["Type"] == "AWS::ApiGatewayV2::Stage":
+            continue  # Its name is one within its API.
+        kind = resource["Type"].rsplit("::", 1)[1]
+        for member in ("Name", "FilterName", f"{kind}Name"):
+            given = resource["Properties"].get(member)
+            if given is not None and "AWS::StackName" not in json.dumps(given):
+                yield f"{name}: its {member} must contain the stack's name"
+
+
+def faults_of_cors(resources):
+    """What a browser is told must still be there after the transform."""
+    cors = resources["Api"]["Properties"]["Body"].get("x-amazon-apigateway-cors", {})
+    condition, cors, otherwise = cors.get("Fn::If", [None, cors, NO_VALUE])
+    if condition != "HasCors" or otherwise != NO_VALUE:
+        yield f"Api: there must be CORS exactly if HasCors, not {condition}, else {otherwise}"
+    for member in ("allowOrigins", "allowMethods", "allowHeaders", "exposeHeaders", "maxAge"):
+        if not cors.get(member):
+            yield f"Api: the transform leaves no {member}"
+
+
+def faults_of_boundary(resources):
+    """No role may do more than the boundary says, and the boundary no more than the roles need."""
+    by_type = properties_by_type(resources)
+    boundary = by_type["AWS::IAM::ManagedPolicy"]["FunctionBoundary"]["PolicyDocument"]
+    allowed = {}
+    for statement in boundary["Statement"]:
+        condition, statement, _ = statement.get("Fn::If", [None, statement, NO_VALUE])
+        for action in many(statement["Action"]):
+            allowed[action] = many(statement["Resource"])
+        if "*" in many(statement["Resource"]) and statement["Sid"] != "SendTraces":
+            yield f"FunctionBoundary: {statement['Sid']} is about everything"
+        if statement["Sid"] == "WriteOwnLogs":
+            if not statement["Resource"]["Fn::Sub"].endswith(f":log-group:{LOGS}*"):
+                yield "FunctionBoundary: it must allow the stack's own log groups alone"
+        if (condition == "HasBedrockModel") != (statement["Action"] == "bedrock:InvokeModel"):
+            yield "FunctionBoundary: a model may be asked exactly if one is named"
+
+    used = set()
+    for function in by_type["AWS::Lambda::Function"]:
+        role = by_type["AWS::IAM::Role"][f"{function}Role"]
+        if role.get("PermissionsBoundary") != {"Ref": "FunctionBoundary"}:
+            yield f"{function}: its role must have the boundary"
+        managed = {str(arn).rsplit("/", 1)[1] for arn in role.get("ManagedPolicyArns", [])}
+        if not managed <= MANAGED_POLICIES:
+            yield f"{function}: its role has {sorted(managed - MANAGED_POLICIES)} of AWS"
+        for policy, condition in policies_of(role):
+            for statement in policy["PolicyDocument"]["Statement"]:
+                used.update(many(statement["Action"]))
+                if condition is not None:
+                    continue  # About a model, which `faults` looks at.
+                for resource in many(statement["Resource"]):
+                    index = re.sub("/index/.*", "/index/*", str(resource.get("Fn::Sub")))
+                    for action in many(statement["Action"]):
+                        if not {str(resource), str({"Fn::Sub": index})} & set(
+                            map(str, allowed.get(action, []))
+                        ):
+                            yield f"{function}: the boundary stops {action} on {resource}"
+    of_functions = {action for action in allowed if not action.startswith(("logs:", "xray:"))}
+    for action in sorted(of_functions - used):
+        yield f"FunctionBoundary: no function needs {action}"
+
+
+def faults_of_schedules(resources):
+    """A run of a job comes once per schedule, and its metrics always."""
+    by_type = properties_by_type(resources)
+    invocations = by_type.get("AWS::Lambda::EventInvokeConfig", {}).values()
+    without_retries = [
+        config["FunctionName"] for config in invocations if config["MaximumRetryAttempts"] == 0
+    ]
+    for name, schedule in by_type["AWS::Scheduler::Schedule"].items():
+        function = schedule["Target"]["Arn"]["Fn::GetAtt"][0]
+        if {"Ref": function} not in without_retries:
+            yield f"{name}: Lambda would retry {function}"
+        logging = by_type["AWS::Lambda::Function"][function]["LoggingConfig"]
+        if logging["ApplicationLogLevel"] != "INFO":
+            yield f"{function}: alarms need its metrics, which are lines of INFO"
+
+
+def searches(widgets):
+    """Each search of the dashboard, with the widget that it is in."""
+    for widget in widgets:
+        for metric in widget["properties"].get("metrics", []):
+            expression = metric[-1].get("expression", "") if isinstance(metric[-1], dict) else ""
+            if expression.startswith("SEARCH("):
+                yield widget["properties"]["title"], expression
+
+
+def faults_of_dashboard(resources):
+    """Its charts are within it, and of this stack alone and all of it."""
     dashboard = resources["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
     # What CloudFormation puts in has no quotes and no backslashes.
-    widgets = json.loads(re.sub(r"\$\{[^}]*\}", "x", dashboard))["widgets"]
+    widgets = json.loads(re.sub(r"\$\{!?([^}]*)\}", r"<\1>", dashboard))["widgets"]
     for one in widgets:
         if one["x"] + one["width"] > 24:
             yield f"Dashboard: {one['properties']['title']} is beyond its edge"
+
+    by_type = properties_by_type(resources)
+    named = {}
+    for title, expression in searches(widgets):
+        longest = re.sub("<[^>]*>", "x" * LONGEST_NAME, expression)
+        if len(longest) > LONGEST_SEARCH:
+            yield f"Dashboard: a search of {title} may get too long"
+        if re.search('[^"]<|>[^"]', expression):
+            yield f"Dashboard: a search of {title} finds more than the names in it"
+        kind = re.search(r"(FunctionName|TableName)=", expression)[1]
+        named.setdefault((title, kind), set()).update(re.findall('"<([^>]*)>"', expression))
+    kinds = {"FunctionName": "AWS::Lambda::Function", "TableName": "AWS::DynamoDB::Table"}
+    for (title, kind), names in named.items():
+        for missing in sorted(set(by_type[kinds[kind]]) - names):
+            yield f"Dashboard: {title} leaves out {missing}"
+
+
+def faults_of_alarms(resources):
+    """Every alarm tells somebody, is on the dashboard, and has its place in the guide."""
+    dashboard = resources["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
     guide = GUIDE.read_text(encoding="utf-8")
     for name, resource in resources.items():
         if resource["Type"] != "AWS::CloudWatch::Alarm":
@@ -139,7 +268,16 @@ def faults_of_alarms(resources):
 def main():
     template = transformed()
     resources = template["Resources"]
-    found = [*faults(resources), *faults_of_alarms(resources)]
+    checks = (
+        faults,
+        faults_of_names,
+        faults_of_cors,
+        faults_of_boundary,
+        faults_of_schedules,
+        faults_of_dashboard,
+        faults_of_alarms,
+    )
+    found = [fault for check in checks for fault in check(resources)]
     for fault in found:
         print(f"template.yaml: {fault}", file=sys.stderr)
     if found:

@@ -7,7 +7,7 @@ use shared::app::{Clock, Ids};
 use shared::models::event_marker::{CollectionId, EventMarker, EventMarkerCollection};
 use shared::models::project::ProjectId;
 use shared::models::timestamp::Timestamp;
-use shared::store::{MarkerWrite, Store};
+use shared::store::{CollectionCreation, EventAddition, Store};
 
 /// The most events that one transaction takes.
 const AT_ONCE: usize = 98;
@@ -30,7 +30,7 @@ pub fn collection(project_id: ProjectId) -> EventMarkerCollection {
 pub async fn filled(store: &Store, project_id: ProjectId, events: usize) -> CollectionId {
     let collection = collection(project_id);
     let written = store.create_collection(&collection, None).await.expect("it is stored");
-    assert_eq!(written, MarkerWrite::Done);
+    assert_eq!(written, CollectionCreation::Created);
     let mut at = Timestamp::from_millis(0);
     let mut left = events;
     while left > 0 {
@@ -42,7 +42,7 @@ pub async fn filled(store: &Store, project_id: ProjectId, events: usize) -> Coll
             })
             .collect();
         let added = store.add_events(project_id, collection.id, &events, at, None).await;
-        assert_eq!(added.expect("they are stored"), MarkerWrite::Done);
+        assert_eq!(added.expect("they are stored"), EventAddition::Added);
         left -= count;
     }
     collection.id

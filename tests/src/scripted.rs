@@ -20,6 +20,9 @@ pub enum Turn {
     Answer(Value),
     /// An error of this name, with these further members.
     Error(&'static str, Value),
+    /// The condition of a write fails on the very item that it writes: an earlier attempt was carried
+    /// out, and its answer was lost.
+    FailedOnItself,
     /// Nothing, while the connection stays open.
     Silence,
 }
@@ -64,10 +67,17 @@ async fn converse(
             let mut seen = seen.lock().expect("nobody panicked");
             let before = seen.iter().filter(|(name, _)| *name == target).count();
             let turn = script(&target, before);
-            seen.push((target, body));
-            turn
+            seen.push((target, body.clone()));
+            match turn {
+                Turn::FailedOnItself => {
+                    let failed = json!({ "message": "", "Item": body["Item"] });
+                    Turn::Error("ConditionalCheckFailedException", failed)
+                }
+                turn => turn,
+            }
         };
         let (status, body) = match turn {
+            Turn::FailedOnItself => return,
             Turn::Answer(body) => ("200 OK", body),
             Turn::Error(name, mut members) => {
                 members["__type"] = json!(format!("com.amazonaws.dynamodb.v20120810#{name}"));

@@ -100,15 +100,15 @@ pub(super) struct DescribedFlag {
 /// Why a document cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DocumentError {
-    #[error("this is no JSON: {0}")]
+    #[error("this is not JSON: {0}")]
     Malformed(#[from] shared::json::Malformed),
     #[error(
-        "this is no document of `waymark flags export`: its `format` is not \"{FORMAT}\" (flagd's \
+        "this is not a document of `waymark flags export`: its `format` is not \"{FORMAT}\" (flagd's \
          form can be exported, not imported)"
     )]
     OtherFormat,
     #[error(
-        "this document has version {0}, of which this command knows nothing; use the version of \
+        "this document has version {0}, which this command does not know; use the version of \
          `waymark` that wrote it"
     )]
     OtherVersion(String),
@@ -338,6 +338,6 @@ mod tests {
         assert!(message(&newer).contains("has version 2"), "{}", message(&newer));
         let project = ProjectId::new(Uuid::nil());
         let broken = read("{", project, Timestamp::from_millis(0), Uuid::nil).unwrap_err();
-        assert!(broken.to_string().starts_with("this is no JSON: "), "{broken}");
+        assert!(broken.to_string().starts_with("this is not JSON: "), "{broken}");
     }
 }

@@ -54,10 +54,10 @@ pub(crate) struct ExportOptions {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// All that there is of all flags, archived ones too: what `waymark flags import` reads.
+    /// Everything about every flag, archived ones too: what `waymark flags import` reads.
     Waymark,
     /// A flag definition document of flagd, without archived flags. What flagd cannot express is
-    /// left out, and told on the standard error.
+    /// left out, and reported on the standard error.
     Flagd,
 }
 

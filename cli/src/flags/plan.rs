@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::Serialize;
 use shared::models::feature_flag::{
-    Dependencies, FeatureFlag, FlagKey, MAX_LIVE_FLAGS, Prerequisite, Rule, RuleId, UnsoundChain,
+    Dependencies, FeatureFlag, FlagKey, MAX_LIVE_FLAGS, Prerequisite, UnsoundChain, with_known_ids,
 };
 use shared::models::timestamp::Timestamp;
 
@@ -151,24 +151,6 @@ fn change(stored: FeatureFlag, flag: FeatureFlag, now: Timestamp) -> Fate {
     let flag = FeatureFlag { version, updated_at: now, ..flag };
     let fields = compare(&stored, &flag);
     Fate::Changed(Box::new(Change { stored, flag, fields }))
-}
-
-/// Rules that have no id in a document keep that of a stored rule that is the same otherwise.
-fn with_known_ids(rules: Vec<Rule>, new_ids: &HashSet<RuleId>, stored: &[Rule]) -> Vec<Rule> {
-    let mut taken: HashSet<RuleId> =
-        rules.iter().map(|rule| rule.id.clone()).filter(|id| !new_ids.contains(id)).collect();
-    let with_known_id = |rule: Rule| {
-        if !new_ids.contains(&rule.id) {
-            return rule;
-        }
-        let is_same = |known: &&Rule| {
-            !taken.contains(&known.id) && Rule { id: rule.id.clone(), ..(*known).clone() } == rule
-        };
-        let Some(known) = stored.iter().find(is_same) else { return rule };
-        taken.insert(known.id.clone());
-        known.clone()
-    };
-    rules.into_iter().map(with_known_id).collect()
 }
 
 impl Plan {

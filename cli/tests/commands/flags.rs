@@ -280,7 +280,7 @@ async fn a_file_with_faults_is_refused_whole() {
     assert!(lost.stderr.contains("\n  lost: depends on x, which"), "{}", lost.stderr);
     assert_eq!(shop.flags().await, []);
 
-    for (text, part) in [("{\"flags\": {}}", "flagd's form"), ("[", "this is no JSON")] {
+    for (text, part) in [("{\"flags\": {}}", "flagd's form"), ("[", "this is not JSON")] {
         let refused = shop.import(text, &[]).await;
         assert_eq!(refused.code, Some(1));
         assert!(refused.stderr.contains(part), "{}", refused.stderr);

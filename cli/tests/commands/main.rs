@@ -142,6 +142,24 @@ async fn makes_and_lists_projects() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn gives_a_project_a_new_dsn_key() {
+    let stack = Stack::start();
+    let before = stack.json(&["project", "create", "--name", "Shop", "--slug", "my-shop"]).await;
+    let after = stack.json(&["project", "rotate-dsn-key", "my-shop"]).await;
+    assert_ne!(after["publicKey"], before["publicKey"]);
+    let public_key = after["publicKey"].as_str().unwrap();
+    assert_eq!(after["dsn"], format!("http://{public_key}@{HOST}/{}", before["ingestId"]));
+    assert_eq!(stack.json(&["project", "list"]).await, json!([after]));
+    let id = before["id"].as_str().unwrap();
+    let told = stack.run(&["project", "rotate-dsn-key", id]).await;
+    assert!(told.stdout.contains(&format!("@{HOST}/")), "{}", told.stdout);
+    assert!(told.stderr.contains("within 60 seconds"), "{}", told.stderr);
+    let unknown = stack.run(&["project", "rotate-dsn-key", "other"]).await;
+    assert_eq!(unknown.code, Some(1));
+    assert!(unknown.stderr.contains("there is no project `other`"), "{}", unknown.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn refuses_a_slug_that_is_taken_in_any_organization() {
     let stack = Stack::start();
     stack.create_project("my-shop", "default").await;
@@ -296,7 +314,7 @@ async fn revokes_a_key_once_and_for_all() {
     assert!(Timestamp::parse_rfc3339(since).is_ok());
     let again = stack.run(&["key", "revoke", key_id]).await;
     assert_eq!(again.code, Some(0), "{}", again.stderr);
-    assert_eq!(again.stdout, format!("The key {key_id} is revoked since {since}.\n"));
+    assert_eq!(again.stdout, format!("Key {key_id} was revoked at {since}.\n"));
 
     let listed = stack.run(&["key", "list"]).await;
     assert!(listed.stdout.contains(" revoked\n"), "{}", listed.stdout);
@@ -315,7 +333,7 @@ async fn revokes_nothing_but_a_key_id() {
     let api_key = created["apiKey"].as_str().unwrap();
     let whole = stack.run(&["key", "revoke", api_key]).await;
     assert_eq!((whole.code, whole.stdout.as_str()), (Some(1), ""));
-    assert!(whole.stderr.contains("only its key id is wanted"), "{}", whole.stderr);
+    assert!(whole.stderr.contains("give only its key id"), "{}", whole.stderr);
     assert!(!whole.stderr.contains(&api_key[20..]), "{}", whole.stderr);
     let mistyped = stack.run(&["key", "revoke", &api_key[..api_key.len() - 1]]).await;
     assert_eq!((mistyped.code, mistyped.stdout.as_str()), (Some(1), ""));

@@ -5,7 +5,7 @@ use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Problem};
 use shared::models::api_key::Scope;
 use shared::models::event_marker::{AddedEvents, EventDraft, EventMarker};
-use shared::store::{Idempotent, MarkerWrite};
+use shared::store::{EventAddition, Idempotent};
 
 /// The operation's name in `openapi.yaml`, in the logs and among idempotency keys.
 pub const OPERATION: &str = env!("CARGO_PKG_NAME");
@@ -18,7 +18,10 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     let request = incoming.idempotent(caller.key_id(), OPERATION)?;
     let project_id = caller.project()?;
     let drafts = EventDraft::read_all(&incoming.json()?)?;
-    let id = incoming.collection_id()?;
+    let id = match incoming.collection_id() {
+        Ok(id) => id,
+        Err(problem) => return app.repeated_or(problem, request.as_ref()).await,
+    };
 
     // Rules.
     let now = app.clock.now();
@@ -31,8 +34,8 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     let stored_answer = answer.to_stored();
     let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
     match app.store.add_events(project_id, id, &events, now, idempotent).await? {
-        MarkerWrite::Done => Ok(answer),
-        MarkerWrite::CollectionGone => Err(Problem::collection_not_found()),
-        MarkerWrite::Repetition(repetition) => Answer::repeated(repetition),
+        EventAddition::Added => Ok(answer),
+        EventAddition::CollectionGone => Err(Problem::collection_not_found()),
+        EventAddition::Repetition(repetition) => Answer::repeated(repetition),
     }
 }

@@ -33,8 +33,9 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     let mut attempts = Attempts::default();
     while attempts.another().await {
         // Storage: the insight as it is.
-        let insight = app.store.find_insight(project_id, id).await?;
-        let mut insight = insight.ok_or_else(Problem::insight_not_found)?;
+        let Some(mut insight) = app.store.find_insight(project_id, id).await? else {
+            return app.repeated_or(Problem::insight_not_found(), request.as_ref()).await;
+        };
 
         // Rules: what it has already is counted once; what another insight has is refused. Pain
         // points that were taken a moment ago may have been so by a twin of this request.

@@ -5,7 +5,7 @@ use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Problem};
 use shared::models::api_key::Scope;
 use shared::models::event_marker::{CollectionDraft, CollectionId};
-use shared::store::{Idempotent, MarkerWrite};
+use shared::store::{CollectionCreation, Idempotent};
 
 /// The operation's name in `openapi.yaml`, in the logs and among idempotency keys.
 pub const OPERATION: &str = env!("CARGO_PKG_NAME");
@@ -30,7 +30,7 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     let stored_answer = answer.to_stored();
     let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
     match app.store.create_collection(&collection, idempotent).await? {
-        MarkerWrite::Repetition(repetition) => Answer::repeated(repetition),
-        MarkerWrite::Done | MarkerWrite::CollectionGone => Ok(answer),
+        CollectionCreation::Created => Ok(answer),
+        CollectionCreation::Repetition(repetition) => Answer::repeated(repetition),
     }
 }

@@ -16,7 +16,8 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     let caller = Caller::authenticate(app, incoming).await?;
     caller.require(Scope::FlagsEvaluate)?;
     let project_id = caller.project()?;
-    if !incoming.path().trim_end_matches('/').ends_with("/flags") {
+    let path = incoming.path();
+    if !path.strip_suffix('/').unwrap_or(path).ends_with("/ofrep/v1/evaluate/flags") {
         // The template routes all that may end with a slash here.
         return Err(Problem::unknown_evaluation());
     }

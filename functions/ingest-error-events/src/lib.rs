@@ -71,7 +71,7 @@ async fn authenticate(
         envelope_dsn: envelope.and_then(|envelope| envelope.dsn.as_deref()),
     }
     .read()?;
-    find_ingest_project(app, IngestId::parse(&ingest_id), key).await
+    find_ingest_project(app, incoming, IngestId::parse(&ingest_id), key).await
 }
 
 /// Stores an event, counts it once, and makes its error known. May be cut off anywhere: an event that

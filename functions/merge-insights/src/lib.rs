@@ -34,16 +34,20 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
             app.store.find_insight(project_id, id),
             app.store.find_insight(project_id, into)
         )?;
-        let mut source = source.ok_or_else(Problem::insight_not_found)?;
+        let Some(mut source) = source else {
+            return app.repeated_or(Problem::insight_not_found(), request.as_ref()).await;
+        };
 
         // Rules. What is merged there already needs no second merge.
         if id == into {
             let message = "an insight cannot be merged into itself";
-            return Err(refused_into(ViolationCode::InvalidValue, message));
+            let refusal = refused_into(ViolationCode::InvalidValue, message);
+            return app.repeated_or(refusal, request.as_ref()).await;
         }
         let Some(mut receiver) = receiver else {
             let message = "the project has no insight of this id";
-            return Err(refused_into(ViolationCode::UnknownInsight, message));
+            let refusal = refused_into(ViolationCode::UnknownInsight, message);
+            return app.repeated_or(refusal, request.as_ref()).await;
         };
         if source.status.merged_into() != Some(into)
             && let Err(refusal) = receiver.merge(&mut source)

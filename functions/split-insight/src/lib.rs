@@ -34,8 +34,9 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     let mut attempts = Attempts::default();
     while attempts.another().await {
         // Storage: the insight as it is.
-        let source = app.store.find_insight(project_id, id).await?;
-        let mut source = source.ok_or_else(Problem::insight_not_found)?;
+        let Some(mut source) = app.store.find_insight(project_id, id).await? else {
+            return app.repeated_or(Problem::insight_not_found(), request.as_ref()).await;
+        };
 
         // Rules. What is refused may have been done before: the pain points are gone then.
         let mut made = match source.split_off(&split.pain_point_ids, made_id, new_id) {

@@ -34,9 +34,9 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
             error.set_status(status, now);
         }
 
-        // Storage and answer.
+        // Storage and answer: all that may fail is read before anything is written.
+        let activity = app.store.find_activity(project_id, &error, now).await?;
         if error == stored || app.store.replace_error(project_id, &stored, &error).await? {
-            let activity = app.store.find_activity(project_id, &error, now).await?;
             let shown = error.shown(activity.events, activity.latest);
             return Answer::ok(&shown)?.with_version(error.version);
         }

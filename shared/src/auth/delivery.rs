@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::errors::ingestion::IngestionFault;
-use crate::http::Problem;
+use crate::http::{Incoming, Problem};
 use crate::models::dsn::{IngestId, PublicKey};
 use crate::models::project::ProjectId;
 
@@ -10,13 +10,16 @@ use crate::models::project::ProjectId;
 /// or the key is unknown is not told.
 pub async fn find_ingest_project(
     app: &App,
+    incoming: &Incoming,
     ingest_id: Option<IngestId>,
     key: PublicKey,
 ) -> Result<ProjectId, Problem> {
     let refused = || Problem::from(IngestionFault::Unauthorized);
     let ingest_id = ingest_id.ok_or_else(refused)?;
     let now = app.clock.now();
+    // A key that is not the remembered one may be new.
     let remembered = app.access.recall_ingest(ingest_id, now);
+    let remembered = remembered.filter(|access| access.public_key == key);
     let access = if let Some(access) = remembered {
         access
     } else {
@@ -24,5 +27,9 @@ pub async fn find_ingest_project(
         app.access.remember_ingest(ingest_id, &access, now);
         access
     };
-    if access.public_key == key { Ok(access.project) } else { Err(refused()) }
+    if access.public_key != key {
+        return Err(refused());
+    }
+    let _ = incoming.project_id.set(access.project);
+    Ok(access.project)
 }

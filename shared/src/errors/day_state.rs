@@ -3,7 +3,7 @@
 //! An event is a row first. Once an hour is closed, the rows of it are packed into a segment, with
 //! those of the hours before as long as the segment stays small. An event that comes later than its
 //! hour is closed is a row as well, and is noted as late: its hour is counted from rows again until
-//! it is packed anew.
+//! it is packed anew. An hour with more than a segment holds is set aside: it stays in rows.
 
 use std::time::Duration;
 
@@ -19,6 +19,8 @@ const LATENESS: Duration = Duration::from_mins(5);
 const CLOSING: Duration = Duration::from_mins(10);
 /// Up to how many bytes a segment takes in further hours. Each time it is written anew.
 const GROWING_BYTES: u64 = 1_000_000;
+/// Up to how many events a segment takes in further hours: all of them are in memory then.
+const GROWING_EVENTS: u32 = 100_000;
 const HOUR: Duration = Duration::from_hours(1);
 
 /// A segment of a day.
@@ -32,6 +34,13 @@ pub struct SegmentState {
     pub bytes: u64,
     /// How many events and errors it has.
     pub totals: Totals,
+}
+
+impl SegmentState {
+    /// How many events it has of some hours.
+    pub fn events_of(&self, hours: Hours) -> usize {
+        hours.iter().map(|hour| self.totals.hour(hour).events as usize).sum()
+    }
 }
 
 /// What is to be packed next of a day.
@@ -62,6 +71,8 @@ pub struct DayState {
     pub late_by_lane: Vec<[u64; 24]>,
     /// How many of them its segment has.
     pub packed_late: [u64; 24],
+    /// The hours that are too large for a segment, and stay in rows.
+    pub set_aside: Hours,
 }
 
 impl DayState {
@@ -75,6 +86,7 @@ impl DayState {
             late: [0; 24],
             late_by_lane: Vec::new(),
             packed_late: [0; 24],
+            set_aside: Hours::NONE,
         }
     }
 
@@ -93,7 +105,8 @@ impl DayState {
 
     /// The hours that may be packed at `now` and are not, or not any more.
     pub fn to_pack(&self, now: Timestamp) -> Hours {
-        closed_hours(self.day, now).without(self.packed()).with(self.dirty())
+        let open = closed_hours(self.day, now).without(self.packed()).without(self.set_aside);
+        open.with(self.dirty())
     }
 
     /// What is to be packed next at `now`: first what late events have changed, then new hours, with
@@ -106,17 +119,18 @@ impl DayState {
             return Some(Packing { segment: Some(segment.clone()), hours, is_repair: true });
         }
         let hours = self.to_pack(now);
-        let growing = self.segments.last().filter(|segment| segment.bytes < GROWING_BYTES);
+        let growing = self.segments.last().filter(|segment| {
+            segment.bytes < GROWING_BYTES && segment.totals.whole().events < GROWING_EVENTS
+        });
         (!hours.is_empty()).then(|| Packing { segment: growing.cloned(), hours, is_repair: false })
     }
 
     /// The day after `hours` of a segment were packed from rows, as they were when this state was
-    /// read. The segment takes the place of those whose hours it has.
+    /// read. The segment takes the place of those that it has hours of; of these, hours that it does
+    /// not have are rows again.
     #[must_use]
     pub fn with_segment(&self, segment: &SegmentState, hours: Hours) -> Self {
-        let mut next = self.clone();
-        next.version += 1;
-        next.segments.retain(|other| !other.hours.is_within(segment.hours));
+        let mut next = self.without_segments_of(segment.hours);
         next.segments.push(SegmentState { generation: next.version, ..segment.clone() });
         next.segments.sort_by_key(|segment| segment.hours.iter().next());
         for hour in hours.iter().map(usize::from) {
@@ -129,9 +143,24 @@ impl DayState {
         next
     }
 
+    /// The day after hours that are too large for a segment were set aside.
+    #[must_use]
+    pub fn with_set_aside(&self, hours: Hours) -> Self {
+        let mut next = self.without_segments_of(hours);
+        next.set_aside = next.set_aside.with(hours);
+        next
+    }
+
+    fn without_segments_of(&self, hours: Hours) -> Self {
+        let mut next = self.clone();
+        next.version += 1;
+        next.segments.retain(|segment| segment.hours.common_with(hours).is_empty());
+        next
+    }
+
     /// Whether nothing is left to be packed, now or later, unless late events come.
     pub fn is_complete(&self) -> bool {
-        self.packed() == Hours::ALL && self.dirty().is_empty()
+        self.packed().with(self.set_aside) == Hours::ALL && self.dirty().is_empty()
     }
 }
 
@@ -157,20 +186,27 @@ fn end_of_hour(at: Timestamp) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::errors::attribute::Attributes;
+    use crate::errors::row::{EventRow, Fingerprint};
     use crate::errors::segment::{Base, ColumnName, Decoder, pack};
 
     fn at(text: &str) -> Timestamp {
         Timestamp::parse_rfc3339(&format!("2026-11-21T{text}Z")).unwrap()
     }
 
-    fn state(hours: &[Hours]) -> DayState {
-        let day = Day::of(at("00:00:00"));
-        let columns = pack(day, &[]).unwrap();
+    /// A segment of events of one error in the day's first minute.
+    fn segment(hours: Hours, events: usize) -> SegmentState {
+        let (occurred_at, fingerprint) = (at("00:00:00"), Fingerprint([0; 16]));
+        let row = EventRow { occurred_at, fingerprint, attributes: Attributes::default() };
+        let columns = pack(Day::of(occurred_at), &vec![row; events]).unwrap();
         let base = columns.get(ColumnName::Base).unwrap();
         let totals = Base::decode(&mut Decoder::new(), base).unwrap().totals();
-        let segment =
-            |hours: &Hours| SegmentState { hours: *hours, generation: 1, bytes: 0, totals };
-        DayState { segments: hours.iter().map(segment).collect(), ..DayState::new(day) }
+        SegmentState { hours, generation: 1, bytes: 0, totals }
+    }
+
+    fn state(hours: &[Hours]) -> DayState {
+        let segments = hours.iter().map(|hours| segment(*hours, 0)).collect();
+        DayState { segments, ..DayState::new(Day::of(at("00:00:00"))) }
     }
 
     #[test]
@@ -213,5 +249,27 @@ mod tests {
         assert!(state.is_complete());
         state.late[0] = 1;
         assert!(!state.is_complete());
+    }
+
+    #[test]
+    fn an_hour_that_is_set_aside_stays_in_rows_for_good() {
+        let before = state(&[Hours::between(0, 3), Hours::between(3, 4)]);
+        let after = before.with_set_aside(Hours::between(3, 4));
+        assert_eq!((after.packed(), after.version), (Hours::between(0, 3), before.version + 1));
+        assert_eq!(after.to_pack(at("05:10:00")), Hours::between(4, 5));
+        let rest = segment(Hours::between(4, 24), 0);
+        assert!(after.with_segment(&rest, Hours::ALL).is_complete());
+    }
+
+    #[test]
+    fn a_segment_takes_in_hours_while_it_has_few_bytes_and_events() {
+        let grows = |bytes, events| {
+            let grown = SegmentState { bytes, ..segment(Hours::between(0, 1), events) };
+            let state = DayState { segments: vec![grown], ..state(&[]) };
+            state.next_packing(at("02:10:00")).unwrap().segment.is_some()
+        };
+        assert!(grows(999_999, 99_999));
+        assert!(!grows(1_000_000, 1));
+        assert!(!grows(1, 100_000));
     }
 }

@@ -31,8 +31,9 @@ use super::frame_identity::{FrameIdentity, is_browser_extension};
 use super::message_template::message_template;
 use super::row::Fingerprint;
 
-/// The version of the rules, stored beside each fingerprint.
-pub const FINGERPRINT_VERSION: u8 = 1;
+/// The version of the rules. It is the first byte that is hashed, so that fingerprints of two
+/// versions never meet.
+const FINGERPRINT_VERSION: u8 = 1;
 /// How many frames count of a stack without frames of the application.
 const LIBRARY_FRAMES: usize = 5;
 

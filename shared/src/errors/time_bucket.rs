@@ -125,7 +125,10 @@ impl QueryRange {
             // 7 days before `to` itself, not before the end of its minute.
             None => to.floor_to_minute().saturating_sub(DEFAULT_RANGE_MINUTES),
         };
-        Ok(Self::of_minutes(from_minute, to_minute, limit, minute_of(now)))
+        let range = Self::of_minutes(from_minute, to_minute, limit, minute_of(now));
+        // Rounded, its start may lie before now, and so may the bucket it begins with.
+        let is_to_come = from.is_some_and(|from| *from > written_now);
+        Ok(if is_to_come { range.without_buckets() } else { range })
     }
 
     fn of_minutes(from: i64, to: i64, limit: Option<u16>, now: i64) -> Self {
@@ -139,6 +142,11 @@ impl QueryRange {
         let end = if from < to { end.max(first) } else { first };
         let first = limit.map_or(first, |limit| first.max(end - i64::from(limit)));
         Self { size, minutes: from..to.max(from), buckets: first..end }
+    }
+
+    fn without_buckets(self) -> Self {
+        let Range { start, .. } = self.buckets;
+        Self { buckets: start..start, ..self }
     }
 
     /// The size of the buckets.
@@ -385,13 +393,20 @@ mod tests {
 
     #[test]
     fn a_range_in_the_future_has_no_buckets() {
-        for (from, to) in [("2026-11-21T04:17:00Z", "2026-11-21T04:18:00Z"), ("1e400", "1e401")] {
+        let futures = [
+            ("2026-11-21T04:17:00Z", "2026-11-21T04:18:00Z"),
+            ("1e400", "1e401"),
+            // Later in a bucket that has begun: of a minute, of five, of a day.
+            ("2026-11-21T04:16:30.501Z", "2026-11-21T05:16:00Z"),
+            ("2026-11-21T04:17:00Z", "2026-11-21T09:17:00Z"),
+            ("2026-11-21T05:00:00Z", "2027-11-21T00:00:00Z"),
+        ];
+        for (from, to) in futures {
             let future = range(from, to);
             assert_eq!((future.bucket_count(), future.days().count()), (0, 0), "{from}");
         }
-        // A day that has begun is in the range only from its future part on.
-        let rest_of_today = range("2026-11-21T05:00:00Z", "2027-11-21T00:00:00Z");
-        assert_eq!(starts(&rest_of_today), ["2026-11-21T00:00:00.000Z"]);
+        // What begins now has the bucket of now.
+        assert_eq!(range("2026-11-21T04:16:30.500Z", "2026-11-21T05:16:00Z").bucket_count(), 1);
     }
 
     #[test]

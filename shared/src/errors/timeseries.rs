@@ -114,21 +114,23 @@ fn read_projects(
     place: &Place<'_>,
     violations: &mut Violations,
 ) -> Option<Vec<NamedProject>> {
-    // Duplicates count once, also against the limit.
+    // What is no text is noted, and counts for nothing here.
     let read_name = |json: &Json<'_>, place: &Place<'_>, violations: &mut Violations| {
-        text(|name| Ok(name.to_owned()))(json, place, violations)
+        Some(text(|name| Ok(name.to_owned()))(json, place, violations))
     };
     let written = array(usize::MAX, read_name)(json, place, violations)?;
+    let all_are_texts = written.iter().all(Option::is_some);
+    // Duplicates count once, also against the limit.
     let mut seen = HashSet::new();
     let mut projects = Vec::new();
-    for written in written {
+    for written in written.into_iter().flatten() {
         let name = IdOrSlug::parse(&written);
         let identity = name.as_ref().map_or_else(|| written.clone(), IdOrSlug::to_string);
         if seen.insert(identity) {
             projects.push(NamedProject { written, name });
         }
     }
-    if projects.is_empty() {
+    if projects.is_empty() && all_are_texts {
         violations.note(place, ViolationCode::TooFewItems, "at least one project is needed");
         return None;
     }
@@ -139,7 +141,7 @@ fn read_projects(
         violations.note(place, ViolationCode::TooManyItems, message);
         return None;
     }
-    Some(projects)
+    all_are_texts.then_some(projects)
 }
 
 fn read_range(

@@ -140,7 +140,7 @@ impl fmt::Display for EvaluationError<'_> {
                  or empty"
             ),
             Self::Damaged(flag, damage) => {
-                write!(formatter, "the flag {flag} is stored wrongly: {damage}")
+                write!(formatter, "the stored flag {flag} is damaged: {damage}")
             }
             Self::PrerequisiteCycle(flag) => {
                 write!(formatter, "the flag {flag} depends on itself through its prerequisites")

@@ -18,8 +18,9 @@ use super::project_flags::Flags;
 
 /// The most bytes of a request's body.
 pub const MAX_BODY_BYTES: usize = 64_000;
-/// The most bytes of an answer: what a Lambda function may return, less room for its envelope.
-const MAX_ANSWER_BYTES: usize = 5_500_000;
+/// The most bytes of an answer: what a Lambda function may return, less room for its envelope. A
+/// function returns the body as text within JSON.
+const MAX_ANSWER_BYTES: usize = 6_000_000;
 
 /// An answer to an OFREP request. Its body, if it has one, is JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,11 +142,11 @@ pub fn evaluate_all<'v>(
         metadata: FlagSetMetadata { flag_set_id: flags.project_id() },
     };
     let Ok(body) = serde_json::to_string(&body) else { return OfrepAnswer::unwritable() };
-    if body.len() > MAX_ANSWER_BYTES {
+    let bytes = bytes_within_json(&body);
+    if bytes > MAX_ANSWER_BYTES {
         let details = format!(
-            "the project's flags have {} bytes, more than one answer can hold; evaluate them one \
-             by one",
-            body.len()
+            "the project's flags make an answer of {bytes} bytes as Lambda sends it, of which \
+             {MAX_ANSWER_BYTES} are allowed; evaluate them one by one"
         );
         return Failure::new(ErrorCode::General, details).for_all_flags();
     }
@@ -154,6 +155,11 @@ pub fn evaluate_all<'v>(
         return OfrepAnswer { status: 304, body: None, etag: Some(etag) };
     }
     OfrepAnswer { status: 200, body: Some(body), etag: Some(etag) }
+}
+
+/// The bytes of a body of JSON, which has no control characters, as text within JSON.
+fn bytes_within_json(body: &str) -> usize {
+    body.len() + body.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count()
 }
 
 impl OfrepAnswer {

@@ -153,11 +153,16 @@ impl Insight {
         Ok(())
     }
 
+    fn refuse_if_merged(&self) -> Result<(), Refusal> {
+        match self.status {
+            InsightStatus::Merged { .. } => Err(Refusal::Merged),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether it may have `more` members.
     pub fn check_room(&self, more: usize) -> Result<(), Refusal> {
-        if matches!(self.status, InsightStatus::Merged { .. }) {
-            return Err(Refusal::Merged);
-        }
+        self.refuse_if_merged()?;
         if self.members.len().saturating_add(more) > MAX_PAIN_POINTS {
             return Err(Refusal::Full);
         }
@@ -172,7 +177,7 @@ impl Insight {
         made: InsightId,
         new_id: impl FnMut() -> Uuid,
     ) -> Result<Self, Refusal> {
-        self.check_room(0)?;
+        self.refuse_if_merged()?;
         let members: HashSet<_> = self.members.iter().map(|member| member.id).collect();
         let mut strangers = Violations::default();
         for (index, id) in ids.iter().enumerate().filter(|(_, id)| !members.contains(id)) {
@@ -210,7 +215,7 @@ impl Insight {
 
     /// Moves all pain points of `other` here; `other` stays behind as merged.
     pub fn merge(&mut self, other: &mut Self) -> Result<(), Refusal> {
-        other.check_room(0)?;
+        other.refuse_if_merged()?;
         self.check_room(other.members.len())?;
         self.members.absorb(std::mem::take(&mut other.members));
         let latest = self.latest.take().into_iter().chain(other.latest.take());
@@ -223,7 +228,7 @@ impl Insight {
 
     /// Applies a client's changes.
     pub fn apply(&mut self, patch: InsightPatch) -> Result<(), Refusal> {
-        self.check_room(0)?;
+        self.refuse_if_merged()?;
         let before = (self.title.clone(), self.description.clone(), self.status, self.viewed);
         let InsightPatch { title, description, status, viewed } = patch;
         let after = (

@@ -181,7 +181,7 @@ pub enum Scope {
 
 /// A text that is no scope; its display lists them all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no scope; the scopes are {list}", list = Scope::ALL.map(Scope::as_str).join(", "))]
+#[error("`{0}` is not a scope; the scopes are {list}", list = Scope::ALL.map(Scope::as_str).join(", "))]
 pub struct NotAScope(String);
 
 impl Scope {

@@ -1,5 +1,6 @@
 //! Rules of text that several resources share.
 
+use serde::de::value::Error as NameError;
 use uuid::Uuid;
 
 use crate::json::{Fault, ViolationCode};
@@ -16,7 +17,8 @@ pub(super) fn parse_label(text: &str, least: usize, most: usize) -> Result<Strin
 /// Checks a name as it is: `least` to `most` characters, no control characters.
 pub(super) fn check_label(label: &str, least: usize, most: usize) -> Result<(), Fault> {
     if label.chars().count() < least {
-        let message = format_args!("must have at least {least} characters");
+        let plural = if least == 1 { "" } else { "s" };
+        let message = format_args!("must have at least {least} character{plural}");
         return Err(Fault::new(ViolationCode::TooShort, message));
     }
     check_length(label, most)?;
@@ -25,6 +27,13 @@ pub(super) fn check_label(label: &str, least: usize, most: usize) -> Result<(), 
         return Err(Fault::new(ViolationCode::InvalidFormat, message));
     }
     Ok(())
+}
+
+/// The refusal of a name that an enum does not have. Its message lists those that it has; what serde
+/// calls a variant of the enum is a `noun` to clients.
+pub(super) fn unknown_name(noun: &str, error: &NameError) -> Fault {
+    let message = error.to_string().replacen("variant", noun, 1);
+    Fault::new(ViolationCode::InvalidValue, message)
 }
 
 /// Reads free text: at most `most` characters.

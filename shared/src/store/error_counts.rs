@@ -1,7 +1,6 @@
 //! Reading what a query counts, in table `errors`: as little of it as tells the answer.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -18,17 +17,21 @@ use crate::models::error::ErrorRecord;
 use crate::models::project::ProjectId;
 use crate::models::timestamp::Timestamp;
 
-use super::error_days::ReadColumns;
+use super::error_days::{MAX_SEGMENT_BYTES, ReadColumns};
 use super::error_events::EVENT_RETENTION;
 use super::errors::TABLE;
-use super::packing::NewErrorId;
+use super::packing::{NewErrorId, PackingLimits};
 use super::{Store, StoreError};
 
 /// Queries under way at once for one project.
 const PARALLEL: usize = 8;
 
 /// How many days of a project a query packs before it reads, at most: the schedule does the rest.
-const PACKED_BY_A_QUERY: usize = 2;
+const DAYS_PACKED_BY_A_QUERY: usize = 2;
+
+/// How much of a day it packs: several projects are read at once.
+const PACKED_BY_A_QUERY: PackingLimits =
+    PackingLimits { rows: 60_000, bytes: MAX_SEGMENT_BYTES, sets_aside: false };
 
 /// How long it takes for that, at most.
 const PACKING_BUDGET: Duration = Duration::from_secs(1);
@@ -95,19 +98,17 @@ impl Store {
         };
         let counts_every_error = query.status.is_none() && query.search.matches_every_error();
         let read_errors = async {
-            if counts_every_error { Ok(Vec::new()) } else { self.read_errors(project).await }
+            if counts_every_error {
+                return Ok::<_, StoreError>(CountedErrors::default());
+            }
+            let wanted = |error: &ErrorRecord| is_wanted(error, query);
+            self.find_errors_that(project, wanted).await.map(CountedErrors::only)
         };
         let (mut days, errors) =
             tokio::try_join!(self.list_days(project, first, last, now), read_errors)?;
         let packing = self.pack_some_days(project, &mut days, new_error_id, now);
         // What is not packed in time is counted from rows.
         let _ = tokio::time::timeout(PACKING_BUDGET, packing).await;
-        let errors = if counts_every_error {
-            CountedErrors::all(std::iter::empty::<(Fingerprint, ())>())
-        } else {
-            let wanted = errors.iter().filter(|error| is_wanted(error, query));
-            CountedErrors::only(wanted.map(|error| (error.description.fingerprint, error.id)))
-        };
         let demand = Demand {
             range,
             filters: &query.event_filters,
@@ -131,8 +132,9 @@ impl Store {
         now: Timestamp,
     ) {
         let unpacked = days.iter_mut().filter(|state| !state.to_pack(now).is_empty());
-        for state in unpacked.take(PACKED_BY_A_QUERY) {
-            if let Ok(packed) = self.pack_day(project, state.day, new_error_id, now).await {
+        for state in unpacked.take(DAYS_PACKED_BY_A_QUERY) {
+            let packed = self.pack_day(project, state.day, &PACKED_BY_A_QUERY, new_error_id, now);
+            if let Ok(packed) = packed.await {
                 *state = packed;
             }
         }

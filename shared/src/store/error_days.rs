@@ -251,12 +251,8 @@ impl Store {
         hours: Hours,
     ) -> Result<Option<DayState>, StoreError> {
         let next = state.with_segment(segment, hours);
-        let saved = next.segments.iter().find(|segment| segment.generation == next.version);
-        let first_hour = saved.map_or(0, first_hour_of);
-        let mut actions = vec![self.update_day(project, state, &next)?];
-        for lane in 0..LATE_LANES {
-            actions.push(self.check_late(project, state, lane)?);
-        }
+        let first_hour = first_hour_of(segment);
+        let mut actions = Vec::new();
         for (name, bytes) in columns.iter() {
             let count = bytes.len().div_ceil(CHUNK_BYTES);
             for (index, chunk) in bytes.chunks(CHUNK_BYTES).enumerate() {
@@ -268,6 +264,32 @@ impl Store {
                 item.insert("expiresAt".to_owned(), segment_expiry(state.day));
                 actions.push(self.put(item)?);
             }
+        }
+        self.save_day(project, state, next, actions).await
+    }
+
+    /// Notes that some hours of a day that was read as `state` are too large for a segment. Answers as
+    /// [`Self::save_segment`].
+    pub(super) async fn set_aside(
+        &self,
+        project: ProjectId,
+        state: &DayState,
+        hours: Hours,
+    ) -> Result<Option<DayState>, StoreError> {
+        self.save_day(project, state, state.with_set_aside(hours), Vec::new()).await
+    }
+
+    /// Writes the `next` state of a day that was read as `state`, and what belongs to it.
+    async fn save_day(
+        &self,
+        project: ProjectId,
+        state: &DayState,
+        next: DayState,
+        mut actions: Vec<TransactWriteItem>,
+    ) -> Result<Option<DayState>, StoreError> {
+        actions.push(self.update_day(project, state, &next)?);
+        for lane in 0..LATE_LANES {
+            actions.push(self.check_late(project, state, lane)?);
         }
         if next.is_complete() {
             for lane in std::iter::once(None).chain((0..LATE_LANES).map(Some)) {
@@ -296,13 +318,14 @@ impl Store {
             .set_key(Some(day_key(project, state.day)))
             .update_expression(
                 "SET version = :version, #segments = :segments, packedLate = :late, \
-                 expiresAt = :expiry",
+                 setAside = :setAside, expiresAt = :expiry",
             )
             // A word that DynamoDB reserves.
             .expression_attribute_names("#segments", "segments")
             .expression_attribute_values(":version", number(next.version))
             .expression_attribute_values(":segments", write_segments(&next.segments))
             .expression_attribute_values(":late", write_late(&next.packed_late))
+            .expression_attribute_values(":setAside", n(next.set_aside.bits()))
             .expression_attribute_values(":expiry", segment_expiry(state.day));
         let update = match state.version {
             0 => update.condition_expression("attribute_not_exists(version)"),
@@ -400,6 +423,7 @@ fn read_day(item: &Item) -> Result<DayState, StoreError> {
     }
     state.version = reader.optional_count("version")?.unwrap_or_default();
     state.packed_late = read_late(reader)?;
+    state.set_aside = read_hours(reader, "setAside")?.unwrap_or(Hours::NONE);
     state.segments = match item.get("segments") {
         None => Vec::new(),
         Some(AttributeValue::L(segments)) => segments
@@ -455,13 +479,18 @@ fn read_counters(counters: &Item) -> Option<[u64; 24]> {
 fn read_segment(value: &AttributeValue, day: Reader<'_>) -> Result<SegmentState, StoreError> {
     let damaged = || day.damaged("segments");
     let reader = Reader { table: TABLE, item: value.as_m().map_err(|_| damaged())? };
-    let hours = reader.optional_count("hours")?.and_then(|bits| bits.try_into().ok());
     Ok(SegmentState {
-        hours: hours.and_then(Hours::from_bits).ok_or_else(damaged)?,
+        hours: read_hours(reader, "hours")?.ok_or_else(damaged)?,
         generation: reader.optional_count("generation")?.ok_or_else(damaged)?,
         bytes: reader.optional_count("bytes")?.ok_or_else(damaged)?,
         totals: Totals::from_bytes(reader.blob("totals")?).map_err(|_| damaged())?,
     })
+}
+
+fn read_hours(reader: Reader<'_>, name: &'static str) -> Result<Option<Hours>, StoreError> {
+    let Some(bits) = reader.optional_count(name)? else { return Ok(None) };
+    let hours = u32::try_from(bits).ok().and_then(Hours::from_bits);
+    hours.map(Some).ok_or_else(|| reader.damaged(name))
 }
 
 /// A part of a column.

@@ -13,6 +13,7 @@
 //! delivered twice counts once.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem};
@@ -148,24 +149,46 @@ impl Store {
         hours: Hours,
         now: Timestamp,
     ) -> Result<Vec<EventRow>, StoreError> {
+        let rows = self.read_rows_up_to(usize::MAX, project, day, lanes, hours, now).await?;
+        Ok(rows.unwrap_or_default())
+    }
+
+    /// The same, or `None` if there are more than `most`: no more are in memory at any time.
+    pub(super) async fn read_rows_up_to(
+        &self,
+        most: usize,
+        project: ProjectId,
+        day: Day,
+        lanes: u8,
+        hours: Hours,
+        now: Timestamp,
+    ) -> Result<Option<Vec<EventRow>>, StoreError> {
+        let room = &AtomicUsize::new(most);
         let mut parts = Vec::new();
         for (from, to) in spans(hours) {
             for lane in 0..lanes {
-                parts.push(self.read_span(project, day, lane, from, to, now));
+                parts.push(self.read_span(project, day, lane, (from, to), now, room));
             }
         }
-        stream::iter(parts).buffer_unordered(PARALLEL).try_concat().await
+        let mut parts = stream::iter(parts).buffer_unordered(PARALLEL);
+        let mut rows = Vec::new();
+        while let Some(part) = parts.try_next().await? {
+            let Some(mut part) = part else { return Ok(None) };
+            rows.append(&mut part);
+        }
+        Ok(Some(rows))
     }
 
+    /// The rows of a lane; `None` if there is no room for them.
     async fn read_span(
         &self,
         project: ProjectId,
         day: Day,
         lane: u8,
-        from_hour: u8,
-        to_hour: u8,
+        (from_hour, to_hour): (u8, u8),
         now: Timestamp,
-    ) -> Result<Vec<EventRow>, StoreError> {
+        room: &AtomicUsize,
+    ) -> Result<Option<Vec<EventRow>>, StoreError> {
         let hour = |hour: u8| day.start().plus(Duration::from_hours(u64::from(hour)));
         let mut items = self
             .client
@@ -185,9 +208,13 @@ impl Store {
             .send();
         let mut rows = Vec::new();
         while let Some(item) = items.next().await {
+            let one_less = |room: usize| room.checked_sub(1);
+            if room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
+                return Ok(None);
+            }
             rows.push(read_row(&item?)?);
         }
-        Ok(rows)
+        Ok(Some(rows))
     }
 
     /// Events of an error, the latest first. Strongly consistent: what was acknowledged is seen.

@@ -20,7 +20,7 @@ use crate::models::timestamp::Timestamp;
 use super::item::{Item, Reader, b, key, s, time_key};
 use super::page::{one_more_than, page};
 use super::transaction::{Attempts, Commit};
-use super::{Store, StoreError, unless_condition_failed};
+use super::{Store, StoreError};
 
 pub(super) const TABLE: &str = "errors";
 /// The index of a project's errors by when they were last seen.
@@ -157,9 +157,7 @@ impl Store {
         read: &ErrorRecord,
         error: &ErrorRecord,
     ) -> Result<bool, StoreError> {
-        let written = self
-            .client
-            .put_item()
+        let put = Put::builder()
             .table_name(self.table(TABLE))
             .set_item(Some(write_error(project, error)))
             .condition_expression(
@@ -168,9 +166,8 @@ impl Store {
             .expression_attribute_values(":version", version_number(read.version))
             .expression_attribute_values(":firstSeen", s(read.first_seen))
             .expression_attribute_values(":lastSeen", s(read.last_seen))
-            .send()
-            .await;
-        Ok(unless_condition_failed(written)?.is_some())
+            .build()?;
+        self.put_if(put).await
     }
 
     /// Errors of a project, the one last seen latest first. Eventually consistent, as an index is:
@@ -210,8 +207,13 @@ impl Store {
         page(answer.items.unwrap_or_default(), more, page_request.limit, end_of, read_error)
     }
 
-    /// All errors of a project. Strongly consistent: a status that was just set counts.
-    pub async fn read_errors(&self, project: ProjectId) -> Result<Vec<ErrorRecord>, StoreError> {
+    /// The errors of a project that are `wanted`, by their fingerprints. Strongly consistent: a status
+    /// that was just set counts.
+    pub(super) async fn find_errors_that(
+        &self,
+        project: ProjectId,
+        wanted: impl Fn(&ErrorRecord) -> bool,
+    ) -> Result<Vec<(Fingerprint, ErrorId)>, StoreError> {
         let mut items = self
             .client
             .query()
@@ -222,11 +224,14 @@ impl Store {
             .into_paginator()
             .items()
             .send();
-        let mut errors = Vec::new();
+        let mut found = Vec::new();
         while let Some(item) = items.next().await {
-            errors.push(read_error(&item?)?);
+            let error = read_error(&item?)?;
+            if wanted(&error) {
+                found.push((error.description.fingerprint, error.id));
+            }
         }
-        Ok(errors)
+        Ok(found)
     }
 }
 

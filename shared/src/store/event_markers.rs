@@ -34,11 +34,20 @@ const PURGE_JOBS: &str = "purge-jobs";
 /// A transaction has at most 100 actions; one is the collection's, one the stored answer's.
 const MAX_EVENTS_AT_ONCE: usize = 98;
 
-/// What became of new events, or of a new collection.
+/// What became of a new collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MarkerWrite {
+pub enum CollectionCreation {
+    /// It is stored.
+    Created,
+    /// The idempotency key was used before.
+    Repetition(Repetition),
+}
+
+/// What became of new events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EventAddition {
     /// They are stored.
-    Done,
+    Added,
     /// The collection does not exist, or not any more.
     CollectionGone,
     /// The idempotency key was used before.
@@ -66,7 +75,7 @@ impl Store {
         &self,
         collection: &EventMarkerCollection,
         idempotent: Option<Idempotent<'_>>,
-    ) -> Result<MarkerWrite, StoreError> {
+    ) -> Result<CollectionCreation, StoreError> {
         let put = Put::builder()
             .table_name(self.table(TABLE))
             .set_item(Some(write_collection(collection)))
@@ -74,8 +83,8 @@ impl Store {
             .build()?;
         let actions = vec![TransactWriteItem::builder().put(put).build()];
         match self.commit(actions, idempotent, collection.created_at).await? {
-            Commit::Done => Ok(MarkerWrite::Done),
-            Commit::Repetition(repetition) => Ok(MarkerWrite::Repetition(repetition)),
+            Commit::Done => Ok(CollectionCreation::Created),
+            Commit::Repetition(repetition) => Ok(CollectionCreation::Repetition(repetition)),
             Commit::Refused(cancellation) => Err(cancellation.into_error()),
         }
     }
@@ -140,7 +149,7 @@ impl Store {
         events: &[EventMarker],
         now: Timestamp,
         idempotent: Option<Idempotent<'_>>,
-    ) -> Result<MarkerWrite, StoreError> {
+    ) -> Result<EventAddition, StoreError> {
         let (at_once, rest) = events.split_at(events.len().min(MAX_EVENTS_AT_ONCE));
         for _ in 0..MAX_ATTEMPTS {
             let mut actions = vec![self.count_events(project, collection, events, rest, now)?];
@@ -148,14 +157,14 @@ impl Store {
                 actions.push(self.put_event(collection, event)?);
             }
             let cancellation = match self.commit(actions, idempotent, now).await? {
-                Commit::Done if rest.is_empty() => return Ok(MarkerWrite::Done),
+                Commit::Done if rest.is_empty() => return Ok(EventAddition::Added),
                 Commit::Done => {
                     // The events are stored and counted, so the answer is yes, whatever comes now:
                     // whoever reads or writes next settles what this could not.
                     let _ = self.settle(project, collection, rest).await;
-                    return Ok(MarkerWrite::Done);
+                    return Ok(EventAddition::Added);
                 }
-                Commit::Repetition(repetition) => return Ok(MarkerWrite::Repetition(repetition)),
+                Commit::Repetition(repetition) => return Ok(EventAddition::Repetition(repetition)),
                 Commit::Refused(cancellation) => cancellation,
             };
             let counting = cancellation.reasons.first();
@@ -164,7 +173,7 @@ impl Store {
             }
             // The collection is not there, or has events pending: those come first.
             match counting.and_then(|reason| reason.item.as_ref()) {
-                None => return Ok(MarkerWrite::CollectionGone),
+                None => return Ok(EventAddition::CollectionGone),
                 Some(item) => {
                     let found = read_collection(item)?;
                     self.settle(project, collection, &found.pending).await?;

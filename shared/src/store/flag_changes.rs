@@ -3,7 +3,7 @@
 //! A flag is put on the condition that it still is as it was read. Where a change touches what other
 //! flags rest on, or what the flag rests on, that is checked by the same transaction.
 
-use aws_sdk_dynamodb::types::TransactWriteItem;
+use aws_sdk_dynamodb::types::{Delete, TransactWriteItem};
 
 use crate::json::Violations;
 use crate::models::feature_flag::{Dependencies, FeatureFlag, FlagKey, Prerequisite, VariantKey};
@@ -12,7 +12,7 @@ use super::flag_items::{LiveFlags, ProjectChange, TABLE, key, limit_reached, ver
 use super::flag_prerequisites::{Blamed, ChainGuard, refusals};
 use super::item::s;
 use super::transaction::{Commit, Reason};
-use super::{Store, StoreError, unless_condition_failed};
+use super::{Store, StoreError};
 
 /// What became of a change of a flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,18 +151,8 @@ impl Store {
         stored: &FeatureFlag,
         flag: &FeatureFlag,
     ) -> Result<FlagReplacement, StoreError> {
-        let put = self.put_flag(flag, Some(stored))?;
-        let written = self
-            .client
-            .put_item()
-            .table_name(put.table_name)
-            .set_item(Some(put.item))
-            .set_condition_expression(put.condition_expression)
-            .set_expression_attribute_values(put.expression_attribute_values)
-            .send()
-            .await;
-        let written = unless_condition_failed(written)?;
-        Ok(written.map_or(FlagReplacement::Outdated, |_| FlagReplacement::Done))
+        let is_stored = self.put_if(self.put_flag(flag, Some(stored))?).await?;
+        Ok(if is_stored { FlagReplacement::Done } else { FlagReplacement::Outdated })
     }
 
     /// Why a change is not possible in a state of the project's prerequisites.
@@ -204,9 +194,7 @@ impl Store {
     /// Deletes an archived flag that is still as it was read. Nothing depends on it: what others
     /// depend on cannot be archived, and nothing can come to depend on what is.
     pub async fn delete_flag(&self, stored: &FeatureFlag) -> Result<FlagDeletion, StoreError> {
-        let deleted = self
-            .client
-            .delete_item()
+        let delete = Delete::builder()
             .table_name(self.table(TABLE))
             .set_key(Some(key(stored.project_id, stored.key.as_str())))
             .condition_expression(
@@ -214,9 +202,8 @@ impl Store {
             )
             .expression_attribute_values(":id", s(stored.id))
             .expression_attribute_values(":version", version_number(stored.version))
-            .send()
-            .await;
-        let deleted = unless_condition_failed(deleted)?;
-        Ok(deleted.map_or(FlagDeletion::Outdated, |_| FlagDeletion::Done))
+            .build()?;
+        let is_gone = self.delete_if(delete).await?;
+        Ok(if is_gone { FlagDeletion::Done } else { FlagDeletion::Outdated })
     }
 }

@@ -26,23 +26,27 @@ mod page;
 mod pain_points;
 mod projects;
 mod purge;
+mod single_write;
 mod transaction;
 
+use std::error::Error;
+use std::iter;
+
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 
 pub use access::Access;
 pub use api_keys::Revocation;
 pub use error_counts::{Activity, ProjectEvents};
 pub use error_days::ReadColumns;
 pub use error_events::{Counting, EVENT_RETENTION};
-pub use event_markers::{CollectionDeletion, MarkerWrite};
+pub use event_markers::{CollectionCreation, CollectionDeletion, EventAddition};
 pub use feature_flags::{FlagCreation, ListedFlags};
 pub use flag_changes::{FlagDeletion, FlagReplacement};
 pub use flag_evaluation::StoredFlags;
 pub use idempotency::{Idempotent, Repetition};
 pub use insights::{InsightWrite, Together};
-pub use packing::NewErrorId;
+pub use packing::{NewErrorId, PackingLimits};
 pub use pain_points::{BatchId, Claim};
 pub use projects::{IngestAccess, ProjectCreation, ProjectIdentity};
 pub use transaction::Attempts;
@@ -102,9 +106,21 @@ where
             SdkError::ConstructionFailure(_) => true,
             _ => false,
         };
-        let cause = DisplayErrorContext(&error).to_string();
+        let cause = match &error {
+            SdkError::ServiceError(service) => told_by_dynamodb(service.err()),
+            error => {
+                let causes = iter::successors(error.source(), |&cause| cause.source());
+                causes.fold(error.to_string(), |told, cause| format!("{told}: {cause}"))
+            }
+        };
         if refused { Self::Refused(cause) } else { Self::Unavailable(cause) }
     }
+}
+
+/// What DynamoDB says of a request. The error itself would show the whole answer, items included.
+fn told_by_dynamodb(error: &impl ProvideErrorMetadata) -> String {
+    let code = error.code().unwrap_or("no code");
+    format!("{code}: {}", error.message().unwrap_or("no message"))
 }
 
 impl From<aws_sdk_dynamodb::error::BuildError> for StoreError {

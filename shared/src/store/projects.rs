@@ -3,7 +3,7 @@
 //! The item under the id is the project; those under the slug and under `ingest#` and the numeric
 //! id hold what a request needs that names it so, and each costs one read.
 
-use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
+use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
 
 use crate::models::dsn::{IngestId, PublicKey};
 use crate::models::project::{IdOrSlug, Organization, Project, ProjectId, ProjectName, Slug};
@@ -86,6 +86,33 @@ impl Store {
             }
             Commit::Refused(cancelled) => Err(cancelled.into_error()),
             Commit::Done | Commit::Repetition(_) => Ok(ProjectCreation::Created),
+        }
+    }
+
+    /// Gives a project that was read as `project` another DSN key. Answers whether it is stored: not if
+    /// another one was given in the meantime.
+    pub async fn replace_dsn_key(
+        &self,
+        project: &Project,
+        new: PublicKey,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let mut actions = Vec::with_capacity(2);
+        for key in [item([(KEY, s(project.id))]), ingest_key(project.ingest_id)] {
+            let update = Update::builder()
+                .table_name(self.table(TABLE))
+                .set_key(Some(key))
+                .condition_expression("publicKey = :old")
+                .update_expression("SET publicKey = :new")
+                .expression_attribute_values(":old", s(project.public_key))
+                .expression_attribute_values(":new", s(new))
+                .build()?;
+            actions.push(TransactWriteItem::builder().update(update).build());
+        }
+        match self.commit(actions, None, now).await? {
+            Commit::Done | Commit::Repetition(_) => Ok(true),
+            Commit::Refused(cancelled) if cancelled.condition_failed() => Ok(false),
+            Commit::Refused(cancelled) => Err(cancelled.into_error()),
         }
     }
 

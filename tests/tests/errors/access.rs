@@ -2,7 +2,8 @@
 
 use serde_json::json;
 use shared::models::api_key::{ApiKeyRecord, Scope};
-use shared::models::project::Organization;
+use shared::models::dsn::PublicKey;
+use shared::models::project::{Organization, Project};
 use tests::app::PROJECT;
 use tests::call::{Call, Operation};
 use tests::errors::SentEvent;
@@ -163,4 +164,21 @@ async fn the_form_of_a_request_is_checked_before_its_project_and_the_project_bef
     let body = json!({"projectIds": ["missing"], "limit": 0});
     let reply = query(&test.key).json(&body).send(&test.app).await;
     assert_eq!(reply.violations(), [("/limit", "out_of_range")]);
+}
+
+#[tokio::test]
+async fn a_new_dsn_key_works_at_once_and_the_old_one_for_a_minute_at_most() {
+    let tracker = Tracker::start().await;
+    let (store, old) = (&tracker.test.app.store, &tracker.project);
+    let event = SentEvent::new(1, tracker.now(), "TypeError", "x");
+    // A warm function remembers the old key.
+    tracker.deliver(&event).await;
+    let public_key = PublicKey::generate().unwrap();
+    assert!(store.replace_dsn_key(old, public_key, tracker.now()).await.unwrap());
+    assert!(!store.replace_dsn_key(old, public_key, tracker.now()).await.unwrap());
+    assert_eq!(tracker.deliver_to(old, &event).await.status, 200);
+    let new = Project { public_key, ..old.clone() };
+    assert_eq!(store.read_project(old.id).await.unwrap().as_ref(), Some(&new));
+    assert_eq!(tracker.deliver_to(&new, &event).await.status, 200);
+    assert_eq!(tracker.deliver_to(old, &event).await.status, 403);
 }

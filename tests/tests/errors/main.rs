@@ -9,6 +9,7 @@ mod encodings;
 mod failures;
 mod listing;
 mod model;
+mod packing_limits;
 mod segments;
 mod statuses;
 mod timeseries;
@@ -26,6 +27,7 @@ use shared::errors::day_state::DayState;
 use shared::models::error::ErrorId;
 use shared::models::project::Project;
 use shared::models::timestamp::Timestamp;
+use shared::store::PackingLimits;
 use tests::app::{PROJECT, TestApp};
 use tests::call::{Call, Operation, Reply};
 use tests::errors::{SentEvent, project};
@@ -130,11 +132,17 @@ impl Tracker {
         compact_error_segments::run(&self.test.app, deadline).await.unwrap();
     }
 
-    /// Packs a day of the project.
+    /// Packs a day of the project, as the schedule does.
     async fn pack(&self, day: Day) -> DayState {
+        self.pack_within(&PackingLimits::SCHEDULED, day).await
+    }
+
+    /// Packs a day of the project.
+    async fn pack_within(&self, limits: &PackingLimits, day: Day) -> DayState {
         let app = &self.test.app;
         let new_id = || ErrorId::new(app.ids.new_uuid(app.clock.now()));
-        app.store.pack_day(self.project.id, day, &new_id, app.clock.now()).await.unwrap()
+        let (project, now) = (self.project.id, app.clock.now());
+        app.store.pack_day(project, day, limits, &new_id, now).await.unwrap()
     }
 
     /// How far a day of the project is packed.

@@ -11,13 +11,14 @@ use shared::errors::day::Day;
 use shared::models::error::ErrorId;
 use shared::models::project::Project;
 use shared::models::timestamp::Timestamp;
+use shared::store::PackingLimits;
 use tests::errors::SentEvent;
 use tests::random::Random;
 
 use super::{DAY, HOUR, LIST, LIST_EVENTS, MINUTE, Tracker, UPDATE, column};
 
 /// How many histories each test goes through.
-const HISTORIES: u64 = 30;
+const HISTORIES: u64 = 20;
 const STEPS: usize = 9;
 /// How long a history may last.
 const LONGEST: Duration = Duration::from_hours(40 * 24);
@@ -229,7 +230,9 @@ impl History {
                 let app = &self.tracker.test.app;
                 let new_id = || ErrorId::new(app.ids.new_uuid(app.clock.now()));
                 let now = app.clock.now();
-                let packs = (0..2).map(|_| app.store.pack_day(project, day, &new_id, now));
+                let rows = self.random.one_of(&[10, 50, PackingLimits::SCHEDULED.rows]);
+                let limits = &PackingLimits { rows, ..PackingLimits::SCHEDULED };
+                let packs = (0..2).map(|_| app.store.pack_day(project, day, limits, &new_id, now));
                 for packed in join_all(packs).await {
                     packed.unwrap();
                 }

@@ -309,6 +309,11 @@ async fn a_retried_request_adds_its_events_once() {
     let reply = call.json(&some_events(99)).send(&test.app).await;
     assert_eq!(reply.problem(), (409, "idempotency_conflict"));
     assert_eq!(event_count(&test, &elsewhere).await, 0);
+    for nowhere in ["no-id", "0b24dd5a-0000-4000-8000-00000000000a"] {
+        let call = call_for(&test, ADD, nowhere).header("idempotency-key", "k");
+        let reply = call.json(&some_events(99)).send(&test.app).await;
+        assert_eq!(reply.problem(), (409, "idempotency_conflict"), "{nowhere}");
+    }
 }
 
 /// Points in time from the first to the last that RFC 3339 can name.

@@ -281,7 +281,7 @@ async fn a_damaged_flag_fails_alone_with_those_that_depend_on_it() {
         assert_eq!((alone.status, &alone.body), (if key == "good" { 200 } else { 400 }, item));
     }
     let details = &reply.body["flags"][0]["errorDetails"];
-    assert_eq!(details, "the flag bad1 is stored wrongly: its definition cannot be read");
+    assert_eq!(details, "the stored flag bad1 is damaged: its definition cannot be read");
     // A stored cycle, and a chain that is too long, end as failures, too.
     let prerequisite = |key: &str| {
         AttributeValue::L(vec![AttributeValue::M(

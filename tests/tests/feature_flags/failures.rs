@@ -124,11 +124,35 @@ async fn a_flag_that_keeps_changing_gives_409() {
     let archived = |target: &str, _: usize| match target {
         "BatchGetItem" => access(),
         "GetItem" => Turn::Answer(json!({"Item": flag(true)})),
-        _ => condition_failed(),
+        _ => Turn::Error("ConditionalCheckFailedException", json!({"Item": flag(true)})),
     };
     let (reply, dynamodb) = reply_under(archived, any(DELETE)).await;
     assert_eq!(reply.problem(), (409, "conflict"));
     assert!(dynamodb.requests("DeleteItem").len() > 2);
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_was_lost_is_answered_as_done() {
+    let script = |target: &str, before: usize| match (target, before) {
+        ("BatchGetItem", _) => access(),
+        ("GetItem", _) => Turn::Answer(json!({"Item": flag(false)})),
+        ("PutItem", 0) => Turn::Silence,
+        _ => Turn::FailedOnItself,
+    };
+    let call = patch(&json!({"name": "n"})).header("if-match", "\"1\"");
+    let (reply, dynamodb) = reply_under(script, call).await;
+    assert_eq!((reply.status, &reply.body["version"]), (200, &json!(2)), "{}", reply.body);
+    assert_eq!((dynamodb.requests("PutItem").len(), dynamodb.requests("GetItem").len()), (2, 1));
+
+    let script = |target: &str, before: usize| match (target, before) {
+        ("BatchGetItem", _) => access(),
+        ("GetItem", _) => Turn::Answer(json!({"Item": flag(true)})),
+        ("DeleteItem", 0) => Turn::Silence,
+        // Its condition fails on no item at all.
+        _ => condition_failed(),
+    };
+    let (reply, _) = reply_under(script, any(DELETE)).await;
+    assert_eq!(reply.status, 204, "{}", reply.body);
 }
 
 #[tokio::test]

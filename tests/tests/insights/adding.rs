@@ -8,8 +8,8 @@ use tests::app::TestApp;
 use tests::insights::{self, upload};
 
 use super::{
-    ADD, LIST_PAIN_POINTS, add, call_for, create, etag, get, id_of, ids, is_replayed, members,
-    merge, numbered, other_project, pages, split, stored,
+    ADD, LIST_PAIN_POINTS, NOWHERE, add, call_for, create, etag, get, id_of, ids, is_replayed,
+    members, merge, numbered, other_project, pages, split, stored,
 };
 
 #[tokio::test]
@@ -135,6 +135,9 @@ async fn a_retried_upload_is_answered_as_before_whatever_happened_since() {
     assert!(twins.iter().all(|reply| reply.body["occurrences"] == 3 && etag(reply) == "\"2\""));
     let first = twins[0].clone();
     let other = request([1, 3]).send(&test.app).await;
+    assert_eq!(other.problem(), (409, "idempotency_conflict"));
+    let nowhere = call_for(&test, ADD, NOWHERE).header("idempotency-key", "k");
+    let other = nowhere.json(&upload([1, 2])).send(&test.app).await;
     assert_eq!(other.problem(), (409, "idempotency_conflict"));
     assert_eq!(members(&test, &id).await, numbered(0..3));
     let assert_replayed = async || {

@@ -138,7 +138,12 @@ async fn under_an_idempotency_key_a_repeated_merge_gets_the_stored_answer() {
     let twins = join_all((0..8).map(|_| request(&into).send(&test.app))).await;
     assert!(twins.iter().all(|reply| reply.status == 200 && reply.body == twins[0].body));
     assert_eq!(twins.iter().filter(|reply| is_replayed(reply)).count(), 7);
-    let other = request(&third).send(&test.app).await;
+    for other in [third.as_str(), &id, NOWHERE] {
+        let other = request(other).send(&test.app).await;
+        assert_eq!(other.problem(), (409, "idempotency_conflict"));
+    }
+    let nowhere = call_for(&test, MERGE, NOWHERE).header("idempotency-key", "k");
+    let other = nowhere.json(&json!({"into": into})).send(&test.app).await;
     assert_eq!(other.problem(), (409, "idempotency_conflict"));
     let assert_replayed = async || {
         let again = request(&into).send(&test.app).await;

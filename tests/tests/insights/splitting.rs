@@ -9,8 +9,8 @@ use tests::call::{Call, Reply};
 use tests::insights;
 
 use super::{
-    SPLIT, add, call_for, create, etag, get, id_of, is_replayed, members, merge, numbered, split,
-    split_of, stored, stored_of, update,
+    NOWHERE, SPLIT, add, call_for, create, etag, get, id_of, is_replayed, members, merge, numbered,
+    split, split_of, stored, stored_of, update,
 };
 
 fn splitting(test: &TestApp, id: &str, body: &Value) -> Call {
@@ -271,6 +271,9 @@ async fn under_an_idempotency_key_a_repeated_split_gets_the_stored_answer() {
         let other = request(&body).send(&test.app).await;
         assert_eq!(other.problem(), (409, "idempotency_conflict"), "{body}");
     }
+    let nowhere = splitting(&test, NOWHERE, &usual);
+    let other = nowhere.header("idempotency-key", "k").send(&test.app).await;
+    assert_eq!(other.problem(), (409, "idempotency_conflict"));
     let assert_replayed = async || {
         let again = request(&usual).send(&test.app).await;
         assert!(is_replayed(&again), "{}", again.body);

@@ -48,6 +48,9 @@ async fn functions_of_event_markers_may_do_what_they_do_and_no_more() {
         // More than fit into one transaction, and once more behind what is pending.
         let add = of(operation!(add_event_markers)).json(&events(100));
         answered(&test, add.clone().header("idempotency-key", "k"), 201).await;
+        let elsewhere = call(&test, operation!(add_event_markers)).parameter("collectionId", "-");
+        let elsewhere = elsewhere.header("idempotency-key", "k").json(&events(1));
+        answered(&test, elsewhere, 409).await;
         leave_pending(&test, &collection).await;
         answered(&test, add, 201).await;
 

@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use shared::json::Json;
+use shared::models::feature_flag::RuleId;
 use shared::models::feature_flag::draft::FlagDraft;
 use shared::models::project::ProjectId;
 use uuid::Uuid;

@@ -44,7 +44,10 @@ pub fn inflate<'b>(
     content_encoding: &str,
 ) -> Result<Cow<'b, [u8]>, IngestionFault> {
     if body.len() > MAX_WIRE_BYTES {
-        return Err(IngestionFault::too_large("the body exceeds 4 MiB"));
+        return Err(IngestionFault::too_large(format!(
+            "the body has {} bytes; at most {MAX_WIRE_BYTES} are accepted: attach less to events",
+            body.len()
+        )));
     }
     let declared = declared_coding(content_encoding)?;
     let told_by_magic = coding_by_magic(body);
@@ -57,7 +60,9 @@ pub fn inflate<'b>(
         match decode(body, coding) {
             Ok(inflated) => return Ok(inflated),
             Err(InflateFault::TooLarge) => {
-                return Err(IngestionFault::too_large("the inflated body exceeds 20 MiB"));
+                return Err(IngestionFault::too_large(format!(
+                    "the body has more than {MAX_INFLATED_BYTES} bytes when it is decompressed"
+                )));
             }
             Err(InflateFault::Corrupt) => {}
         }

@@ -60,14 +60,18 @@ impl<'b> Envelope<'b> {
             }
             items += 1;
             if items > MAX_ITEMS {
-                return Err(IngestionFault::too_large("the envelope has more than 100 items"));
+                return Err(IngestionFault::too_large(format!(
+                    "the envelope has more than {MAX_ITEMS} items; send them in several envelopes"
+                )));
             }
             let (kind, payload) = next_item(line, &mut rest)?;
             envelope.add(&kind, payload)?;
         }
         // Answering 200 and storing nothing would hide a client's mistake for ever.
         if items == 0 && looks_like_event(&header) {
-            return Err(IngestionFault::malformed("this is an event, not an envelope"));
+            return Err(IngestionFault::malformed(
+                "this is an event, not an envelope; send it to store/",
+            ));
         }
         Ok(envelope)
     }
@@ -88,7 +92,10 @@ impl<'b> Envelope<'b> {
 /// An event has at most 1 MiB, on both routes.
 pub(super) fn check_event_size(payload: &[u8]) -> Result<(), IngestionFault> {
     if payload.len() > MAX_EVENT_BYTES {
-        return Err(IngestionFault::too_large("the event exceeds 1 MiB"));
+        return Err(IngestionFault::too_large(format!(
+            "the event has {} bytes; at most {MAX_EVENT_BYTES} are accepted: attach less to it",
+            payload.len()
+        )));
     }
     Ok(())
 }
@@ -102,7 +109,10 @@ pub(super) fn header_event_id(header: &Json<'_>) -> Result<Option<EventId>, Inge
 fn next_header_line<'b>(rest: &mut &'b [u8]) -> Result<&'b [u8], IngestionFault> {
     let line = take_line(rest);
     if line.len() > MAX_HEADER_LINE_BYTES {
-        return Err(IngestionFault::too_large("a header line exceeds 8 KiB"));
+        return Err(IngestionFault::too_large(format!(
+            "a header of the envelope has {} bytes; at most {MAX_HEADER_LINE_BYTES} are accepted",
+            line.len()
+        )));
     }
     Ok(line)
 }

@@ -65,8 +65,9 @@ const URL_MEMBERS: [&str; 12] = [
     "referrer",
 ];
 
-/// Members of an event that list packages, one of which may well be called `cookie`.
-const NAMES_OF_PACKAGES: [&str; 2] = ["modules", "sdk"];
+/// Members of an event that have names alone: of packages, one of which may well be called `cookie`,
+/// and of what the event is grouped by, where `["auth", "cache"]` is no pair.
+const MEMBERS_WITHOUT_SECRETS: [&str; 3] = ["modules", "sdk", "fingerprint"];
 
 /// Replaces all secrets of an event.
 pub(super) fn scrub(event: &mut Members<'_>) {
@@ -85,7 +86,7 @@ pub(super) fn scrub(event: &mut Members<'_>) {
         }
     }
     for (name, value) in event {
-        if !NAMES_OF_PACKAGES.contains(&name.as_ref()) {
+        if !MEMBERS_WITHOUT_SECRETS.contains(&name.as_ref()) {
             scrub_member(name, value);
         }
     }
@@ -243,6 +244,12 @@ mod tests {
         let breadcrumb =
             r#"{"breadcrumbs":{"values":[{"data":{"url":"/x?access_token=hunter2"}}]}}"#;
         assert!(scrubbed(breadcrumb).contains("access_token=[Filtered]"));
+    }
+
+    #[test]
+    fn leaves_what_events_are_grouped_by() {
+        let text = r#"{"fingerprint":["auth","cache"]}"#;
+        assert_eq!(scrubbed(text), text);
     }
 
     #[test]

@@ -74,11 +74,6 @@ impl ColumnName {
             Self::Attribute(attribute) => attribute.name(),
         }
     }
-
-    /// The column of that name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::all().find(|column| column.name() == name)
-    }
 }
 
 /// The encoded columns of one segment, all of them or those that were read.

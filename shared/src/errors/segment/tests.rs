@@ -183,11 +183,7 @@ fn refuses_events_of_another_day() {
 }
 
 #[test]
-fn columns_have_names_both_ways() {
+fn each_column_has_a_name_of_its_own() {
     let names: BTreeSet<&str> = ColumnName::all().map(ColumnName::name).collect();
     assert_eq!(names.len(), 12);
-    for column in ColumnName::all() {
-        assert_eq!(ColumnName::parse(column.name()), Some(column));
-    }
-    assert_eq!(ColumnName::parse("url"), None);
 }

@@ -155,7 +155,7 @@ fn a_damaged_flag_fails_and_says_why() {
         let flags = flags([flag]);
         let error = flags.evaluate("f", &context(ANYONE), now()).unwrap_err();
         assert_eq!(error.code(), ErrorCode::ParseError, "{index}");
-        assert!(error.to_string().starts_with("the flag f is stored wrongly: "), "{error}");
+        assert!(error.to_string().starts_with("the stored flag f is damaged: "), "{error}");
     }
 }
 

@@ -135,7 +135,7 @@ fn failures_have_their_status_code_and_details() {
     let flags = Flags::new(project(), [damaged, split].map(Arc::new));
     let not_found = r#"{"key":"a\"b","errorCode":"FLAG_NOT_FOUND","errorDetails":"the project has no flag of this key"}"#;
     assert_eq!(one(&flags, "a\"b", ""), (404, not_found.to_owned()));
-    let damage = r#"{"key":"d","errorCode":"PARSE_ERROR","errorDetails":"the flag d is stored wrongly: it is \"x\""}"#;
+    let damage = r#"{"key":"d","errorCode":"PARSE_ERROR","errorDetails":"the stored flag d is damaged: it is \"x\""}"#;
     assert_eq!(one(&flags, "d", ""), (400, damage.to_owned()));
     let (status, body) = one(&flags, "s", "");
     let body: Value = serde_json::from_str(&body).unwrap();
@@ -201,12 +201,18 @@ fn an_answer_that_the_caller_has_is_not_sent_again() {
 
 #[test]
 fn more_than_an_answer_can_hold_is_refused() {
-    let variants = json!([{"key": "v", "value": "x".repeat(20_000)}]);
-    let large =
-        |index: usize| flag(&format!("f{index}"), &json!({"type": "string", "variants": variants}));
-    let answer = all(&flags((0..275).map(large)), "", &[]);
-    assert_eq!(answer.status, 500);
-    assert!(answer.body.unwrap().starts_with(r#"{"errorCode":"GENERAL","errorDetails":"#));
-    assert_eq!(answer.etag, None);
-    assert_eq!(all(&flags((0..270).map(large)), "", &[]).status, 200);
+    let answer = |count: usize, value: &str| {
+        let members = json!({"type": "string", "variants": [{"key": "v", "value": value}]});
+        let large = |index: usize| flag(&format!("f{index}"), &members);
+        all(&flags((0..count).map(large)), "", &[])
+    };
+    let text = "x".repeat(20_000);
+    let refused = answer(300, &text);
+    assert_eq!(refused.status, 500);
+    assert!(refused.body.unwrap().starts_with(r#"{"errorCode":"GENERAL","errorDetails":"#));
+    assert_eq!(refused.etag, None);
+    assert_eq!(answer(290, &text).status, 200);
+    // A quote is two bytes of JSON, and four of JSON within JSON.
+    let quotes = "\"".repeat(10_000);
+    assert_eq!((answer(150, &quotes).status, answer(140, &quotes).status), (500, 200));
 }

@@ -6,11 +6,10 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use regex::{Regex, RegexBuilder};
 use serde::de::IntoDeserializer;
-use serde::de::value::Error as NameError;
 use serde::{Deserialize, Serialize};
 
 use crate::json::{Fault, Json, Place, ViolationCode, Violations};
-use crate::models::text::check_label;
+use crate::models::text::{check_label, unknown_name};
 use crate::models::timestamp::Timestamp;
 
 /// The most values of one condition.
@@ -111,7 +110,7 @@ impl Operator {
     /// Reads an operator's name. The message of a refusal lists all names.
     pub fn parse(name: &str) -> Result<Self, Fault> {
         Self::deserialize(name.into_deserializer())
-            .map_err(|error: NameError| Fault::new(ViolationCode::InvalidValue, error))
+            .map_err(|error| unknown_name("operator", &error))
     }
 
     fn value_form(self) -> ValueForm {
@@ -150,7 +149,11 @@ impl Operator {
             let message = "this operator needs a value";
             violations.note(place, ViolationCode::TooFewItems, message);
         } else if count > most {
-            let message = format_args!("this operator takes at most {most} values");
+            let message = match most {
+                0 => "this operator takes no values".to_owned(),
+                1 => "this operator takes one value".to_owned(),
+                most => format!("this operator takes at most {most} values"),
+            };
             violations.note(place, ViolationCode::TooManyItems, message);
         }
     }

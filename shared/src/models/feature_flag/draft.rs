@@ -7,7 +7,6 @@ use std::collections::HashSet;
 
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
-use serde::de::value::Error as NameError;
 use uuid::Uuid;
 
 use crate::json::{
@@ -15,7 +14,7 @@ use crate::json::{
     number, text,
 };
 use crate::models::project::ProjectId;
-use crate::models::text::{parse_label, parse_text};
+use crate::models::text::{parse_label, parse_text, unknown_name};
 use crate::models::timestamp::Timestamp;
 
 use super::condition::{Condition, MAX_VALUES, Operator, is_number, parse_attribute, parse_value};
@@ -64,7 +63,7 @@ pub struct FlagDraft {
 /// A rule whose id may have to be generated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RuleDraft {
-    id: Option<RuleId>,
+    pub(super) id: Option<RuleId>,
     name: String,
     conditions: Vec<Condition>,
     serve: Serve,
@@ -211,8 +210,7 @@ pub(super) fn parse_description(text: &str) -> Result<String, Fault> {
 }
 
 fn parse_target_kind(name: &str) -> Result<TargetKind, Fault> {
-    TargetKind::deserialize(name.into_deserializer())
-        .map_err(|error: NameError| Fault::new(ViolationCode::InvalidValue, error))
+    TargetKind::deserialize(name.into_deserializer()).map_err(|error| unknown_name("kind", &error))
 }
 
 // ------------------------------------------------------------------------------------- variants
@@ -221,8 +219,8 @@ fn parse_target_kind(name: &str) -> Result<TargetKind, Fault> {
 pub(super) struct VariantKeys<'v>(HashSet<&'v str>);
 
 impl<'v> VariantKeys<'v> {
-    /// The keys as sent, or by default: variants with other faults count too. `None` where the
-    /// keys themselves are in doubt.
+    /// The keys as sent, or by default: variants with other faults count too. `None` where a key
+    /// itself is at fault: that fault would only be told again wherever the key is named.
     pub(super) fn of(variants: Option<&'v Json<'_>>, flag_type: Option<FlagType>) -> Option<Self> {
         match variants {
             None | Some(Json::Null) if flag_type? == FlagType::Boolean => {
@@ -387,7 +385,11 @@ pub(super) fn read_serve(
             return read_rollout(rollout, &place.member("rollout"), keys, violations)
                 .map(Serve::Rollout);
         }
-        (Some(_), Some(_)) => "give either a variant or a rollout, not both",
+        (Some(variant), Some(rollout)) => {
+            read_variant_key(variant, &place.member("variant"), keys, violations);
+            read_rollout(rollout, &place.member("rollout"), keys, violations);
+            "give either a variant or a rollout, not both"
+        }
         (None, None) => {
             "give a variant or a rollout; {\"variant\": null, \"rollout\": []} serves the caller's \
              own default"

@@ -7,10 +7,10 @@ pub mod definition;
 mod dependencies;
 pub mod draft;
 pub mod patch;
+mod rule_ids;
 
 use std::fmt;
 
-use serde::de::value::Error as NameError;
 use serde::de::{Error as _, IntoDeserializer, Visitor};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -19,10 +19,12 @@ use uuid::Uuid;
 use crate::json::{Fault, ViolationCode};
 
 use super::project::ProjectId;
+use super::text::unknown_name;
 use super::timestamp::Timestamp;
 use condition::Condition;
 
 pub use dependencies::{Dependencies, UnsoundChain};
+pub use rule_ids::with_known_ids;
 
 /// The most flags of a project that are not archived.
 pub const MAX_LIVE_FLAGS: u32 = 2_000;
@@ -116,8 +118,7 @@ pub enum FlagType {
 impl FlagType {
     /// Reads a type's name. The message of a refusal lists all names.
     pub fn parse(name: &str) -> Result<Self, Fault> {
-        Self::deserialize(name.into_deserializer())
-            .map_err(|error: NameError| Fault::new(ViolationCode::InvalidValue, error))
+        Self::deserialize(name.into_deserializer()).map_err(|error| unknown_name("type", &error))
     }
 
     /// The type's name.
@@ -168,9 +169,12 @@ impl Weight {
         // The number is `digits` × 10^(exponent − decimals of the mantissa).
         let fraction_length = i64::try_from(fraction.len()).map_err(|_| fault())?;
         let scale = exponent.checked_sub(fraction_length).and_then(|s| s.checked_add(3));
-        let thousandths = scale
-            .and_then(|scale| u32::try_from(scale).ok())
-            .and_then(|scale| 10_u64.checked_pow(scale))
+        let scale = scale.and_then(|scale| u32::try_from(scale).ok()).ok_or_else(fault)?;
+        if digits.bytes().all(|digit| digit == b'0') {
+            return Ok(Self(0));
+        }
+        let thousandths = 10_u64
+            .checked_pow(scale)
             .zip(digits.parse::<u64>().ok())
             .and_then(|(power, digits)| digits.checked_mul(power))
             .and_then(|thousandths| u32::try_from(thousandths).ok())
@@ -413,6 +417,7 @@ mod tests {
             ("-0", 0, "0"),
             ("0.000", 0, "0"),
             ("0e-3", 0, "0"),
+            ("0e99", 0, "0"),
             ("50", 50_000, "50"),
             ("33.3", 33_300, "33.3"),
             ("33.333", 33_333, "33.333"),

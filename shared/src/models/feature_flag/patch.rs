@@ -3,6 +3,8 @@
 //! What the body alone can tell is checked before the flag is looked for; what depends on the flag,
 //! such as the type of values, when the patch is applied to it.
 
+use std::collections::HashSet;
+
 use uuid::Uuid;
 
 use crate::json::{Field, Fields, Json, Place, ViolationCode, Violations, boolean, text};
@@ -13,6 +15,7 @@ use super::draft::{
     parse_name, read_prerequisites, read_rules, read_serve, read_targets, read_variant_key,
     read_variants,
 };
+use super::rule_ids::with_known_ids;
 use super::{FeatureFlag, MAX_FLAG_BYTES, Prerequisite, Serve, Target, Variant, VariantKey};
 
 /// A patch whose form is valid.
@@ -100,8 +103,17 @@ impl Changes {
             OffVariant::To(off_variant) => off_variant,
         };
         let rules = self.rules.map(|rules| {
-            let with_id = |rule: RuleDraft| rule.into_rule(&mut *new_id);
-            rules.into_iter().map(with_id).collect()
+            let mut new_ids = HashSet::new();
+            let mut with_id = |draft: RuleDraft| {
+                let is_new = draft.id.is_none();
+                let rule = draft.into_rule(&mut *new_id);
+                if is_new {
+                    new_ids.insert(rule.id.clone());
+                }
+                rule
+            };
+            let rules = rules.into_iter().map(&mut with_id).collect();
+            with_known_ids(rules, &new_ids, &flag.rules)
         });
         let archived_at = match self.archived {
             None => flag.archived_at,

@@ -213,10 +213,16 @@ fn read_pain_points(
     violations: &mut Violations,
 ) -> Option<Vec<PainPoint>> {
     note_if_empty(json, place, violations);
-    let read = array(MAX_PAIN_POINTS_AT_ONCE, read_pain_point)(json, place, violations)?;
+    // One with a fault does not hide those of others.
+    let read_one = |item: &Json<'_>, place: &Place<'_>, violations: &mut Violations| {
+        Some(read_pain_point(item, place, violations))
+    };
+    let read = array(MAX_PAIN_POINTS_AT_ONCE, read_one)(json, place, violations)?;
+    let all_are_valid = read.iter().all(Option::is_some);
     let mut first_of = BTreeMap::new();
     let mut distinct: Vec<PainPoint> = Vec::with_capacity(read.len());
     for (index, pain_point) in read.into_iter().enumerate() {
+        let Some(pain_point) = pain_point else { continue };
         let first = *first_of.entry(pain_point.id).or_insert(distinct.len());
         match distinct.get(first) {
             None => distinct.push(pain_point),
@@ -228,7 +234,7 @@ fn read_pain_points(
             }
         }
     }
-    Some(distinct)
+    all_are_valid.then_some(distinct)
 }
 
 fn read_pain_point(

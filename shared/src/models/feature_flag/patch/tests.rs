@@ -282,6 +282,18 @@ fn rules_without_an_id_get_one_and_others_keep_theirs() {
 }
 
 #[test]
+fn the_same_rules_without_ids_are_no_change() {
+    let serve = json!({"variant": "a"});
+    // Two that are alike, and one that differs.
+    let rules =
+        json!({"rules": [{"serve": serve}, {"serve": serve}, {"name": "n", "serve": serve}]});
+    let first = patched(&full(), &rules).unwrap();
+    assert_eq!(patched(&first, &rules), Ok(first.clone()));
+    let fewer = patched(&first, &json!({"rules": [{"name": "n", "serve": serve}]})).unwrap();
+    assert_eq!(fewer.rules, [first.rules[2].clone()]);
+}
+
+#[test]
 fn a_flag_may_not_grow_too_large_but_can_be_switched_at_any_size() {
     let value = |length: usize| json!({"key": "a", "value": "x".repeat(length)});
     let variants = |count: usize, last: usize| {
