@@ -4,8 +4,8 @@ PORT ?= 9000
 DYNAMODB_PORT ?= 8000
 
 MEASURED := compact-error-segments create-feature-flag delete-event-marker-collection \
-	evaluate-feature-flag evaluate-feature-flags ingest-error-events interpret-error-filters purge-event-markers query-error-timeseries \
-	split-insight update-email-preferences
+	evaluate-feature-flag evaluate-feature-flags ingest-error-events interpret-error-filters \
+	purge-event-markers query-error-timeseries split-insight update-email-preferences
 
 # Queries with gold answers: those of the tests, and those of the specification where it is at hand.
 SPECIFIED_QUERIES := ../shared/interpret/dev.jsonl
@@ -35,12 +35,14 @@ DENY := 0.20.2
 
 ARCHITECTURE ?= arm64
 CONFIG ?= default
+# What the stack is for. Not taken from the environment, where others have a STAGE too.
+STAGE = $(if $(filter default,$(CONFIG)),production,$(CONFIG))
 PARAMETERS ?=
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run reset test check docs audit package start-packaged deploy bench eval tools test-tools
+.PHONY: help run reset test check docs audit package start-packaged reproduce deploy bench eval tools test-tools
 
 help: ## Lists these commands.
 	@sed -n 's/^\([a-z-]*\):.*## /make \1	/p' $(MAKEFILE_LIST) | expand -t 16
@@ -100,8 +102,21 @@ package: tools $(VENV)/packaging-tools ## Builds all functions for Lambda, as zi
 start-packaged: $(VENV)/packaging-tools ## Starts each packed function once (after make package ARCHITECTURE=x86_64).
 	@$(VENV)/bin/python packaging/start_functions.py
 
+# Elsewhere on the disk and from nothing, of what is committed; with the same tools.
+REPRODUCED := target/reproduced
+
+reproduce: package ## Builds all functions a second time, and compares their zips (ARCHITECTURE=arm64).
+	rm -rf $(REPRODUCED)
+	mkdir -p $(REPRODUCED)
+	git archive HEAD | tar -x -C $(REPRODUCED)
+	$(MAKE) -C $(REPRODUCED) package VENV=../../$(VENV)
+	@$(VENV)/bin/python packaging/compare_packages.py target/package $(REPRODUCED)/target/package
+
+# sam looks for the region in AWS_DEFAULT_REGION and in profiles, other tools in AWS_REGION first.
 deploy: package $(SAM) ## Builds the functions and deploys them, as samconfig.toml says (ARCHITECTURE=arm64).
-	SAM_CLI_TELEMETRY=0 $(SAM) deploy --config-env $(CONFIG) --parameter-overrides Architecture=$(ARCHITECTURE) $(PARAMETERS)
+	SAM_CLI_TELEMETRY=0 $(SAM) deploy --config-env $(CONFIG) $(addprefix --region ,$(AWS_REGION)) \
+		--tags application=waymark stage=$(STAGE) \
+		--parameter-overrides Architecture=$(ARCHITECTURE) Stage=$(STAGE) $(PARAMETERS)
 
 # cargo-lambda comes from PyPI, unless a version that does is on the PATH already: before 1.9.1 a
 # function of one process answered nothing.

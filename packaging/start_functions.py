@@ -116,6 +116,8 @@ def start(function: str, folder: Path) -> str | None:
             process.kill()
             printed = process.communicate()[0].decode(errors="replace")
             return f"no answer within {SECONDS} seconds; it printed:\n{printed}"
+        if "/invocation/" not in invocation.path:
+            return f"it did not start: {invocation.answer.decode(errors='replace')}"
         if function in JOBS:
             return None
         if not invocation.path.endswith("/response"):
