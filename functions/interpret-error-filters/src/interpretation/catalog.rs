@@ -4,6 +4,7 @@
 use crate::interpretation::fold::{self, Key, Piece, PieceKind};
 use crate::interpretation::lexicon::{Lexicon, Role};
 use crate::interpretation::model::{Category, Kind, Request};
+use crate::interpretation::number;
 
 /// What a form names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +62,11 @@ struct Part<'p> {
     start: usize,
     atoms: &'p [Piece],
     stems: &'p [String],
+    /// The atoms with their numbers as they are said; none where they are already written so.
+    said: &'p [&'p str],
     whole: bool,
+    /// It may be called by words of the same meaning.
+    synonyms: bool,
 }
 
 /// Longer names are indexed by their single words and as a whole.
@@ -70,6 +75,12 @@ const MOST_ATOMS_IN_PARTS: usize = 8;
 const MOST_ATOMS: usize = 12;
 const MOST_CHARACTERS: usize = 160;
 const LONGEST_PART: usize = 4;
+
+/// The key under which a name with a version in it is stored without the version's dots, which are
+/// not always said (`seven two one` for 7.2.1). Digits that are written keep their dots.
+pub(crate) fn without_dots(key: Key) -> Key {
+    key.then("\u{1}")
+}
 
 /// The index of one request.
 pub(crate) struct Catalog<'a> {
@@ -159,7 +170,7 @@ impl<'a> Catalog<'a> {
         let owner = Owner::Label { category, positive: false };
         for (index, atom) in atoms.iter().enumerate() {
             let mut opposites: Vec<String> =
-                lexicon.antonyms(&atom.folded).iter().map(|&word| word.to_owned()).collect();
+                lexicon.antonyms(&atom.folded).iter().map(|&word| word.replace(' ', "")).collect();
             if atom.folded.len() > 3 {
                 match ["un", "non", "dis"]
                     .into_iter()
@@ -188,12 +199,21 @@ impl<'a> Catalog<'a> {
             return;
         }
         let is_label = matches!(owner, Owner::Label { .. });
+        // Nobody uses another word for an id, or for a syllable of a word.
+        let synonyms = match owner {
+            Owner::Label { category, .. } => {
+                self.category(category).is_none_or(|facts| facts.id != text || facts.label == text)
+            }
+            Owner::Value { .. } => true,
+        };
         let parts = if atoms.len() <= MOST_ATOMS_IN_PARTS { LONGEST_PART } else { 1 };
+        let is_glued = |atom: &Piece| atom.kind == PieceKind::Number && atom.joint;
         let mut required = 0;
         for (index, atom) in atoms.iter().enumerate() {
             let word = atom.folded.as_str();
             let idle = matches!(word, "the" | "of" | "and")
-                || is_label && matches!(word, "a" | "an" | "is" | "has" | "was" | "number");
+                || is_label && matches!(word, "a" | "an" | "is" | "has" | "was" | "number")
+                || word == "v" && atoms.len() > 2 && atoms.get(index + 1).is_some_and(is_glued);
             if !idle {
                 required |= 1 << index;
             }
@@ -203,6 +223,14 @@ impl<'a> Catalog<'a> {
         }
         let stems: Vec<String> =
             atoms.iter().map(|atom| fold::stem(&atom.folded).into_owned()).collect();
+        let mut said: Vec<&str> = atoms.iter().map(|atom| in_digits(atom, text)).collect();
+        if said.iter().zip(&atoms).all(|(said, atom)| *said == atom.folded) {
+            said.clear();
+        }
+        let is_joint = |at: usize| {
+            let word = |at| atoms.get(at).filter(|atom: &&Piece| atom.kind == PieceKind::Word);
+            word(at).is_some_and(|atom| atom.joint) && at.checked_sub(1).and_then(word).is_some()
+        };
         let first_posting = self.postings.len();
         for start in 0..atoms.len() {
             for len in (1..=parts).chain((start == 0 && atoms.len() > parts).then_some(atoms.len()))
@@ -216,7 +244,10 @@ impl<'a> Catalog<'a> {
                     start,
                     atoms: part,
                     stems: stems.get(start..start + len).unwrap_or_default(),
+                    said: said.get(start..start + len).unwrap_or_default(),
                     whole,
+                    synonyms: synonyms
+                        && (len > 1 || whole || !is_joint(start) && !is_joint(start + 1)),
                 };
                 self.add_part(form, &part, text, lexicon);
             }
@@ -231,25 +262,33 @@ impl<'a> Catalog<'a> {
     /// The initials of a name of several words: `ip` of Intellectual property.
     fn add_initials(&mut self, form: u32, atoms: &[Piece], lexicon: &Lexicon) {
         let Ok(len) = u8::try_from(atoms.len()) else { return };
-        if !(2..=5).contains(&len)
-            || atoms
-                .iter()
-                .any(|atom| atom.kind != PieceKind::Word || atom.joint || atom.folded.len() < 2)
+        // Two humps of a camelCase name are too short to be called by their initials.
+        let humps = atoms.iter().any(|atom| atom.joint);
+        if !(if humps { 3..=5 } else { 2..=5 }).contains(&len)
+            || atoms.iter().any(|atom| atom.kind != PieceKind::Word || atom.folded.len() < 2)
         {
             return;
         }
-        let initials: String = atoms.iter().filter_map(|atom| atom.folded.chars().next()).collect();
-        if !lexicon.is_verb(&initials) && !lexicon.is_common(&initials) {
-            let posting =
-                Posting { form, start: 0, len, likeness: Likeness::Initials, whole: true };
-            self.postings.push((Key::of([initials.as_str()]), posting));
+        let initials = |idle: &[&str]| -> String {
+            let said = atoms.iter().filter(|atom| !idle.contains(&atom.folded.as_str()));
+            said.filter_map(|atom| atom.folded.chars().next()).collect()
+        };
+        let (all, weighty) = (initials(&[]), initials(&["and", "of", "the"]));
+        let shorter = (weighty != all && weighty.len() > 1).then_some(weighty);
+        for initials in [Some(all), shorter].into_iter().flatten() {
+            let taken = lexicon.is_verb(&initials) || lexicon.is_common(&initials);
+            if !taken && lexicon.unit(&initials).is_none() {
+                let posting =
+                    Posting { form, start: 0, len, likeness: Likeness::Initials, whole: true };
+                self.postings.push((Key::of([initials.as_str()]), posting));
+            }
         }
     }
 
     fn add_part(
         &mut self,
         form: u32,
-        &Part { start, atoms: part, stems, whole }: &Part<'_>,
+        &Part { start, atoms: part, stems, said, whole, synonyms }: &Part<'_>,
         text: &str,
         lexicon: &Lexicon,
     ) {
@@ -279,7 +318,12 @@ impl<'a> Catalog<'a> {
                 add(joined_key, Likeness::Stem);
             }
         }
-        if whole || is_concept_part(part, text) {
+        // Longer parts are found by their pairs.
+        let short = whole || len <= 2;
+        if short && said.iter().zip(part).any(|(said, atom)| *said != atom.folded) {
+            add(Key::of(said.iter().copied()), Likeness::Stem);
+        }
+        if synonyms && (whole || is_concept_part(part, text)) {
             let depluralised =
                 part.last().and_then(|last| fold::singular(&last.folded)).map(|base| {
                     let lead = part.get(..part.len() - 1).unwrap_or_default();
@@ -292,6 +336,10 @@ impl<'a> Catalog<'a> {
                     }
                 }
             }
+        }
+        if short && part.iter().any(|atom| atom.folded.contains('.')) {
+            let parts = part.iter().flat_map(|atom| atom.folded.split('.'));
+            add(without_dots(Key::of(parts)), Likeness::Exact);
         }
         if let [version] = part
             && version.folded.contains('.')
@@ -378,6 +426,21 @@ fn is_part(part: &[Piece]) -> bool {
                 || !single.joint
         }
         _ => true,
+    }
+}
+
+/// A number of a name as it is said: the `III` of Phase III as 3, the `01` of Site 01 as 1.
+fn in_digits<'p>(atom: &'p Piece, text: &str) -> &'p str {
+    let folded = atom.folded.as_str();
+    let shorter = folded.trim_start_matches('0');
+    match atom.kind {
+        PieceKind::Number if !shorter.is_empty() && !shorter.starts_with('.') => shorter,
+        PieceKind::Word if folded.len() <= 4 && atom.span.start > 0 => {
+            let raw = text.get(atom.span.clone()).unwrap_or_default();
+            let capital = raw.bytes().all(|byte| byte.is_ascii_uppercase());
+            capital.then(|| number::roman(folded)).flatten().unwrap_or(folded)
+        }
+        _ => folded,
     }
 }
 

@@ -2,6 +2,10 @@
 //! that several categories have (rule 11), parts and ordinary words that count only beside their
 //! label, and labels that are only there for their values.
 
+mod beside;
+mod doubt;
+mod rest;
+
 use crate::interpretation::catalog::Catalog;
 use crate::interpretation::cue::{Class, CueSet};
 use crate::interpretation::element::Element;
@@ -132,7 +136,7 @@ impl<'a> Scene<'a> {
         // Labels first, as far as no value competes.
         for at in 0..self.elements.len() {
             let Some(mention) = self.mention(at) else { continue };
-            if self.is_rather_a_phrase(at, mention) {
+            if self.is_rather_a_phrase(at, mention) && self.continued_name(at, mention).is_none() {
                 if let Some(element) = self.elements.get_mut(at) {
                     element.mention = None;
                 }
@@ -160,7 +164,10 @@ impl<'a> Scene<'a> {
         let parts = mention.labels.iter().all(|label| !label.full)
             && (mention.values.is_empty()
                 || matches!(mention.extent, Extent::Part | Extent::SharedPart));
-        steers && parts
+        // "contains" for the value Contained.
+        let inflected = mention.value_tier == Tier::Stem
+            && self.element(at).is_some_and(|element| element.is(Class::Contains));
+        steers && (parts || inflected)
     }
 
     fn role_of_value(&mut self, at: usize) -> Role {
@@ -177,6 +184,7 @@ impl<'a> Scene<'a> {
                 && (mention.extent != Extent::Whole
                     && mention.extent != Extent::Family
                     && label.tier < Tier::Typo
+                    && label.tier <= mention.value_tier
                     || label.tier < mention.value_tier && mention.value_tier >= Tier::Concept)
         });
         if named_label
@@ -184,6 +192,9 @@ impl<'a> Scene<'a> {
             || !mention.labels.is_empty() && self.reads_as_label(at, &mention)
         {
             return as_label();
+        }
+        if let Some((category, index)) = self.continued_name(at, &mention) {
+            return Role::Values { category, indexes: vec![index] };
         }
         let near = self.label_near(at, &mention.values).filter(|&(label, _)| {
             // "return reason other"
@@ -236,11 +247,25 @@ impl<'a> Scene<'a> {
             }
             return as_label();
         }
-        if near.is_none() && (mention.needs_label || self.is_doubtful(at, &mention)) {
+        let needs_label = mention.needs_label && !self.is_source(at, &mention);
+        if near.is_none() && (needs_label || self.is_doubtful(at, &mention)) {
             return as_label();
         }
         let category = mention.values.first().map_or(0, |&(category, _)| category);
         Role::Values { category, indexes: values_in(&mention, category) }
+    }
+
+    /// An ordinary word that says where something came from: "from the app".
+    fn is_source(&self, at: usize, mention: &Mention) -> bool {
+        let word = |back: usize| {
+            let start = self.element(at).map_or(0, |element| element.tokens.start);
+            let token = start.checked_sub(back).and_then(|before| self.tokens.get(before));
+            token.map_or("", |token| token.folded.as_str())
+        };
+        mention.extent == Extent::Part
+            && mention.value_tier <= Tier::Stem
+            && word(1) == "the"
+            && matches!(word(2), "from" | "via" | "through" | "using")
     }
 
     fn distinct(&self, category: usize, indexes: &[usize]) -> usize {
@@ -304,6 +329,7 @@ impl<'a> Scene<'a> {
         let compared = self.previous(at).is_some_and(|before| {
             self.is_any(before, &[Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::Between])
                 && !self.is_any(before, &[Class::Is])
+                || self.is(before, Class::Than)
         });
         let suffixed = self.is_any(at + 1, &[Class::AfterGte, Class::AfterLte]);
         let single = self.element(at).is_some_and(|element| element.tokens.len() == 1);
@@ -328,7 +354,7 @@ impl<'a> Scene<'a> {
 
     /// A span that names a label and a value alike is the label where what follows needs one.
     fn reads_as_label(&self, at: usize, mention: &Mention) -> bool {
-        let next = self.next(at);
+        let next = self.after_unit(at);
         let follows_is = self.is_any(next, &[Class::Is, Class::Eq, Class::Ne])
             && !self.is_any(next, &[Class::Polite]);
         let own = |other: usize| {
@@ -347,259 +373,34 @@ impl<'a> Scene<'a> {
                     after,
                     &[Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::Between],
                 ) && self.is_number(self.next(after)));
+        // "winds stronger than 25"
+        let compared = number_label
+            && self.lexicon.comparative(self.word(after)).is_some()
+            && self.is_number(self.next(self.next(after)));
+        let denied = mention.value_tier > Tier::Exact
+            && mention.labels.iter().any(|label| {
+                self.catalog.kind(label.category) == Kind::Boolean
+                    && self.denied_rest_of_label(at, label.category).is_some()
+            });
         counted
+            || compared
+            || denied
             || value_follows
                 && mention.labels.iter().any(|label| label.full)
                 && self.label_is_wanted(at)
     }
 
+    /// The next element that carries something after a label and its unit: "battery (%)".
+    fn after_unit(&self, at: usize) -> usize {
+        let next = self.next(at);
+        let unit = self.element(next).is_some_and(Element::is_word)
+            && self.lexicon.unit(self.word(next)).is_some();
+        if unit { self.next(next) } else { next }
+    }
+
     /// `team mobile` where `team` could be a value too: only when no label stands before it.
     fn label_is_wanted(&self, at: usize) -> bool {
         self.previous(at).is_none_or(|before| !matches!(self.role(before), Role::Label(_)))
-    }
-
-    /// Ordinary verbs and the thing searched are values only where they stand as a value would.
-    fn is_doubtful(&self, at: usize, mention: &Mention) -> bool {
-        let Some(element) = self.element(at) else { return false };
-        if element.tokens.len() != 1 {
-            return false;
-        }
-        let Some(token) = self.tokens.get(element.tokens.start) else { return false };
-        let generic = element.is(Class::Generic)
-            && !matches!(
-                token.folded.as_str(),
-                "crash" | "crashes" | "failure" | "failures" | "ticket" | "tickets"
-            );
-        let verb = self.lexicon.is_verb(&token.folded) || self.is_function_word(at);
-        if !generic && !verb {
-            return false;
-        }
-        if token.capital {
-            return false;
-        }
-        let before = self.previous(at);
-        let introduced = before.is_some_and(|before| {
-            self.is_any(before, &[Class::Is, Class::Eq, Class::Ne])
-                && !self.word(before).chars().all(char::is_alphabetic)
-        });
-        let raw_before = element
-            .tokens
-            .start
-            .checked_sub(1)
-            .and_then(|before| self.tokens.get(before))
-            .map_or("", |token| token.folded.as_str());
-        // "the US", "in us", but not "show us".
-        let place = raw_before == "the" && verb
-            || token.is("us")
-                && matches!(raw_before, "in" | "from" | "outside" | "all" | "only" | "non" | "for");
-        if introduced || place || self.lists_with_value(at, mention) {
-            return false;
-        }
-        if verb && !generic && !self.is_function_word(at) {
-            let denied = before.is_some_and(|before| {
-                self.is_any(
-                    before,
-                    &[
-                        Class::Not,
-                        Class::Except,
-                        Class::No,
-                        Class::Only,
-                        Class::Neither,
-                        Class::Nor,
-                        Class::Remove,
-                        Class::Add,
-                        Class::Keep,
-                        Class::Switch,
-                        Class::Replace,
-                        Class::InsteadOf,
-                        Class::Unexclude,
-                    ],
-                ) && !self.is_any(before, &[Class::Polite])
-            });
-            let alone = (0..self.elements.len()).all(|other| {
-                other == at || self.is_idle(other) || self.is_any(other, &[Class::Only, Class::Any])
-            });
-            let counted = self.is_any(at + 1, &[Class::Generic])
-                || matches!(
-                    self.word(at + 1),
-                    "requests" | "request" | "calls" | "call" | "queries" | "statements"
-                );
-            let used_in = before.is_some_and(|before| {
-                matches!(self.word(before), "in" | "on" | "using" | "from" | "with")
-            });
-            let label_follows = self.labels(at + 1).iter().any(|label| !label.full);
-            let noun_follows = label_follows
-                || self.element(at + 1).is_some_and(Element::is_word)
-                    && self.word(at + 1).len() > 3
-                    && !self.lexicon.is_common(self.word(at + 1));
-            return !(denied
-                || alone
-                || used_in
-                || noun_follows
-                || counted && at > 0
-                || counted && self.elements.len() > at + 2);
-        }
-        true
-    }
-
-    /// Whether a value of the same category stands beside it in a list.
-    fn lists_with_value(&self, at: usize, mention: &Mention) -> bool {
-        let shares = |other: usize| {
-            self.candidates(other)
-                .iter()
-                .any(|(category, _)| mention.values.iter().any(|(own, _)| own == category))
-        };
-        let joins =
-            |other: usize| self.is_any(other, &[Class::And, Class::Or, Class::Comma, Class::Nor]);
-        let after = self.next(at);
-        let mut following = after;
-        while joins(following)
-            || self.is_any(following, &[Class::Not, Class::Except, Class::No, Class::But])
-                && following > after
-        {
-            following = self.next(following);
-        }
-        if following > after && shares(following) {
-            return true;
-        }
-        let Some(before) = self.previous(at).filter(|&before| joins(before)) else { return false };
-        let mut preceding = before;
-        while joins(preceding) {
-            match self.previous(preceding) {
-                Some(earlier) => preceding = earlier,
-                None => return false,
-            }
-        }
-        shares(preceding)
-    }
-
-    /// The category of the value that a list has before this element.
-    fn listed_category(&self, at: usize) -> Option<usize> {
-        let joint = self
-            .previous(at)
-            .filter(|&joint| self.is_any(joint, &[Class::And, Class::Or, Class::Comma]))?;
-        match self.role(self.previous(joint)?) {
-            Role::Values { category, .. } => Some(*category),
-            _ => None,
-        }
-    }
-
-    /// The label beside a value, of a category that has the value.
-    fn label_near(&self, at: usize, values: &[(usize, usize)]) -> Option<(usize, usize)> {
-        let left = self.label_before(at, values);
-        if let Some((label, category, tied)) = left
-            && tied
-        {
-            return Some((label, category));
-        }
-        self.label_after(at, values).or(left.map(|(label, category, _)| (label, category)))
-    }
-
-    fn fitting(&self, at: usize, values: &[(usize, usize)]) -> Option<usize> {
-        let labels: &[LabelLink] = match self.role(at) {
-            Role::Label(labels) => labels,
-            Role::Context(category) => {
-                return values.iter().any(|(own, _)| own == category).then_some(*category);
-            }
-            _ => return None,
-        };
-        let mut fitting = labels.iter().filter(|label| {
-            label.positive && values.iter().any(|(category, _)| *category == label.category)
-        });
-        fitting.next().map(|label| label.category)
-    }
-
-    fn label_after(&self, at: usize, values: &[(usize, usize)]) -> Option<(usize, usize)> {
-        let label = at + 1;
-        let category = self.fitting(label, values)?;
-        // "chrome environment: staging" begins something new at the label.
-        let next = self.next(label);
-        let begins = self.is_any(next, &[Class::Is, Class::Eq, Class::Ne])
-            && next == label + 1
-            && !self.is_boundary(next)
-            && self.candidates(self.next(next)).iter().any(|(own, _)| *own == category);
-        (!begins).then_some((label, category))
-    }
-
-    /// Also says whether the label is tied to the value: by `is`, a colon, or directly.
-    fn label_before(&self, at: usize, values: &[(usize, usize)]) -> Option<(usize, usize, bool)> {
-        let mut tied = true;
-        let mut steps = 0;
-        let mut cursor = at;
-        while let Some(before) = cursor.checked_sub(1) {
-            cursor = before;
-            steps += 1;
-            if steps > 14 {
-                return None;
-            }
-            if matches!(self.role(before), Role::Label(_) | Role::Context(_)) {
-                return self.fitting(before, values).map(|category| (before, category, tied));
-            }
-            let mate = self
-                .candidates(before)
-                .iter()
-                .any(|(category, _)| values.iter().any(|(own, _)| own == category));
-            if mate {
-                tied = false;
-                continue;
-            }
-            let link = self.is_any(
-                before,
-                &[
-                    Class::Is,
-                    Class::Eq,
-                    Class::Ne,
-                    Class::Not,
-                    Class::Except,
-                    Class::Only,
-                    Class::Both,
-                    Class::Neither,
-                    Class::Contains,
-                    Class::InLabel,
-                ],
-            );
-            let list = self.is_any(before, &[Class::And, Class::Or, Class::Comma, Class::Nor]);
-            if list {
-                tied = false;
-                // Only a list of values goes on over a comma.
-                let earlier = before.checked_sub(1);
-                let listed = earlier.is_some_and(|earlier| {
-                    self.candidates(earlier)
-                        .iter()
-                        .any(|(category, _)| values.iter().any(|(own, _)| own == category))
-                });
-                if !listed {
-                    return None;
-                }
-            } else if !link && !self.is_idle(before) && self.word(before) != "(" {
-                return None;
-            }
-        }
-        None
-    }
-
-    /// Rule 11: a value that stands in several categories goes to the one whose label is named.
-    fn settle_by_named_labels(&mut self) {
-        for at in 0..self.elements.len() {
-            let Role::Values { category, .. } = *self.role(at) else { continue };
-            let Some(mention) = self.mention(at).cloned() else { continue };
-            let several = mention.values.iter().any(|(other, _)| *other != category);
-            if !several || self.label_near(at, &mention.values).is_some() {
-                continue;
-            }
-            let named = (0..self.elements.len())
-                .filter(|&other| matches!(self.role(other), Role::Label(_)))
-                .filter_map(|other| {
-                    self.fitting(other, &mention.values)
-                        .map(|category| (other.abs_diff(at), other, category))
-                })
-                .min();
-            if let Some((_, label, category)) = named {
-                let indexes = values_in(&mention, category);
-                self.set_role(at, Role::Values { category, indexes });
-                self.set_role(label, Role::Context(category));
-            }
-        }
     }
 
     /// The text of the query under some tokens.

@@ -66,6 +66,11 @@ impl Decimal {
         Self { mantissa: -self.mantissa, scale: self.scale }
     }
 
+    /// Whether it is surely the lesser; not where the comparison would overflow.
+    pub(crate) fn is_less_than(self, other: Self) -> bool {
+        other.plus(self.negated()).is_some_and(|difference| difference.mantissa > 0)
+    }
+
     pub(crate) fn is_integer(self) -> bool {
         self.scale == 0
     }

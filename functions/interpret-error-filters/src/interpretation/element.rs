@@ -142,8 +142,14 @@ pub(crate) fn elements(
 fn stands_as_phrase(tokens: &[Token], start: usize, end: usize) -> bool {
     let Some(token) = tokens.get(start) else { return false };
     let next = tokens.get(end);
+    // "not A" is no "not a".
+    let letter = end.checked_sub(1).and_then(|last| tokens.get(last));
+    if end - start > 1 && letter.is_some_and(|last| last.capital && last.folded.len() == 1) {
+        return false;
+    }
     if end - start > 1 {
-        return true;
+        // The `no` of "is no-reply" belongs to what follows.
+        return next.is_none_or(|next| next.kind != TokenKind::Separator || !next.is("-"));
     }
     match token.folded.as_str() {
         "." => {

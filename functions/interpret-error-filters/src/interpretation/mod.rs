@@ -48,9 +48,10 @@ pub fn interpret(request: &Request) -> Interpretation {
     let mut tokens = token::tokenise(&request.query);
     let mut catalog = Catalog::new(request, lexicon);
     let numbers = number::numbers(&tokens, lexicon);
-    let words = Words::new(&tokens, &mut catalog, &numbers, lexicon);
+    let spelt = number::spelt(&tokens, &numbers);
+    let words = Words::new(&tokens, &mut catalog, &spelt, lexicon);
     let mut links = link::links(&words, &catalog, lexicon);
-    links.extend(link::spoken_numbers(&numbers, &catalog));
+    links.extend(link::spelt_values(&spelt, &catalog));
     links.extend(link::digit_families(&tokens, &catalog));
     let elements = element::elements(&tokens, &words, links, numbers, lexicon);
     let corrected = words.corrected;

@@ -15,10 +15,73 @@ pub(crate) struct Number {
     /// The digits as said one after the other, for values that are spelt with them.
     pub(crate) digits: String,
     pub(crate) unit: Option<Unit>,
+    /// The factor said after the digits: of `4 thousand`, 1000.
+    pub(crate) scale: i128,
     /// Written with digits, not with words.
     pub(crate) written: bool,
     /// `one` or `a`: a number only where a number is expected.
     pub(crate) weak: bool,
+}
+
+/// Words that spell digits: `twelve oh six`, `seven point two point one`, `iii`.
+#[derive(Debug, Clone)]
+pub(crate) struct Spelt {
+    pub(crate) tokens: Range<usize>,
+    pub(crate) digits: String,
+    /// A number, and a weak one.
+    pub(crate) weak: bool,
+}
+
+/// All that is spelt with words, in order: numbers, and versions, which are none.
+pub(crate) fn spelt(tokens: &[Token], numbers: &[Number]) -> Vec<Spelt> {
+    let numbers = numbers.iter().filter(|number| !number.written && number.unit.is_none());
+    let mut found: Vec<Spelt> = numbers
+        .map(|number| Spelt {
+            tokens: number.tokens.clone(),
+            digits: number.digits.clone(),
+            weak: number.weak,
+        })
+        .collect();
+    let numerals = tokens.iter().enumerate().filter(|(_, token)| {
+        token.folded.len() > 1 && token.kind == TokenKind::Word && !token.joint
+    });
+    found.extend(numerals.filter_map(|(at, token)| {
+        let digits = roman(&token.folded)?.to_owned();
+        Some(Spelt { tokens: at..at + 1, digits, weak: true })
+    }));
+    let mut at = 0;
+    while at < tokens.len() {
+        let version = number_words(tokens, at)
+            .filter(|(words, _)| words.iter().filter(|word| **word == Word::Point).count() > 1)
+            .and_then(|(words, end)| Some((digits(&words)?, end)));
+        if let Some((digits, end)) = version {
+            found.push(Spelt { tokens: at..end, digits, weak: false });
+            at = end;
+        } else {
+            at += 1;
+        }
+    }
+    found.sort_by_key(|spelt| spelt.tokens.start);
+    found
+}
+
+/// What a Roman numeral up to twelve is in digits.
+pub(crate) fn roman(numeral: &str) -> Option<&'static str> {
+    const NUMERALS: [(&str, &str); 12] = [
+        ("i", "1"),
+        ("ii", "2"),
+        ("iii", "3"),
+        ("iv", "4"),
+        ("v", "5"),
+        ("vi", "6"),
+        ("vii", "7"),
+        ("viii", "8"),
+        ("ix", "9"),
+        ("x", "10"),
+        ("xi", "11"),
+        ("xii", "12"),
+    ];
+    NUMERALS.iter().find(|(roman, _)| *roman == numeral).map(|(_, digits)| *digits)
 }
 
 /// All numbers of the query, in order, without overlap.
@@ -58,7 +121,9 @@ fn written(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<Number> {
         negative = true;
         cursor += 1;
         sign = tokens.get(cursor)?;
-    } else if sign.is("minus") && tokens.get(cursor + 1)?.kind == TokenKind::Number {
+    } else if (sign.is("minus") || sign.is("negative"))
+        && tokens.get(cursor + 1)?.kind == TokenKind::Number
+    {
         negative = true;
         cursor += 1;
         sign = tokens.get(cursor)?;
@@ -104,6 +169,7 @@ fn written(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<Number> {
         value,
         digits: spelled,
         unit: None,
+        scale: 1,
         written: true,
         weak: false,
     };
@@ -149,6 +215,7 @@ fn scale(tokens: &[Token], number: &mut Number) {
         };
         let Some(value) = number.value.times(factor, 1) else { return };
         number.value = value;
+        number.scale = number.scale.saturating_mul(factor);
         number.digits = value.to_string();
         number.tokens.end += 1;
     }
@@ -169,9 +236,27 @@ fn unit(tokens: &[Token], number: &mut Number, lexicon: &Lexicon) {
         number.tokens.end += 2;
         return;
     }
+    // "80 square metres"
+    if matches!(token.folded.as_str(), "square" | "sq")
+        && let Some(length) = tokens.get(number.tokens.end + 1)
+        && let Some(area) = lexicon.unit(square(&length.folded))
+    {
+        number.unit = Some(area);
+        number.tokens.end += 2;
+        return;
+    }
     if let Some(found) = lexicon.unit(&token.folded) {
         number.unit = Some(found);
         number.tokens.end += 1;
+    }
+}
+
+/// The unit of area that is made of a unit of length.
+fn square(length: &str) -> &'static str {
+    match length {
+        "m" | "meter" | "meters" | "metre" | "metres" => "m2",
+        "ft" | "foot" | "feet" => "ft2",
+        _ => "",
     }
 }
 
@@ -192,9 +277,9 @@ enum Word {
 fn number_word(text: &str) -> Option<Word> {
     Some(match text {
         "zero" | "oh" | "nought" => Word::Digit(0),
-        "one" | "single" => Word::Digit(1),
-        "two" => Word::Digit(2),
-        "three" => Word::Digit(3),
+        "one" | "single" | "once" => Word::Digit(1),
+        "two" | "twice" => Word::Digit(2),
+        "three" | "thrice" => Word::Digit(3),
         "four" => Word::Digit(4),
         "five" => Word::Digit(5),
         "six" => Word::Digit(6),
@@ -233,7 +318,22 @@ fn number_word(text: &str) -> Option<Word> {
     })
 }
 
-fn spoken(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<Number> {
+/// The plural of a number word, which ends a number: the `threes` of `five oh threes`.
+fn plural_number_word(text: &str) -> Option<Word> {
+    let singular = match text {
+        "zeros" | "zeroes" => "zero",
+        "sixes" => "six",
+        _ => match text.strip_suffix("ies") {
+            Some(tens) => return number_word(&format!("{tens}y")),
+            None => text.strip_suffix('s')?,
+        },
+    };
+    number_word(singular)
+        .filter(|word| matches!(word, Word::Digit(_) | Word::Teen(_)) && singular != "oh")
+}
+
+/// The number words that stand together from here on, and where they end.
+fn number_words(tokens: &[Token], at: usize) -> Option<(Vec<Word>, usize)> {
     let mut words: Vec<Word> = Vec::new();
     let mut end = at;
     while let Some(token) = tokens.get(end)
@@ -244,10 +344,16 @@ fn spoken(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<Number> {
             end += 1;
             continue;
         }
-        let Some(word) = (token.kind == TokenKind::Word && !token.joint)
-            .then(|| number_word(&token.folded))
-            .flatten()
-        else {
+        if token.kind != TokenKind::Word || token.joint {
+            break;
+        }
+        let Some(word) = number_word(&token.folded) else {
+            if matches!(words.last(), Some(Word::Digit(_) | Word::Teen(_) | Word::Tens(_)))
+                && let Some(word) = plural_number_word(&token.folded)
+            {
+                words.push(word);
+                end += 1;
+            }
             break;
         };
         if word == Word::Article
@@ -276,9 +382,19 @@ fn spoken(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<Number> {
     {
         end -= 1;
     }
-    if words.is_empty() || matches!(words.first(), Some(Word::And | Word::Point)) {
-        return article_unit(tokens, at, lexicon);
+    let begins = !matches!(words.first(), None | Some(Word::And | Word::Point));
+    begins.then_some((words, end))
+}
+
+fn spoken(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<Number> {
+    if tokens.get(at)?.is("minus") || tokens.get(at)?.is("negative") {
+        let number = spoken(tokens, at + 1, lexicon).filter(|number| !number.weak)?;
+        let (value, tokens) = (number.value.negated(), at..number.tokens.end);
+        return Some(Number { tokens, value, digits: value.to_string(), ..number });
     }
+    let Some((mut words, mut end)) = number_words(tokens, at) else {
+        return article_unit(tokens, at, lexicon);
+    };
     if let Some(list_end) = list_break(&words) {
         // "five and six" are two numbers.
         words.truncate(list_end);
@@ -292,7 +408,12 @@ fn spoken(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<Number> {
     let value = value(&words).or_else(|| Decimal::parse(digits.as_deref()?))?;
     let digits = digits.unwrap_or_else(|| value.to_string());
     let weak = words == [Word::Digit(1)];
-    let mut number = Number { tokens: at..end, value, digits, unit: None, written: false, weak };
+    let scale = match words[..] {
+        [Word::Digit(_) | Word::Teen(_) | Word::Tens(_), Word::Factor(factor)] => factor.into(),
+        _ => 1,
+    };
+    let mut number =
+        Number { tokens: at..end, value, digits, unit: None, scale, written: false, weak };
     unit(tokens, &mut number, lexicon);
     Some(number)
 }
@@ -332,31 +453,31 @@ fn article_unit(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<Number
         value,
         digits: value.to_string(),
         unit: Some(unit),
+        scale: 1,
         written: false,
         weak: true,
     })
 }
 
-/// Where a list of two numbers parts: `and` not after a hundred or more (`a hundred and two`), and
-/// always before another such (`a dozen and a hundred`).
+/// Where a list of two numbers parts: at an `and` that joins no rest to a hundred or more.
 fn list_break(words: &[Word]) -> Option<usize> {
-    let word = |at: usize| words.get(at);
-    (0..words.len()).find(|&and| {
-        let rounded = and
-            .checked_sub(1)
-            .and_then(word)
-            .is_some_and(|before| matches!(before, Word::Factor(factor) if *factor >= 100));
-        let after = match word(and + 1) {
-            Some(Word::Article) => word(and + 2),
-            after => after,
-        };
-        let goes_on = match after {
-            Some(Word::Half) => true,
-            Some(Word::Factor(_)) => false,
-            _ => rounded,
-        };
-        word(and) == Some(&Word::And) && !goes_on
-    })
+    (0..words.len()).find(|&and| words.get(and) == Some(&Word::And) && !adds_rest(words, and))
+}
+
+/// Whether what follows an `and` belongs to the round number before it: `a hundred and two`; not
+/// `a dozen and a hundred`, `five hundred and five oh two`.
+fn adds_rest(words: &[Word], and: usize) -> bool {
+    let rest = words.get(and + 1..).unwrap_or_default();
+    let rest = rest.split(|word| *word == Word::And).next().unwrap_or_default();
+    let first = rest.iter().find(|word| **word != Word::Article);
+    match (first, and.checked_sub(1).and_then(|before| words.get(before))) {
+        (Some(Word::Half), _) => true,
+        (Some(Word::Factor(_)), _) => false,
+        (_, Some(&Word::Factor(round))) if round >= 100 => {
+            value(rest).is_some() && !rest.contains(&Word::Factor(round))
+        }
+        _ => false,
+    }
 }
 
 /// The value by the grammar of number words; none when they only make sense one after the other.
@@ -419,6 +540,11 @@ fn value(words: &[Word]) -> Option<Decimal> {
 
 /// The digits one after the other: `twelve oh six` is 1206, `two point four` is 2.4.
 fn digits(words: &[Word]) -> Option<String> {
+    if let [Word::Digit(0), rest @ ..] = words
+        && !rest.is_empty()
+    {
+        return Some(format!("0{}", digits(rest)?));
+    }
     let mut digits = String::new();
     let mut tens: Option<i64> = None;
     for &word in words {
@@ -487,6 +613,8 @@ mod tests {
             ("a couple of hundred", "200"),
             ("twenty-five", "25"),
             ("three point five", "3.5"),
+            ("minus twenty", "-20"),
+            ("twice", "2"),
             ("two and a half thousand", "2500"),
         ] {
             assert_eq!(read(query).first().map(|number| number.0.as_str()), Some(value), "{query}");
@@ -495,9 +623,14 @@ mod tests {
 
     #[test]
     fn reads_digits_said_one_after_the_other() {
-        for (query, digits) in
-            [("twelve oh six", "1206"), ("one thirty seven", "137"), ("four oh four", "404")]
-        {
+        for (query, digits) in [
+            ("twelve oh six", "1206"),
+            ("one thirty seven", "137"),
+            ("four oh four", "404"),
+            ("five oh threes", "503"),
+            ("oh three hundred", "0300"),
+            ("ten nineties", "1090"),
+        ] {
             assert_eq!(
                 read(query).first().map(|number| number.1.as_str()),
                 Some(digits),
@@ -513,8 +646,20 @@ mod tests {
         assert_eq!(read("a dozen and a hundred").len(), 2);
         assert_eq!(read("a dozen and fifty").len(), 2);
         assert_eq!(read("a hundred and a million").len(), 2);
+        assert_eq!(read("five hundred and five oh two").len(), 2);
+        assert_eq!(read("five hundred and five hundred").len(), 2);
+        assert_eq!(read("five hundred and five thousand").len(), 1);
         assert_eq!(read("a hundred and two").len(), 1);
         assert_eq!(read("two and a half").len(), 1);
+    }
+
+    #[test]
+    fn reads_a_version_as_digits_but_not_as_a_number() {
+        let tokens = tokenise("seven point two point one");
+        let numbers = numbers(&tokens, Lexicon::get());
+        let spelt = spelt(&tokens, &numbers);
+        assert!(spelt.iter().any(|spelt| spelt.digits == "7.2.1"));
+        assert!(numbers.iter().all(|number| number.tokens.len() < 5));
     }
 
     #[test]

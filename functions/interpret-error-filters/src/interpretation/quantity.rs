@@ -5,6 +5,7 @@ use crate::interpretation::condition::{Condition, Findings};
 use crate::interpretation::context::{Role, Scene};
 use crate::interpretation::cue::Class;
 use crate::interpretation::decimal::Decimal;
+use crate::interpretation::element::Element;
 use crate::interpretation::fold;
 use crate::interpretation::lexicon::{Lexicon, Unit};
 use crate::interpretation::model::{Kind, Operator};
@@ -70,6 +71,7 @@ pub(crate) fn read(scene: &mut Scene<'_>, findings: &mut Findings) {
         };
         let operator = if quantity.denied { operator.negated() } else { operator };
         if let Some(second) = second {
+            share_scale(scene, first, second);
             add(scene, first, category, Operator::Gte, unit_of(scene, second), findings);
             add(scene, second, category, Operator::Lte, None, findings);
         } else {
@@ -105,6 +107,20 @@ fn range(scene: &Scene<'_>, at: usize) -> (usize, Option<usize>) {
     let to = scene.is(link, Class::To) && !scene.is(link, Class::Contains);
     let and = between && scene.is(link, Class::And);
     (at, (dash || to || and).then_some(second))
+}
+
+/// "between 3 and 4 thousand": the scale of the second number is the first's too.
+fn share_scale(scene: &mut Scene<'_>, first: usize, second: usize) {
+    let number = |at: usize| scene.element(at).and_then(|element| element.number.as_ref());
+    let (Some(low), Some(high)) = (number(first), number(second)) else { return };
+    let scaled = low.value.times(high.scale, 1);
+    let shared = low.scale == 1 && high.scale > 1 && low.unit.is_none();
+    if let Some(scaled) = scaled.filter(|scaled| shared && scaled.is_less_than(high.value))
+        && let Some(element) = scene.elements.get_mut(first)
+        && let Some(number) = &mut element.number
+    {
+        number.value = scaled;
+    }
 }
 
 /// Whether the number goes on a list of numbers: "137, 143".
@@ -162,7 +178,8 @@ fn surroundings(scene: &Scene<'_>, first: usize, second: Option<usize>) -> Quant
             quantity.start = before;
         } else if scene.is(before, Class::Between) && second.is_some() {
             quantity.start = before;
-        } else if scene.is_any(before, &[Class::Not, Class::Neither, Class::Nor])
+        } else if (scene.is_any(before, &[Class::Not, Class::Neither, Class::Nor])
+            || scene.word(before) == "no" && !quantity.dimensions.is_empty())
             && !quantity.denied
         {
             quantity.denied = true;
@@ -295,6 +312,9 @@ fn category(
         return Some(category);
     }
     let compared = quantity.operator.is_some() || quantity.ranged;
+    if compared && let Some(category) = year_category(scene, quantity, numeric) {
+        return Some(category);
+    }
     let measured = measured(scene, quantity, numeric);
     if compared && !measured.is_empty() {
         let named =
@@ -302,6 +322,9 @@ fn category(
         return named
             .or(last.filter(|category| measured.contains(category)))
             .or(measured.first().copied());
+    }
+    if compared && let Some(category) = age_category(scene, quantity, numeric) {
+        return Some(category);
     }
     let number = scene.element(quantity.at).and_then(|element| element.number.as_ref());
     let weak = number.is_some_and(|number| number.weak && number.unit.is_none());
@@ -332,6 +355,44 @@ fn category(
     })
 }
 
+/// "2018 or older": a number that looks like a year is one where a category holds years.
+fn year_category(scene: &Scene<'_>, quantity: &Quantity, numeric: &[usize]) -> Option<usize> {
+    let number = scene.element(quantity.at).and_then(|element| element.number.as_ref())?;
+    let year = number.written && number.digits.len() == 4 && number.unit.is_none() && {
+        number.digits.starts_with("19") || number.digits.starts_with("20")
+    };
+    numeric.iter().copied().find(|&category| year && scene.label_has(category, &["year"]))
+}
+
+/// "women over 60": a mere number said of people is their age.
+fn age_category(scene: &Scene<'_>, quantity: &Quantity, numeric: &[usize]) -> Option<usize> {
+    let people = scene.previous(quantity.start).is_some_and(|before| {
+        matches!(
+            scene.word(before),
+            "women"
+                | "men"
+                | "females"
+                | "males"
+                | "people"
+                | "patients"
+                | "adults"
+                | "persons"
+                | "children"
+                | "kids"
+                | "girls"
+                | "boys"
+                | "seniors"
+                | "anyone"
+                | "everyone"
+        )
+    });
+    let unitless = quantity.units.is_empty() && quantity.dimensions.is_empty();
+    numeric
+        .iter()
+        .copied()
+        .find(|&category| people && unitless && scene.label_has(category, &["age"]))
+}
+
 /// Of the numeric categories that a label names, the one that the number's unit fits.
 fn fitting(scene: &Scene<'_>, quantity: &Quantity, numeric: &[usize], at: usize) -> Option<usize> {
     let categories = numeric_label(scene, at, numeric);
@@ -351,7 +412,9 @@ fn label_beside(
     while let Some(at) = before {
         let copula = scene.is_any(at, &[Class::Is, Class::Not]) && !scene.is_boundary(at);
         let to = scene.is(at, Class::With) && scene.word(at) == "to";
-        if !(copula || to || scene.is_idle(at) || scene.word(at) == "in") {
+        let unit = scene.element(at).is_some_and(Element::is_word)
+            && scene.lexicon.unit(scene.word(at)).is_some();
+        if !(copula || to || unit || scene.is_idle(at) || scene.word(at) == "in") {
             break;
         }
         before = at.checked_sub(1);
@@ -476,6 +539,10 @@ fn label_unit(catalog: &Catalog<'_>, lexicon: &Lexicon, category: usize) -> Opti
             .filter_map(|atom| lexicon.unit(&atom.folded))
             .find(|unit| unit.dimension == "time");
     };
+    // A week is no `W`.
+    if bracket.starts_with("W)") || bracket.starts_with("W]") {
+        return lexicon.unit("watt");
+    }
     let folded = fold::fold(bracket.trim_end_matches([')', ']', ' ']).trim());
     lexicon
         .unit(&folded)
@@ -572,11 +639,23 @@ fn turned(scene: &Scene<'_>, at: usize, operator: Operator, category: usize) -> 
         .iter()
         .any(|dimension| measures(scene.catalog, scene.lexicon, category, dimension))
         && !measures(scene.catalog, scene.lexicon, category, "time");
+    // What is newer is of a later year.
+    let dated = |age: &str| {
+        let near = (at.saturating_sub(4)..at + 3).filter_map(|other| scene.element(other));
+        let mut words = near.flat_map(|element| element.tokens.clone());
+        scene.label_has(category, &["year"])
+            && words.any(|word| scene.tokens.get(word).is_some_and(|token| token.is(age)))
+    };
     let slow = (at.saturating_sub(4)..at)
         .any(|other| matches!(scene.word(other), "slower" | "faster" | "quicker"));
     match operator {
         Operator::Gt if speed && slow => Operator::Lt,
         Operator::Lt if speed && slow => Operator::Gt,
+        Operator::Gte if speed && slow => Operator::Lte,
+        Operator::Lte if speed && slow => Operator::Gte,
+        Operator::Gt if dated("older") => Operator::Lt,
+        Operator::Gte if dated("older") => Operator::Lte,
+        Operator::Lt if dated("newer") || dated("younger") => Operator::Gt,
         other => other,
     }
 }

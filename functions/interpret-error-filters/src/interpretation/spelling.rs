@@ -24,7 +24,18 @@ pub(crate) fn corrections(
             if knowledge == Knowledge::Sure {
                 return None;
             }
-            let nearest = nearest(word, catalog.spellings(lexicon), &mut budget);
+            let spellings = catalog.spellings(lexicon);
+            let mut nearest = match knowledge {
+                Knowledge::OtherWord => short_for(word, spellings).into_iter().collect(),
+                _ => nearest(word, spellings, &mut budget),
+            };
+            // The plural of a misspelt word: `requsts`.
+            if nearest.is_empty()
+                && knowledge == Knowledge::None
+                && let Some(base) = fold::singular(word).filter(|base| base.len() >= 6)
+            {
+                nearest = self::nearest(&base, spellings, &mut budget);
+            }
             let nearest: Vec<String> = nearest.into_iter().map(str::to_owned).collect();
             let beside = nearest.iter().position(|word| names_beside(tokens, at, word, catalog));
             let meant = match knowledge {
@@ -54,6 +65,8 @@ enum Knowledge {
     Sure,
     /// Only its stem is known: `detecter` is of `detected`, unless it is a misspelt `detector`.
     StemOnly,
+    /// A word of the language, which can be short for one of the request but not misspelt.
+    OtherWord,
     None,
 }
 
@@ -70,6 +83,7 @@ fn knowledge(tokens: &[Token], at: usize, catalog: &Catalog<'_>, lexicon: &Lexic
         return Knowledge::Sure;
     }
     if lexicon.is_common(word)
+        || fold::singular(word).is_some_and(|base| lexicon.is_common(&base))
         || lexicon.unit(word).is_some()
         || lexicon.comparative(word).is_some()
     {
@@ -86,10 +100,26 @@ fn knowledge(tokens: &[Token], at: usize, catalog: &Catalog<'_>, lexicon: &Lexic
                 .iter()
                 .any(|&(concept, _)| !catalog.lookup(Key::of_concept(concept)).is_empty())
     };
+    // "audio books" for Audiobook.
+    let joins = |before: usize, after: usize| {
+        let token = |at: usize| tokens.get(at).filter(|token| token.kind == TokenKind::Word);
+        token(before).zip(token(after)).is_some_and(|(before, after)| {
+            [Some(after.folded.as_str().into()), fold::singular(&after.folded)]
+                .into_iter()
+                .flatten()
+                .any(|last| names(&format!("{}{last}", before.folded)))
+        })
+    };
+    if joins(at, at + 1) || at.checked_sub(1).is_some_and(|before| joins(before, at)) {
+        return Knowledge::Sure;
+    }
+    let is_word = |form: &str| !lexicon.concepts_of(Key::of([form])).is_empty();
     if names(word) || fold::singular(word).is_some_and(|singular| names(&singular)) {
         Knowledge::Sure
     } else if names(&fold::stem(word)) {
         Knowledge::StemOnly
+    } else if is_word(word) || fold::singular(word).is_some_and(|singular| is_word(&singular)) {
+        Knowledge::OtherWord
     } else {
         Knowledge::None
     }

@@ -42,6 +42,23 @@ fn open_label(scene: &Scene<'_>, at: usize) -> Option<usize> {
     }
 }
 
+/// "players with double xp", "flights without a diversion": a part of a label (Player report), or
+/// the label of a name, only says who has the value that follows.
+fn speaks_of_bearer(scene: &Scene<'_>, label: usize, link: usize) -> bool {
+    let open = scene.labels(label).iter().filter(|found| scene.catalog.is_open(found.category));
+    let mut open = open.peekable();
+    let mut value = scene.next(link);
+    // "cases that are not closed"
+    while scene.is(value, Class::Not) {
+        value = scene.next(value);
+    }
+    let several = matches!(scene.word(link), "are" | "were" | "arent" | "werent");
+    open.peek().is_some()
+        && open.all(|found| !found.full || !is_prose(scene, found.category))
+        && (several || scene.is_any(link, &[Class::WithPresence, Class::No]))
+        && matches!(scene.role(value), Role::Values { .. })
+}
+
 /// The operator that a text of this category takes.
 fn operator(scene: &Scene<'_>, category: usize, exact: bool, denied: bool) -> Operator {
     let positive = if scene.catalog.kind(category) == Kind::Array || !exact {
@@ -97,7 +114,8 @@ fn after_label(scene: &mut Scene<'_>, at: usize, category: usize, findings: &mut
     });
     let mut exact = None;
     while cursor < scene.elements.len() {
-        if scene.is(cursor, Class::AfterAbsent) || scene.is(cursor, Class::AfterPresent) {
+        let absent = scene.is(cursor, Class::AfterAbsent);
+        if absent || scene.is(cursor, Class::AfterPresent) || speaks_of_bearer(scene, at, cursor) {
             return false;
         } else if scene.is_any(cursor, &[Class::NotContains]) {
             denied = true;
@@ -128,7 +146,9 @@ fn after_label(scene: &mut Scene<'_>, at: usize, category: usize, findings: &mut
             {
                 exact = Some(true);
             }
-        } else if !(exact.is_some() && matches!(scene.word(cursor), "the" | "a" | "an" | "to")) {
+        } else if !(exact.is_some() && matches!(scene.word(cursor), "the" | "a" | "an" | "to"))
+            || is_identifier_at(scene, cursor)
+        {
             break;
         }
         cursor += 1;
@@ -138,7 +158,8 @@ fn after_label(scene: &mut Scene<'_>, at: usize, category: usize, findings: &mut
         // Without an operator only a quoted text or an identifier follows.
         None if scene.element(cursor).is_some_and(|element| element.quoted) => texts(scene, cursor),
         None if cursor == at + 1 && is_identifier_at(scene, cursor) => {
-            texts(scene, cursor).into_iter().take(1).collect()
+            let texts = texts(scene, cursor).into_iter();
+            texts.take_while(|(elements, _)| is_identifier_at(scene, elements.start)).collect()
         }
         None => return false,
     };
@@ -420,7 +441,11 @@ fn one_text(scene: &Scene<'_>, at: usize) -> Option<(Range<usize>, String)> {
     while end < scene.elements.len() {
         let element = scene.elements.get(end)?;
         let glued = scene.tokens.get(element.tokens.start).is_some_and(|token| token.glued);
-        let punctuation = scene.is_any(end, &[Class::Comma, Class::Stop, Class::But])
+        // The dot of an initial ends nothing: "M. Oliver".
+        let before = scene.elements.get(end - 1)?;
+        let initial = scene.word(end) == "." && is_capital(scene.text(before.tokens.clone()));
+        let punctuation = !initial
+            && scene.is_any(end, &[Class::Comma, Class::Stop, Class::But])
             && !scene.tokens.get(element.tokens.end).is_some_and(|token| token.glued);
         if punctuation || !glued && (chunk || ends_text(scene, end)) {
             break;
@@ -504,6 +529,11 @@ fn is_identifier_at(scene: &Scene<'_>, at: usize) -> bool {
     let digits = word.chars().any(|c| c.is_ascii_digit());
     let camel = word.chars().skip(1).any(char::is_uppercase);
     word.chars().any(char::is_alphanumeric) && (signs || digits || camel)
+}
+
+fn is_capital(text: &str) -> bool {
+    let mut characters = text.chars();
+    characters.next().is_some_and(char::is_uppercase) && characters.next().is_none()
 }
 
 fn trimmed(text: &str) -> String {

@@ -74,6 +74,44 @@ fn is_always_time(word: &str) -> bool {
     matches!(word, "yesterday" | "today" | "tonight" | "tomorrow" | "lately" | "recently")
 }
 
+/// A time of day: its end, and whether it cannot be a mere number (`9:30`, `6 pm`, not `6`).
+fn clock(tokens: &[Token], at: usize) -> Option<(usize, bool)> {
+    let digits = |at: usize| {
+        tokens
+            .get(at)
+            .filter(|token| token.kind == TokenKind::Number)
+            .filter(|token| token.folded.len() <= 2)
+            .and_then(|token| token.folded.parse::<u8>().ok())
+    };
+    digits(at).filter(|hour| *hour <= 24)?;
+    let colon = tokens.get(at + 1).is_some_and(|token| token.is(":") && token.glued);
+    let minutes = colon && digits(at + 2).is_some_and(|minute| minute < 60);
+    let end = if minutes { at + 3 } else { at + 1 };
+    let marks = [&["am"][..], &["pm"], &["oclock"], &["o", "clock"], &["a", "m"], &["p", "m"]];
+    let mark = marks.into_iter().find_map(|mark| {
+        let mut rest = end;
+        for part in mark {
+            rest += usize::from(
+                rest > end && tokens.get(rest).is_some_and(|token| token.is(".") || token.is("'")),
+            );
+            (word(tokens, rest) == *part).then_some(())?;
+            rest += 1;
+        }
+        Some(rest)
+    });
+    Some((mark.unwrap_or(end), minutes || mark.is_some()))
+}
+
+/// From one time of day to another, `6 and 9 pm`: the end of the second.
+fn clock_range(tokens: &[Token], at: usize) -> Option<usize> {
+    let (first_end, first_sure) = clock(tokens, at)?;
+    let joins = tokens.get(first_end).is_some_and(|token| {
+        matches!(token.folded.as_str(), "and" | "to" | "until" | "till" | "through" | "-")
+    });
+    let (end, sure) = clock(tokens, first_end + 1).filter(|_| joins)?;
+    (first_sure || sure).then_some(end)
+}
+
 fn end(tokens: &[Token], at: usize, numbers: &[Number], lexicon: &Lexicon) -> Option<usize> {
     let number_at = |at: usize| numbers.iter().find(|number| number.tokens.start == at);
     let mut cursor = at;
@@ -93,6 +131,8 @@ fn end(tokens: &[Token], at: usize, numbers: &[Number], lexicon: &Lexicon) -> Op
             | "at"
             | "between"
             | "by"
+            | "around"
+            | "about"
     );
     let since = matches!(
         word(tokens, cursor),
@@ -131,6 +171,12 @@ fn end(tokens: &[Token], at: usize, numbers: &[Number], lexicon: &Lexicon) -> Op
             cursor + 1
         });
     }
+    if let Some(end) = clock_range(tokens, cursor) {
+        return Some(end);
+    }
+    if let Some((end, true)) = clock(tokens, cursor).filter(|_| lead) {
+        return Some(end);
+    }
     if let Some(number) = number_at(cursor) {
         let next = word(tokens, number.tokens.end);
         let timed = number.unit.is_some_and(|unit| unit.dimension == "time");
@@ -165,6 +211,12 @@ mod tests {
             ("5 minutes ago", 3),
             ("last night", 2),
             ("this week", 2),
+            ("between 6 and 9 pm", 5),
+            ("from 10pm to 6am", 6),
+            ("before 9:30 am", 5),
+            ("at 14:00", 4),
+            ("around 5 o'clock", 3),
+            ("6-9pm", 4),
         ] {
             assert_eq!(ignored(query), tokens, "{query}");
         }
@@ -172,7 +224,9 @@ mod tests {
 
     #[test]
     fn leaves_measures_alone() {
-        for query in ["over 5 minutes", "more than two hours", "since 2.4.0"] {
+        for query in
+            ["over 5 minutes", "more than two hours", "since 2.4.0", "from 6 to 9", "ratio 16:9"]
+        {
             assert_eq!(ignored(query), 0, "{query}");
         }
     }

@@ -274,7 +274,9 @@ fn read_leading_hyphens(tokens: &mut [Token]) {
 }
 
 fn mark_capitals(query: &str, tokens: &mut [Token]) {
-    let shouting = !query.chars().any(char::is_lowercase);
+    // One word in capitals is no shouting: `POST 502`.
+    let words = query.split_whitespace().filter(|word| word.chars().any(char::is_alphabetic));
+    let shouting = !query.chars().any(char::is_lowercase) && words.count() > 1;
     for token in tokens {
         let text = query.get(token.span.clone()).unwrap_or_default();
         let upper = text.chars().any(char::is_uppercase) && !text.chars().any(char::is_lowercase);

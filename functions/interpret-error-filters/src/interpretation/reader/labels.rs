@@ -4,6 +4,7 @@ use super::{Action, Denial, Reach, Reader};
 use crate::interpretation::context::Role;
 use crate::interpretation::cue::Class;
 use crate::interpretation::element::Element;
+use crate::interpretation::fold;
 use crate::interpretation::link::LabelLink;
 use crate::interpretation::model::{Kind, Operator};
 
@@ -108,13 +109,24 @@ impl Reader<'_, '_> {
         let mut said = label.telling;
         let mut used = None;
         let tied = next > at + 1 || !self.scene.is_boundary(next);
-        if tied && self.scene.is(next, Class::Yes) {
+        // "orders on the web" switches nothing on.
+        let place = self.scene.word(next) == "on"
+            && matches!(self.scene.role(self.scene.next(next)), Role::Values { .. });
+        if tied && !place && self.scene.is(next, Class::Yes) {
             said = true;
             value = self.on(label, next, true);
             used = Some(next);
         } else if tied && self.scene.is(next, Class::False) {
             said = true;
             value = self.on(label, next, false);
+            used = Some(next);
+        } else if matches!(self.scene.word(next), "missing" | "absent")
+            && self.scene.is(next, Class::AfterAbsent)
+            && self.scene.is_boundary(self.scene.next(next))
+        {
+            // "consent missing"
+            said = true;
+            value = !label.positive;
             used = Some(next);
         } else if self.scene.is_any(next, &[Class::Not])
             && self.scene.is_any(self.scene.next(next), &[Class::Yes, Class::False])
@@ -123,13 +135,11 @@ impl Reader<'_, '_> {
             said = true;
             value = !self.on(label, polarity, self.scene.is(polarity, Class::Yes));
             used = Some(polarity);
-        } else if self.scene.is(next, Class::Not)
-            && self.scene.label_has(label.category, &[self.scene.word(next + 1)])
-        {
+        } else if let Some(end) = self.scene.denied_rest_of_label(at, label.category) {
             // "index not used" for Index used.
             said = true;
             value = !value;
-            used = Some(next + 1);
+            used = Some(end);
         } else if next > at + 1
             && matches!(self.scene.word(next), "no" | "not")
             && self.scene.is_boundary(next + 1)
@@ -152,6 +162,7 @@ impl Reader<'_, '_> {
         } else if before.is_some_and(|before| {
             self.scene.is_any(before, &[Class::No, Class::WithPresence])
                 && !matches!(self.scene.word(before), "nothing" | "none")
+                || self.scene.is(before, Class::Not) && self.begins_label(at, label)
         }) {
             said = true;
         }
@@ -164,7 +175,8 @@ impl Reader<'_, '_> {
         if !said {
             return false;
         }
-        let denied = self.take_denial_for(label.category) || self.denied_after(at);
+        let denied =
+            self.take_denial_for(label.category) || used.is_none() && self.denied_after(at);
         if let Some(used) = used {
             self.use_up(at..used + 1);
         }
@@ -181,6 +193,13 @@ impl Reader<'_, '_> {
         self.push(label.category, Operator::Is, value.to_string(), at);
         self.finish(at);
         true
+    }
+
+    /// Whether a label's first word stands here: "not organic" for Organic certified.
+    fn begins_label(&self, at: usize, label: LabelLink) -> bool {
+        let facts = self.scene.catalog.category(label.category);
+        let atoms = facts.map(|facts| fold::atoms(&facts.label)).unwrap_or_default();
+        atoms.first().is_some_and(|first| first.folded == self.scene.word(at))
     }
 
     /// "on" for a label that says "disabled" means false; "true" means what the label says.

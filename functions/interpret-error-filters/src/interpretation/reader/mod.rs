@@ -285,6 +285,7 @@ impl Reader<'_, '_> {
         let named = matches!(self.scene.role(after), Role::Label(_) | Role::Values { .. });
         if self.scene.is(next, Class::Except)
             || self.scene.is(next, Class::But)
+                && self.scene.word(next) != "."
                 && (named || self.scene.is_any(next + 1, &[Class::Not, Class::Keep]))
         {
             self.action = Some((Action::Spare, at));
