@@ -13,6 +13,7 @@ use lambda_http::http::{Method, Response};
 use lambda_http::request::LambdaRequest;
 use lambda_http::{Adapter, Body, Request, Service};
 use lambda_runtime::{LambdaEvent, service_fn};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::de::IgnoredAny;
 use uuid::Uuid;
 
@@ -223,7 +224,7 @@ pub async fn serve(operation: &'static str, handler: Handler) -> Result<(), Star
         Ok::<_, Infallible>(respond(app, operation, handler, request).await)
     }));
     lambda_runtime::run(service_fn(move |mut event: LambdaEvent<LambdaRequest>| {
-        remove_host(&mut event.payload);
+        make_readable(&mut event.payload);
         adapter.call(event)
     }))
     .await
@@ -312,9 +313,13 @@ fn cursor_key() -> Option<CursorKey> {
     env::var(CURSOR_KEY_VARIABLE).ok().filter(|key| !key.is_empty()).map(CursorKey::new)
 }
 
-/// Removes what the caller says of the host. No operation asks for it, and the library, which
-/// makes a URL of it, panics where that cannot be done.
-fn remove_host(request: &mut LambdaRequest) {
+/// What a URL cannot have in its query, beside what is not ASCII.
+const NOT_IN_QUERIES: AsciiSet =
+    CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'`').add(b'{').add(b'}');
+
+/// Removes what the caller says of the host, for which no operation asks, and encodes what callers
+/// leave unencoded in queries. The library makes a URL of them, and panics where that cannot be done.
+fn make_readable(request: &mut LambdaRequest) {
     let (headers, more_headers) = match request {
         LambdaRequest::ApiGatewayV1(event) => {
             event.request_context.domain_name = None;
@@ -322,6 +327,9 @@ fn remove_host(request: &mut LambdaRequest) {
         }
         LambdaRequest::ApiGatewayV2(event) => {
             event.request_context.domain_name = None;
+            if let Some(query) = &mut event.raw_query_string {
+                *query = utf8_percent_encode(query, &NOT_IN_QUERIES).to_string();
+            }
             (&mut event.headers, None)
         }
         _ => return,
@@ -372,4 +380,30 @@ pub async fn respond(
         app.clock.now(),
     );
     answer.into_response(incoming.request_id())
+}
+
+#[cfg(test)]
+mod tests {
+    use lambda_http::RequestExt;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn whatever_a_caller_sends_as_host_and_query_can_be_read() {
+        for query in ["a=\"x\"&b=<y> z", "a=é`{}|\\^", "a=%22%zz#b", "a=\u{7f}\t", ""] {
+            let event = json!({
+                "version": "2.0", "routeKey": "$default", "rawPath": "/", "rawQueryString": query,
+                "headers": {"host": "a b"}, "isBase64Encoded": false,
+                "requestContext": {"http": {"method": "GET", "path": "/"}, "domainName": "a b"},
+            });
+            let mut event: LambdaRequest = serde_json::from_value(event).unwrap();
+            make_readable(&mut event);
+            let request = Request::from(event);
+            let read = request.query_string_parameters();
+            let first = query.split('&').next().and_then(|it| it.strip_prefix("a="));
+            let expected = first.map(|value| value.replace("%22", "\""));
+            assert_eq!(read.first("a"), expected.as_deref(), "{query:?}");
+        }
+    }
 }

@@ -88,7 +88,7 @@ async fn list_all(test: &TestApp) -> Value {
 }
 
 /// Without a model, as it is unless a deployment names one.
-fn interpret() -> Operation {
+pub(super) fn interpret() -> Operation {
     described(interpret_error_filters::OPERATION, |app, incoming| {
         Box::pin(interpret_error_filters::handle(app, incoming, None))
     })

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod api_keys;
 mod email_preferences;
 mod errors;
 mod event_markers;
