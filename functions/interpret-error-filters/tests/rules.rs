@@ -7,7 +7,7 @@ use interpret_error_filters::interpretation::{
 };
 
 /// The categories of all rows: id, label, kind, values.
-const CATEGORIES: [(&str, &str, Kind, &[&str]); 51] = [
+const CATEGORIES: [(&str, &str, Kind, &[&str]); 57] = [
     ("browser", "Browser", Kind::Text, &["Chrome", "Chrome Mobile", "Firefox", "Safari", "Edge"]),
     (
         "os",
@@ -58,6 +58,12 @@ const CATEGORIES: [(&str, &str, Kind, &[&str]); 51] = [
     ("auto", "Steered by itself", Kind::Boolean, &[]),
     ("phase", "Trial phase", Kind::Text, &["Phase I", "Phase II", "Phase III"]),
     ("data", "Dataset", Kind::Text, &["squad-v1", "squad-v2"]),
+    ("languages", "Languages spoken", Kind::Array, &["English", "Polish"]),
+    ("paper", "Document type", Kind::Text, &["NDA", "FOI", "RFP"]),
+    ("term", "Term", Kind::Text, &["Autumn", "Spring"]),
+    ("native", "Native crash", Kind::Boolean, &[]),
+    ("framework", "React Native version", Kind::Text, &["0.76.3", "0.75.4"]),
+    ("isolation", "Isolation required", Kind::Boolean, &[]),
     ("material", "Material", Kind::Text, &["book", "audiobook"]),
     ("energy", "Energy class", Kind::Text, &["A+", "A", "B"]),
     ("floor", "Floor", Kind::Text, &["ground", "1st", "2nd"]),
@@ -224,6 +230,13 @@ const RULES: &[(&str, &str, &str, &str)] = &[
         "",
         "message contains timeout; message not_contains refused",
     ),
+    // Acronyms and parts of labels.
+    ("acronym-in-full", "non disclosure agreements", "", "paper is NDA"),
+    ("acronym-with-joining-words", "freedom of information", "", "paper is FOI"),
+    ("acronym-of-no-values", "firefox or iOS", "", "browser is Firefox; os is iOS"),
+    ("season", "fall term", "", "term is Autumn"),
+    ("label-part-outweighs-label", "react native 0.76.3", "", "framework is 0.76.3"),
+    ("opposite-has-no-initials", "dr watson", "", ""),
     // Negation.
     ("negated-list", "not chrome or firefox", "", "browser is_not Chrome; browser is_not Firefox"),
     ("negation-is-narrow", "not chrome on android", "", "browser is_not Chrome; os is Android"),
@@ -236,6 +249,14 @@ const RULES: &[(&str, &str, &str, &str)] = &[
     ("exclusion-of-place", "anywhere but norway", "", "country is_not Norway"),
     ("denied-after", "chrome excluded", "", "browser is_not Chrome"),
     ("denied-verb", "not loading on firefox", "", "browser is Firefox"),
+    ("denied-verb-and-object", "who dont speak english", "", "languages not_contains English"),
+    (
+        "denied-verb-and-list",
+        "people who don't speak any english or polish",
+        "",
+        "languages not_contains English; languages not_contains Polish",
+    ),
+    ("denied-agent", "not fixed by alice", "", "owner is_not alice.wu"),
     ("inability", "can't pay on firefox", "", "browser is Firefox"),
     ("leading-hyphen", "-chrome", "", "browser is_not Chrome"),
     ("only", "nothing but chrome", "", "browser is Chrome"),

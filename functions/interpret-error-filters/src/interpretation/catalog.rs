@@ -1,10 +1,18 @@
 //! The request's own vocabulary: the values and labels of its categories, indexed once by the
 //! folded texts of their parts, so that no word of the query is ever compared with all of them.
 
-use crate::interpretation::fold::{self, Key, Piece, PieceKind};
+mod postings;
+
+use std::rc::Rc;
+
+use crate::interpretation::fold::{self, Key, Piece, PieceKind, Stems};
 use crate::interpretation::lexicon::{Lexicon, Role};
 use crate::interpretation::model::{Category, Kind, Request};
 use crate::interpretation::number;
+
+pub(crate) use postings::{Likeness, Posting};
+
+use postings::Postings;
 
 /// What a form names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,48 +33,35 @@ pub(crate) struct Form {
     pub(crate) required: u64,
 }
 
-/// How a part of a form is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Likeness {
-    /// The same folded text.
-    Exact,
-    /// The same stem.
-    Stem,
-    /// A word of the same meaning.
-    Concept,
-    /// Its initials.
-    Initials,
-    /// The first numbers of a version.
-    VersionPrefix,
-}
-
-/// A part of a form: its atoms `start..start + len`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Posting {
-    pub(crate) form: u32,
-    pub(crate) start: u8,
-    pub(crate) len: u8,
-    pub(crate) likeness: Likeness,
-    /// The part is the whole form, but for words that need not be said.
-    pub(crate) whole: bool,
-}
-
-impl Posting {
-    pub(crate) fn cover(self) -> u64 {
-        ((1_u64 << self.len) - 1) << self.start
-    }
-}
-
 /// Some neighbouring atoms of a form.
 struct Part<'p> {
-    start: usize,
+    form: u32,
+    start: u8,
+    len: u8,
     atoms: &'p [Piece],
-    stems: &'p [String],
+    /// The keys of the atoms, of their stems, and of all atoms but the last.
+    key: Key,
+    stem_key: Key,
+    lead_key: Key,
     /// The atoms with their numbers as they are said; none where they are already written so.
     said: &'p [&'p str],
     whole: bool,
+    /// It holds all that a full mention has to cover.
+    sufficient: bool,
     /// It may be called by words of the same meaning.
     synonyms: bool,
+}
+
+impl Part<'_> {
+    fn posting(&self, likeness: Likeness) -> Posting {
+        let &Part { form, start, len, sufficient: whole, .. } = self;
+        Posting { form, start, len, likeness, whole }
+    }
+
+    /// Longer parts are found by their pairs.
+    fn is_short(&self) -> bool {
+        self.whole || self.len <= 2
+    }
 }
 
 /// Longer names are indexed by their single words and as a whole.
@@ -75,6 +70,8 @@ const MOST_ATOMS_IN_PARTS: usize = 8;
 const MOST_ATOMS: usize = 12;
 const MOST_CHARACTERS: usize = 160;
 const LONGEST_PART: usize = 4;
+/// How many postings a value has, about.
+const POSTINGS_OF_A_VALUE: usize = 16;
 
 /// The key under which a name with a version in it is stored without the version's dots, which are
 /// not always said (`seven two one` for 7.2.1). Digits that are written keep their dots.
@@ -86,23 +83,28 @@ pub(crate) fn without_dots(key: Key) -> Key {
 pub(crate) struct Catalog<'a> {
     pub(crate) request: &'a Request,
     pub(crate) forms: Vec<Form>,
-    postings: Vec<(Key, Posting)>,
+    postings: Postings,
+    stems: Stems,
     spellings: Option<Vec<String>>,
 }
 
 impl<'a> Catalog<'a> {
     pub(crate) fn new(request: &'a Request, lexicon: &Lexicon) -> Self {
-        let mut catalog =
-            Self { request, forms: Vec::new(), postings: Vec::new(), spellings: None };
+        let values: usize = request.categories.iter().map(|category| category.values.len()).sum();
+        let mut catalog = Self {
+            request,
+            forms: Vec::new(),
+            postings: Postings::expecting(values * POSTINGS_OF_A_VALUE),
+            stems: Stems::default(),
+            spellings: None,
+        };
         for (index, category) in request.categories.iter().enumerate() {
             catalog.add_labels(index, category, lexicon);
             if matches!(category.kind, Kind::Text | Kind::Array) {
                 catalog.add_values(index, category, lexicon);
             }
         }
-        catalog.postings.sort_unstable_by_key(|&(key, posting)| {
-            (key, !posting.whole, posting.form, posting.start, posting.likeness)
-        });
+        catalog.postings.sort();
         catalog
     }
 
@@ -131,12 +133,14 @@ impl<'a> Catalog<'a> {
         self.forms.get(index as usize)
     }
 
-    /// The parts stored under a key.
-    pub(crate) fn lookup(&self, key: Key) -> &[(Key, Posting)] {
-        let start = self.postings.partition_point(|&(other, _)| other < key);
-        let rest = self.postings.get(start..).unwrap_or_default();
-        let len = rest.partition_point(|&(other, _)| other == key);
-        rest.get(..len).unwrap_or_default()
+    /// The parts stored under a key, whole forms first.
+    pub(crate) fn lookup(&self, key: Key) -> impl Iterator<Item = Posting> {
+        self.postings.of(key)
+    }
+
+    /// Whether anything is stored under a key.
+    pub(crate) fn has(&self, key: Key) -> bool {
+        self.lookup(key).next().is_some()
     }
 
     fn add_values(&mut self, category: usize, facts: &Category, lexicon: &Lexicon) {
@@ -221,40 +225,57 @@ impl<'a> Catalog<'a> {
         if required == 0 {
             required = (1 << atoms.len()) - 1;
         }
-        let stems: Vec<String> =
-            atoms.iter().map(|atom| fold::stem(&atom.folded).into_owned()).collect();
-        let mut said: Vec<&str> = atoms.iter().map(|atom| in_digits(atom, text)).collect();
-        if said.iter().zip(&atoms).all(|(said, atom)| *said == atom.folded) {
-            said.clear();
+        let stems: Vec<Option<Rc<str>>> =
+            atoms.iter().map(|atom| self.stems.of(&atom.folded)).collect();
+        let mut said: Vec<&str> = Vec::new();
+        if atoms.iter().any(|atom| in_digits(atom, text) != atom.folded) {
+            said.extend(atoms.iter().map(|atom| in_digits(atom, text)));
         }
+        let dotted = atoms.iter().any(|atom| atom.folded.contains('.'));
         let is_joint = |at: usize| {
             let word = |at| atoms.get(at).filter(|atom: &&Piece| atom.kind == PieceKind::Word);
             word(at).is_some_and(|atom| atom.joint) && at.checked_sub(1).and_then(word).is_some()
         };
-        let first_posting = self.postings.len();
         for start in 0..atoms.len() {
-            for len in (1..=parts).chain((start == 0 && atoms.len() > parts).then_some(atoms.len()))
-            {
-                let Some(part) = atoms.get(start..start + len) else { break };
+            let (mut key, mut stem_key) = (Key::of([]), Key::of([]));
+            let longest = if start == 0 { atoms.len() } else { parts };
+            let rest = atoms.iter().zip(&stems).skip(start);
+            for (len, (atom, stem)) in (1..=longest).zip(rest) {
+                let lead_key = key;
+                key = key.then(&atom.folded);
+                stem_key = stem_key.then(stem.as_deref().unwrap_or(&atom.folded));
                 let whole = len == atoms.len();
-                if !whole && !is_part(part) {
+                let part = atoms.get(start..start + len).unwrap_or_default();
+                if !whole && (len > parts || !is_part(part)) {
                     continue;
                 }
+                let cover = ((1 << len) - 1) << start;
+                let (Ok(first), Ok(count)) = (u8::try_from(start), u8::try_from(len)) else {
+                    break;
+                };
                 let part = Part {
-                    start,
+                    form,
+                    start: first,
+                    len: count,
                     atoms: part,
-                    stems: stems.get(start..start + len).unwrap_or_default(),
+                    key,
+                    stem_key,
+                    lead_key,
                     said: said.get(start..start + len).unwrap_or_default(),
                     whole,
+                    sufficient: required & !cover == 0,
                     synonyms: synonyms
                         && (len > 1 || whole || !is_joint(start) && !is_joint(start + 1)),
                 };
-                self.add_part(form, &part, text, lexicon);
+                self.add_part(&part, text, lexicon);
+                if dotted {
+                    self.add_version(&part);
+                }
             }
         }
-        self.add_initials(form, &atoms, lexicon);
-        for (_, posting) in self.postings.get_mut(first_posting..).into_iter().flatten() {
-            posting.whole = required & !posting.cover() == 0;
+        // The opposite of a label is made up here: nobody shortens it.
+        if !matches!(owner, Owner::Label { positive: false, .. }) {
+            self.add_initials(form, &atoms, lexicon);
         }
         self.forms.push(Form { owner, atoms, required });
     }
@@ -280,55 +301,39 @@ impl<'a> Catalog<'a> {
             if !taken && lexicon.unit(&initials).is_none() {
                 let posting =
                     Posting { form, start: 0, len, likeness: Likeness::Initials, whole: true };
-                self.postings.push((Key::of([initials.as_str()]), posting));
+                self.postings.push(Key::of([initials.as_str()]), posting);
             }
         }
     }
 
-    fn add_part(
-        &mut self,
-        form: u32,
-        &Part { start, atoms: part, stems, said, whole, synonyms }: &Part<'_>,
-        text: &str,
-        lexicon: &Lexicon,
-    ) {
-        let (Ok(start), Ok(len)) = (u8::try_from(start), u8::try_from(part.len())) else { return };
-        let mut add = |key, likeness| {
-            self.postings.push((key, Posting { form, start, len, likeness, whole: false }));
-        };
-        let key = Key::of(part.iter().map(|atom| atom.folded.as_str()));
+    fn add_part(&mut self, part: &Part<'_>, text: &str, lexicon: &Lexicon) {
+        let &Part { atoms, key, stem_key, said, whole, .. } = part;
+        let mut add = |key, likeness| self.postings.push(key, part.posting(likeness));
         add(key, Likeness::Exact);
-        let stem_key = Key::of(stems.iter().map(String::as_str));
         if stem_key != key {
             add(stem_key, Likeness::Stem);
         }
-        if let ([first], Some(base)) =
-            (part, part.first().and_then(|atom| fold::singular(&atom.folded)))
-            && first.kind == PieceKind::Word
+        let singular = atoms.last().and_then(|last| fold::singular(&last.folded));
+        let depluralised = singular.map(|base| part.lead_key.then(&base));
+        if let ([single], Some(base_key)) = (atoms, depluralised)
+            && single.kind == PieceKind::Word
         {
-            add(Key::of([base.as_ref()]), Likeness::Stem);
+            add(base_key, Likeness::Stem);
         }
-        if part.len() > 1
-            && part.iter().skip(1).any(|atom| atom.joint)
-            && part.iter().all(|atom| atom.kind == PieceKind::Word)
+        if atoms.len() > 1
+            && atoms.iter().skip(1).any(|atom| atom.joint)
+            && atoms.iter().all(|atom| atom.kind == PieceKind::Word)
         {
-            let joined: String = part.iter().map(|atom| atom.folded.as_str()).collect();
-            let joined_key = Key::of([fold::stem(&joined).as_ref()]);
+            let joined: String = atoms.iter().map(|atom| atom.folded.as_str()).collect();
+            let joined_key = Key::of([self.stems.of(&joined).as_deref().unwrap_or(&joined)]);
             if joined_key != key && joined_key != stem_key {
                 add(joined_key, Likeness::Stem);
             }
         }
-        // Longer parts are found by their pairs.
-        let short = whole || len <= 2;
-        if short && said.iter().zip(part).any(|(said, atom)| *said != atom.folded) {
+        if part.is_short() && said.iter().zip(atoms).any(|(said, atom)| *said != atom.folded) {
             add(Key::of(said.iter().copied()), Likeness::Stem);
         }
-        if synonyms && (whole || is_concept_part(part, text)) {
-            let depluralised =
-                part.last().and_then(|last| fold::singular(&last.folded)).map(|base| {
-                    let lead = part.get(..part.len() - 1).unwrap_or_default();
-                    Key::of(lead.iter().map(|atom| atom.folded.as_str()).chain([base.as_ref()]))
-                });
+        if part.synonyms && (whole || is_concept_part(atoms, text)) {
             for key in [Some(key), depluralised].into_iter().flatten() {
                 for &(concept, role) in lexicon.concepts_of(key) {
                     if role == Role::Name {
@@ -337,11 +342,16 @@ impl<'a> Catalog<'a> {
                 }
             }
         }
-        if short && part.iter().any(|atom| atom.folded.contains('.')) {
-            let parts = part.iter().flat_map(|atom| atom.folded.split('.'));
+    }
+
+    /// Indexes the versions of a part without their dots and by their first numbers.
+    fn add_version(&mut self, part: &Part<'_>) {
+        let mut add = |key, likeness| self.postings.push(key, part.posting(likeness));
+        if part.is_short() && part.atoms.iter().any(|atom| atom.folded.contains('.')) {
+            let parts = part.atoms.iter().flat_map(|atom| atom.folded.split('.'));
             add(without_dots(Key::of(parts)), Likeness::Exact);
         }
-        if let [version] = part
+        if let [version] = part.atoms
             && version.folded.contains('.')
         {
             let mut prefix = version.folded.as_str();
@@ -387,12 +397,8 @@ impl<'a> Catalog<'a> {
                     }
                 }
             }
-            let concepts: Vec<&(Key, Posting)> = self
-                .postings
-                .iter()
-                .filter(|(_, posting)| posting.likeness == Likeness::Concept)
-                .collect();
-            for (key, posting) in concepts {
+            let postings = self.postings.all();
+            for (key, posting) in postings.filter(|found| found.1.likeness == Likeness::Concept) {
                 let Some(form) = self.forms.get(posting.form as usize) else { continue };
                 let start = usize::from(posting.start);
                 let part =
@@ -400,7 +406,7 @@ impl<'a> Catalog<'a> {
                 for &(concept, _) in
                     lexicon.concepts_of(Key::of(part.iter().map(|atom| atom.folded.as_str())))
                 {
-                    if Key::of_concept(concept) == *key {
+                    if Key::of_concept(concept) == key {
                         let names = lexicon
                             .members(concept)
                             .iter()

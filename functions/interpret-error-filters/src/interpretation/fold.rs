@@ -3,7 +3,10 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::hash::Hasher;
 use std::ops::Range;
+use std::rc::Rc;
 
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
@@ -86,10 +89,14 @@ pub(crate) fn pieces(text: &str, camel: CamelCase) -> Vec<Piece> {
     first_pieces(text, camel, usize::MAX)
 }
 
+/// How many pieces most names have at most.
+const USUAL_PIECES: usize = 8;
+
 /// Cuts the beginning of a text into at most so many pieces.
 fn first_pieces(text: &str, camel: CamelCase, most: usize) -> Vec<Piece> {
-    let characters: Vec<(usize, char)> = text.char_indices().collect();
-    let mut found: Vec<Piece> = Vec::new();
+    let mut characters: Vec<(usize, char)> = Vec::with_capacity(text.len());
+    characters.extend(text.char_indices());
+    let mut found: Vec<Piece> = Vec::with_capacity(USUAL_PIECES);
     let mut at = 0;
     let mut last_end = usize::MAX;
     while let Some(&(_, character)) = characters.get(at)
@@ -106,12 +113,17 @@ fn first_pieces(text: &str, camel: CamelCase, most: usize) -> Vec<Piece> {
         } else {
             (PieceKind::Symbol, at + 1)
         };
-        let folded = fold_piece(&characters, at..end, kind);
+        let span = byte_at(&characters, at, text)..byte_at(&characters, end, text);
+        let raw = text.get(span.clone()).unwrap_or_default();
+        let folded = if is_plain(raw) {
+            raw.to_ascii_lowercase()
+        } else {
+            fold_piece(&characters, at..end, kind)
+        };
         let joint = kind != PieceKind::Symbol
             && last_end == at
             && found.last().is_some_and(|piece| piece.kind != PieceKind::Symbol);
         if !folded.is_empty() {
-            let span = byte_at(&characters, at, text)..byte_at(&characters, end, text);
             found.push(Piece { kind, folded, span, joint });
             last_end = end;
         }
@@ -220,6 +232,11 @@ fn word_end(characters: &[(usize, char)], start: usize, camel: CamelCase) -> usi
     at
 }
 
+/// Whether nothing of a piece is dropped or decomposed.
+fn is_plain(raw: &str) -> bool {
+    raw.bytes().all(|byte| byte.is_ascii() && !matches!(byte, b'\'' | b'`' | b','))
+}
+
 fn fold_piece(characters: &[(usize, char)], range: Range<usize>, kind: PieceKind) -> String {
     let slice = characters.get(range).unwrap_or_default();
     let mut folded = String::with_capacity(slice.len());
@@ -261,11 +278,15 @@ pub(crate) fn first_atoms(name: &str, most: usize) -> Vec<Piece> {
     atoms
 }
 
+fn has_stem(word: &str) -> bool {
+    (3..=40).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
 /// The stem of a folded word, by the Snowball English stemmer. Short words and numbers are their
 /// own stems.
 pub(crate) fn stem(word: &str) -> Cow<'_, str> {
     thread_local!(static STEMMER: OnceCell<Stemmer> = const { OnceCell::new() });
-    if word.len() < 3 || word.len() > 40 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+    if !has_stem(word) {
         return Cow::Borrowed(word);
     }
     STEMMER
@@ -275,9 +296,29 @@ pub(crate) fn stem(word: &str) -> Cow<'_, str> {
         .into()
 }
 
+/// The stems of words that come again and again, each found once.
+#[derive(Default)]
+pub(crate) struct Stems(HashMap<Box<str>, Option<Rc<str>>>);
+
+impl Stems {
+    /// What [`stem`] gives; none where it is the word itself.
+    pub(crate) fn of(&mut self, word: &str) -> Option<Rc<str>> {
+        if !has_stem(word) {
+            return None;
+        }
+        if let Some(known) = self.0.get(word) {
+            return known.clone();
+        }
+        let stem = stem(word);
+        let found = (stem != word).then(|| Rc::from(stem));
+        self.0.insert(word.into(), found.clone());
+        found
+    }
+}
+
 /// The word without its plural ending; none when it has none.
 pub(crate) fn singular(word: &str) -> Option<Cow<'_, str>> {
-    if word.len() < 3 || word.ends_with("ss") {
+    if word.len() < 3 || !word.ends_with('s') || word.ends_with("ss") {
         return None;
     }
     if let Some(base) = word.strip_suffix("ies") {
@@ -295,6 +336,26 @@ pub(crate) fn singular(word: &str) -> Option<Cow<'_, str>> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key(u64);
 
+/// Hashes keys, which are hashes already, by themselves.
+#[derive(Default)]
+pub(crate) struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, part: u64) {
+        self.0 = self.0.rotate_left(8) ^ part;
+    }
+}
+
 impl Key {
     const START: Self = Self(0xcbf2_9ce4_8422_2325);
 
@@ -308,6 +369,12 @@ impl Key {
         Self(part.bytes().fold(self.0, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         }))
+    }
+
+    /// Which of so many equal shares of all keys it falls into.
+    pub(crate) fn share_of(self, shares: usize) -> usize {
+        let share = (u128::from(self.0) * shares as u128) >> 64;
+        usize::try_from(share).unwrap_or_default()
     }
 
     /// The key of a concept of the lexicon, apart from all texts.
@@ -330,6 +397,14 @@ mod tests {
         assert_eq!(folded("web@2.4.1", CamelCase::Keep), ["web", "@", "2.4.1"]);
         assert_eq!(folded("H.264", CamelCase::Keep), ["h", ".", "264"]);
         assert_eq!(folded("Gdańsk", CamelCase::Keep), ["gdansk"]);
+    }
+
+    #[test]
+    fn finds_the_same_stem_each_time() {
+        let mut stems = Stems::default();
+        for word in ["crashes", "crashes", "crash", "os", "café", "42"] {
+            assert_eq!(stems.of(word).as_deref().unwrap_or(word), stem(word));
+        }
     }
 
     #[test]

@@ -2,10 +2,11 @@
 //! ordinary, what units measure, and the phrases that steer.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasherDefault;
 use std::sync::OnceLock;
 
 use crate::interpretation::cue::{Class, CueSet};
-use crate::interpretation::fold::{self, Key};
+use crate::interpretation::fold::{self, Key, KeyHasher};
 
 /// A group of words that mean the same.
 pub(crate) type Concept = u16;
@@ -36,11 +37,13 @@ pub(crate) struct Comparative {
     pub(crate) dimensions: Vec<&'static str>,
 }
 
+type ByKey<T> = HashMap<Key, T, BuildHasherDefault<KeyHasher>>;
+
 /// All that the interpreter knows before it sees a request.
 pub(crate) struct Lexicon {
-    words: HashMap<Key, Vec<(Concept, Role)>>,
+    words: ByKey<Vec<(Concept, Role)>>,
     concepts: Vec<Vec<&'static str>>,
-    phrases: HashMap<Key, CueSet>,
+    phrases: ByKey<CueSet>,
     longest_phrase: usize,
     phrase_words: Vec<&'static str>,
     steering_words: HashSet<&'static str>,
@@ -99,9 +102,9 @@ impl Lexicon {
 
     fn read() -> Self {
         let mut lexicon = Self {
-            words: HashMap::with_capacity(8192),
+            words: ByKey::with_capacity_and_hasher(8192, BuildHasherDefault::new()),
             concepts: Vec::with_capacity(1024),
-            phrases: HashMap::with_capacity(2048),
+            phrases: ByKey::with_capacity_and_hasher(2048, BuildHasherDefault::new()),
             longest_phrase: 1,
             phrase_words: Vec::new(),
             steering_words: HashSet::with_capacity(1024),

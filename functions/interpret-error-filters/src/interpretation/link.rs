@@ -4,6 +4,7 @@
 
 mod assess;
 mod digits;
+mod initialisms;
 
 use std::ops::Range;
 
@@ -15,6 +16,7 @@ use crate::interpretation::spelling;
 use crate::interpretation::token::{Token, TokenKind};
 
 pub(crate) use digits::{digit_families, spelt_values};
+pub(crate) use initialisms::initialisms;
 
 /// How sure a match is, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -282,27 +284,24 @@ fn lookup(keys: &Keys, typo: bool, catalog: &Catalog<'_>, lexicon: &Lexicon) -> 
             None => matches.push(Match { form: posting.form, cover, tier }),
         }
     };
-    let raw = catalog.lookup(keys.raw);
     // Whole forms stand first.
-    let whole_only = raw.len() > COMMONEST;
-    for (_, posting) in
-        raw.iter().take(COMMONEST).take_while(|(_, posting)| !whole_only || posting.whole)
-    {
+    let whole_only = catalog.lookup(keys.raw).nth(COMMONEST).is_some();
+    let raw = catalog.lookup(keys.raw).take(COMMONEST);
+    for posting in raw.take_while(|posting| !whole_only || posting.whole) {
         match posting.likeness {
-            Likeness::Exact => add(*posting, Tier::Exact),
-            Likeness::Stem => add(*posting, Tier::Stem),
-            Likeness::Initials => add(*posting, Tier::Concept),
-            Likeness::VersionPrefix => add(*posting, Tier::VersionPrefix),
+            Likeness::Exact => add(posting, Tier::Exact),
+            Likeness::Stem => add(posting, Tier::Stem),
+            Likeness::Initials => add(posting, Tier::Concept),
+            Likeness::VersionPrefix => add(posting, Tier::VersionPrefix),
             Likeness::Concept => {}
         }
     }
     for key in
         [Some(keys.stemmed).filter(|key| *key != keys.raw), keys.singular].into_iter().flatten()
     {
-        let found = catalog.lookup(key);
-        for (_, posting) in found.iter().take(COMMONEST) {
+        for posting in catalog.lookup(key).take(COMMONEST) {
             if matches!(posting.likeness, Likeness::Exact | Likeness::Stem) {
-                add(*posting, Tier::Stem);
+                add(posting, Tier::Stem);
             }
         }
     }
@@ -314,8 +313,8 @@ fn lookup(keys: &Keys, typo: bool, catalog: &Catalog<'_>, lexicon: &Lexicon) -> 
     }
     for &(concept, role) in concepts {
         let tier = if role == lexicon::Role::Maker { Tier::Maker } else { Tier::Concept };
-        for (_, posting) in catalog.lookup(Key::of_concept(concept)).iter().take(COMMONEST) {
-            add(*posting, tier);
+        for posting in catalog.lookup(Key::of_concept(concept)).take(COMMONEST) {
+            add(posting, tier);
         }
     }
     matches

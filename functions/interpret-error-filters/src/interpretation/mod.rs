@@ -53,6 +53,7 @@ pub fn interpret(request: &Request) -> Interpretation {
     let mut links = link::links(&words, &catalog, lexicon);
     links.extend(link::spelt_values(&spelt, &catalog));
     links.extend(link::digit_families(&tokens, &catalog));
+    links.extend(link::initialisms(&tokens, &catalog, lexicon));
     let elements = element::elements(&tokens, &words, links, numbers, lexicon);
     let corrected = words.corrected;
     for (token, word) in tokens.iter_mut().zip(corrected) {

@@ -56,7 +56,7 @@ fn names_beside(tokens: &[Token], at: usize, word: &str, catalog: &Catalog<'_>) 
     let folded = |at: usize| tokens.get(at).map(|token| token.folded.as_str());
     let before = at.checked_sub(1).and_then(folded).map(|before| [before, word]);
     let after = folded(at + 1).map(|after| [word, after]);
-    [before, after].into_iter().flatten().any(|pair| !catalog.lookup(Key::of(pair)).is_empty())
+    [before, after].into_iter().flatten().any(|pair| catalog.has(Key::of(pair)))
 }
 
 /// How sure it is that a word is spelt as it was meant.
@@ -94,11 +94,11 @@ fn knowledge(tokens: &[Token], at: usize, catalog: &Catalog<'_>, lexicon: &Lexic
     }
     let names = |form: &str| {
         let key = Key::of([form]);
-        !catalog.lookup(key).is_empty()
+        catalog.has(key)
             || lexicon
                 .concepts_of(key)
                 .iter()
-                .any(|&(concept, _)| !catalog.lookup(Key::of_concept(concept)).is_empty())
+                .any(|&(concept, _)| catalog.has(Key::of_concept(concept)))
     };
     // "audio books" for Audiobook.
     let joins = |before: usize, after: usize| {

@@ -53,11 +53,13 @@ impl<'b> Envelope<'b> {
             ..Self::default()
         };
         let mut items = 0_usize;
-        while !rest.is_empty() {
-            let line = next_header_line(&mut rest)?;
-            if line.trim_ascii().is_empty() {
-                continue;
+        loop {
+            // Empty lines stand for nothing, however many there are.
+            rest = rest.trim_ascii_start();
+            if rest.is_empty() {
+                break;
             }
+            let line = next_header_line(&mut rest)?;
             items += 1;
             if items > MAX_ITEMS {
                 return Err(IngestionFault::too_large(format!(

@@ -13,6 +13,9 @@ const PART_PENALTY: f32 = 2.0;
 pub(super) const SHARED_PENALTY: f32 = 5.0;
 const LABEL_PENALTY: f32 = 0.2;
 const LABEL_PART_PENALTY: f32 = 3.5;
+/// Of several words. Together they outweigh one of them that is the whole of another label:
+/// `react native` of React Native version, beside Native.
+const LABEL_PARTS_PENALTY: f32 = 3.3;
 
 fn worth(tier: Tier) -> f32 {
     match tier {
@@ -215,10 +218,11 @@ pub(super) fn in_order(values: impl Iterator<Item = (usize, usize)>) -> Vec<(usi
 
 /// How many different values these are; one value in two categories counts once.
 fn distinct(values: &[(usize, usize)], catalog: &Catalog<'_>) -> usize {
-    let mut names: Vec<String> = values
-        .iter()
-        .map(|&(category, index)| fold::fold(catalog.value(category, index)))
-        .collect();
+    let mut spellings: Vec<&str> =
+        values.iter().map(|&(category, index)| catalog.value(category, index)).collect();
+    spellings.sort_unstable();
+    spellings.dedup();
+    let mut names: Vec<String> = spellings.into_iter().map(fold::fold).collect();
     names.sort_unstable();
     names.dedup();
     names.len()
@@ -283,11 +287,10 @@ fn assess_labels(
     } else if labels.iter().any(|label| label.tier < Tier::Typo) {
         labels.retain(|label| label.tier < Tier::Typo);
     }
+    let part_penalty = if single.is_some() { LABEL_PART_PENALTY } else { LABEL_PARTS_PENALTY };
     let worth = labels
         .iter()
-        .map(|label| {
-            worth(label.tier) - if label.full { LABEL_PENALTY } else { LABEL_PART_PENALTY }
-        })
+        .map(|label| worth(label.tier) - if label.full { LABEL_PENALTY } else { part_penalty })
         .fold(0.0, f32::max);
     (labels, worth)
 }

@@ -56,7 +56,7 @@ pub(crate) fn spelt_values(spelt: &[Spelt], catalog: &Catalog<'_>) -> Vec<Link> 
         let mut parts = Vec::new();
         let key = Key::of([number.digits.as_str()]);
         for key in [key, catalog::without_dots(key)] {
-            for (_, posting) in catalog.lookup(key) {
+            for posting in catalog.lookup(key) {
                 let Some(form) = catalog.form(posting.form) else { continue };
                 let full = form.required & !posting.cover() == 0;
                 if let Owner::Value { category, index } = form.owner

@@ -215,6 +215,7 @@ impl Reader<'_, '_> {
             && denial.categories.is_empty()
             && denial.reach == Reach::Narrow
             && self.scene.previous(at) == Some(denial.at)
+            && !self.denies_through_verb(denial.at, at)
         {
             self.denial = None;
         }
@@ -253,7 +254,7 @@ impl Reader<'_, '_> {
                 keys.push(Key::of_concept(concept));
             }
             for key in keys {
-                for (_, posting) in self.scene.catalog.lookup(key) {
+                for posting in self.scene.catalog.lookup(key) {
                     if let Some(crate::interpretation::catalog::Owner::Label {
                         category,
                         positive: true,

@@ -104,6 +104,18 @@ impl Reader<'_, '_> {
         seen || self.scene.previous(at) == Some(before) && self.scene.is_boundary(at + 1)
     }
 
+    /// Whether what the verb after a negator governs is denied: "don't speak English", "not signed
+    /// by Smith".
+    pub(super) fn denies_through_verb(&self, negator: usize, verb: usize) -> bool {
+        let does = matches!(
+            self.scene.word(negator),
+            "dont" | "doesnt" | "didnt" | "do" | "does" | "did" | "never"
+        );
+        let object = if self.scene.is(verb + 1, Class::Any) { verb + 2 } else { verb + 1 };
+        does && matches!(self.scene.role(object), Role::Values { .. })
+            || self.scene.word(verb + 1) == "by"
+    }
+
     /// Denies the last value and its list.
     pub(super) fn deny_before(&mut self) {
         let Some(last) = self.last else { return };
