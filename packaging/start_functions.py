@@ -35,6 +35,15 @@ REQUEST = {
 }
 
 
+class Server(ThreadingHTTPServer):
+    """One that says nothing of functions that end while they are being answered: all of them do."""
+
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        pass
+
+
 class Invocation:
     """One event, and what a function made of it."""
 
@@ -46,7 +55,7 @@ class Invocation:
         self.answered = threading.Event()
 
 
-def runtime_api(invocation: Invocation) -> ThreadingHTTPServer:
+def runtime_api(invocation: Invocation) -> Server:
     """A Runtime API with a single invocation."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -80,8 +89,7 @@ def runtime_api(invocation: Invocation) -> ThreadingHTTPServer:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
 
