@@ -41,7 +41,8 @@ async fn does_not_tell_apart_why_a_key_is_invalid() {
             ..key
         })
         .await;
-    let mistyped = format!("{}x", &test.key[..test.key.len() - 1]);
+    let (most, last) = test.key.split_at(test.key.len() - 1);
+    let mistyped = format!("{most}{}", if last == "x" { "y" } else { "x" });
     let mut bodies = Vec::new();
     for key in [&unknown, &revoked, &expired, &stolen_id, &mistyped, &"nonsense".to_owned()] {
         let call = CREATE.call().parameter("idOrSlug", PROJECT).key(key);
