@@ -115,7 +115,7 @@ async fn rotate_dsn_key(
     let id = store.find_project(named).await?.ok_or_else(unknown)?.id;
     let mut project = store.read_project(id).await?.ok_or_else(unknown)?;
     let new = PublicKey::generate()?;
-    if !store.replace_dsn_key(&project, new, Clock::System.now()).await? {
+    if !store.replace_dsn_key(&project, new).await? {
         return Err(Failure::DsnKeyChanged);
     }
     project.public_key = new;

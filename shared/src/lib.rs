@@ -14,6 +14,6 @@ pub mod models;
 mod remembered_flags;
 pub mod store;
 pub mod telemetry;
-mod usage;
+pub mod usage;
 
 pub use remembered_flags::Freshness;

@@ -17,20 +17,20 @@ use aws_sdk_dynamodb::types::{ConsumedCapacity, ReturnConsumedCapacity};
 
 /// What was used.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Usage {
+pub struct Usage {
     /// Calls of DynamoDB; one that is tried again counts once.
-    pub(crate) calls: u32,
+    pub calls: u32,
     /// How often calls were tried, the first times included.
-    pub(crate) attempts: u32,
+    pub attempts: u32,
     /// The read capacity units that successful calls consumed.
-    pub(crate) read_units: f64,
+    pub read_units: f64,
     /// The write capacity units that successful calls consumed. Transactions that DynamoDB refuses
     /// consume some too, of which it does not tell.
-    pub(crate) write_units: f64,
+    pub write_units: f64,
     /// How often something was remembered that would have taken a read.
-    pub(crate) cache_hits: u32,
+    pub cache_hits: u32,
     /// How often it was not.
-    pub(crate) cache_misses: u32,
+    pub cache_misses: u32,
 }
 
 impl Usage {
@@ -38,18 +38,29 @@ impl Usage {
     pub(crate) fn retries(&self) -> u32 {
         self.attempts.saturating_sub(self.calls)
     }
+
+    fn add(&mut self, other: &Self) {
+        self.calls = self.calls.saturating_add(other.calls);
+        self.attempts = self.attempts.saturating_add(other.attempts);
+        self.read_units += other.read_units;
+        self.write_units += other.write_units;
+        self.cache_hits = self.cache_hits.saturating_add(other.cache_hits);
+        self.cache_misses = self.cache_misses.saturating_add(other.cache_misses);
+    }
 }
 
 tokio::task_local! {
     static USAGE: Arc<Mutex<Usage>>;
 }
 
-/// Does some work, and answers what it used. Nothing of what it spawns is counted.
-pub(crate) async fn counted<W: Future>(work: W) -> (W::Output, Usage) {
-    let usage = Arc::default();
-    let output = USAGE.scope(Arc::clone(&usage), work).await;
-    let usage = *usage.lock().unwrap_or_else(PoisonError::into_inner);
-    (output, usage)
+/// Does some work, and answers what it used. Nothing of what it spawns is counted. What counted work
+/// uses inside of other counted work is counted for both.
+pub async fn counted<W: Future>(work: W) -> (W::Output, Usage) {
+    let counted = Arc::default();
+    let output = USAGE.scope(Arc::clone(&counted), work).await;
+    let used = *counted.lock().unwrap_or_else(PoisonError::into_inner);
+    note(|outer| outer.add(&used));
+    (output, used)
 }
 
 /// Counts whether something was remembered.

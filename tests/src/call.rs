@@ -76,6 +76,11 @@ impl Operation {
 }
 
 impl Call {
+    /// The operation that is called.
+    pub fn id(&self) -> &'static str {
+        self.operation.id
+    }
+
     /// Uses another method than the operation's.
     #[must_use]
     pub fn method(mut self, method: &'static str) -> Self {

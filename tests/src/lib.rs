@@ -14,7 +14,6 @@ pub mod gateway;
 pub mod insights;
 pub mod permissions;
 pub mod random;
-pub mod request_units;
 pub mod scripted;
 pub mod stack;
 

@@ -27,7 +27,6 @@ use crate::models::timestamp::Timestamp;
 
 use super::errors::TABLE;
 use super::item::{Item, Reader, b, item, key, n, s};
-use super::transaction::Commit;
 use super::{Store, StoreError, unless_condition_failed};
 
 /// How long segments are kept.
@@ -62,12 +61,9 @@ impl Store {
             TransactWriteItem::builder().put(put).build(),
             self.put(queue_item(project, day, None))?,
         ];
-        match self.commit(actions, None, day.start()).await? {
-            Commit::Refused(cancelled) if !cancelled.condition_failed() => {
-                Err(cancelled.into_error())
-            }
-            _ => Ok(DayState::new(day).lanes),
-        }
+        // A condition that fails tells that somebody else has opened it.
+        self.commit_all(actions).await?;
+        Ok(DayState::new(day).lanes)
     }
 
     /// Spreads a day's rows over twice as many partitions, after one of them was throttled. Answers
@@ -300,11 +296,8 @@ impl Store {
                 actions.push(TransactWriteItem::builder().delete(delete).build());
             }
         }
-        match self.commit(actions, None, state.day.start()).await? {
-            Commit::Done | Commit::Repetition(_) => Ok(Some(next)),
-            Commit::Refused(cancelled) if cancelled.condition_failed() => Ok(None),
-            Commit::Refused(cancelled) => Err(cancelled.into_error()),
-        }
+        let refused = self.commit_all(actions).await?;
+        Ok(refused.is_none().then_some(next))
     }
 
     fn update_day(

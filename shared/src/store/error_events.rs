@@ -34,7 +34,6 @@ use super::error_days::{LATE_LANES, queue_item};
 use super::errors::TABLE;
 use super::item::{Item, Reader, b, key, n, s, time_key};
 use super::page::one_more_than;
-use super::transaction::Commit;
 use super::{Store, StoreError, unless_condition_failed};
 
 /// How long events are kept. What is counted of them is kept longer, in segments.
@@ -122,14 +121,13 @@ impl Store {
             actions.push(self.count_late(project, day, lane, hour_of(row.occurred_at))?);
             actions.push(self.put(queue_item(project, day, Some(lane)))?);
         }
-        match self.commit(actions, None, now).await? {
-            Commit::Done | Commit::Repetition(_) => Ok(Counting::Counted),
-            Commit::Refused(cancelled) if cancelled.condition_failed() => {
+        match self.commit_all(actions).await? {
+            None => Ok(Counting::Counted),
+            Some(cancelled) => {
                 let claim = cancelled.reasons.first().and_then(|reason| reason.item.as_ref());
                 let first = claim.map(|claim| read_claim(claim, row.fingerprint)).transpose()?;
                 Ok(Counting::Duplicate { first: first.flatten() })
             }
-            Commit::Refused(cancelled) => Err(cancelled.into_error()),
         }
     }
 

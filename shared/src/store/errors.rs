@@ -19,7 +19,7 @@ use crate::models::timestamp::Timestamp;
 
 use super::item::{Item, Reader, b, key, s, time_key};
 use super::page::{one_more_than, page};
-use super::transaction::{Attempts, Commit};
+use super::transaction::Attempts;
 use super::{Store, StoreError};
 
 pub(super) const TABLE: &str = "errors";
@@ -126,11 +126,7 @@ impl Store {
                 .build()?;
             actions.push(TransactWriteItem::builder().put(put).build());
         }
-        match self.commit(actions, None, at).await? {
-            Commit::Done | Commit::Repetition(_) => Ok(true),
-            Commit::Refused(cancelled) if cancelled.condition_failed() => Ok(false),
-            Commit::Refused(cancelled) => Err(cancelled.into_error()),
-        }
+        Ok(self.commit_all(actions).await?.is_none())
     }
 
     /// An error. Strongly consistent: what is written next rests on it.

@@ -247,12 +247,8 @@ impl Store {
         for event in pending {
             actions.push(self.put_event(collection, event)?);
         }
-        match self.commit(actions, None, Timestamp::from_millis(0)).await? {
-            Commit::Refused(cancelled) if !cancelled.condition_failed() => {
-                Err(cancelled.into_error())
-            }
-            _ => Ok(()),
-        }
+        // A condition that fails tells that somebody else has put them.
+        self.commit_all(actions).await.map(drop)
     }
 
     /// Events of a collection, the oldest first; `None` if there is no such collection.
@@ -327,13 +323,10 @@ impl Store {
             TransactWriteItem::builder().delete(delete).build(),
             TransactWriteItem::builder().put(put).build(),
         ];
-        match self.commit(actions, None, now).await? {
-            Commit::Refused(cancelled) if cancelled.condition_failed() => {
-                Ok(CollectionDeletion::CollectionGone)
-            }
-            Commit::Refused(cancelled) => Err(cancelled.into_error()),
-            Commit::Done | Commit::Repetition(_) => Ok(CollectionDeletion::Deleted),
-        }
+        Ok(match self.commit_all(actions).await? {
+            None => CollectionDeletion::Deleted,
+            Some(_) => CollectionDeletion::CollectionGone,
+        })
     }
 }
 

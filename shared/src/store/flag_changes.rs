@@ -11,7 +11,7 @@ use crate::models::feature_flag::{Dependencies, FeatureFlag, FlagKey, Prerequisi
 use super::flag_items::{LiveFlags, ProjectChange, TABLE, key, limit_reached, version_number};
 use super::flag_prerequisites::{Blamed, ChainGuard, refusals};
 use super::item::s;
-use super::transaction::{Commit, Reason};
+use super::transaction::Reason;
 use super::{Store, StoreError};
 
 /// What became of a change of a flag.
@@ -126,22 +126,20 @@ impl Store {
         actions.extend(self.change_project(flag.project_id, change)?);
         let check = |check| TransactWriteItem::builder().condition_check(check).build();
         actions.extend(checks.into_iter().map(check));
-        match self.commit(actions, None, flag.updated_at).await? {
-            Commit::Done | Commit::Repetition(_) => Ok(FlagReplacement::Done),
-            Commit::Refused(cancelled) => {
+        match self.commit_all(actions).await? {
+            None => Ok(FlagReplacement::Done),
+            Some(cancelled) => {
                 let failed = |index: usize| {
                     cancelled.reasons.get(index).is_some_and(Reason::condition_failed)
                 };
                 let is_full = effect.live_flags == LiveFlags::OneMore
                     && failed(PROJECT)
                     && limit_reached(&cancelled, PROJECT)?;
-                if is_full && !failed(0) {
-                    Ok(FlagReplacement::LimitReached)
-                } else if cancelled.condition_failed() {
-                    Ok(FlagReplacement::Outdated)
+                Ok(if is_full && !failed(0) {
+                    FlagReplacement::LimitReached
                 } else {
-                    Err(cancelled.into_error())
-                }
+                    FlagReplacement::Outdated
+                })
             }
         }
     }

@@ -28,7 +28,6 @@ use crate::models::timestamp::Timestamp;
 
 use super::insights::TABLE;
 use super::item::{Item, Reader, key, s};
-use super::transaction::Commit;
 use super::{Store, StoreError, unless_condition_failed};
 
 /// The most actions of a transaction.
@@ -94,7 +93,7 @@ impl Store {
         // Whose claims may be overwritten: those of batches that can never be committed.
         let mut void = HashMap::new();
         for _ in 0..MAX_ROUNDS {
-            let owners = self.try_to_claim(project, batch, pain_points, &void, now).await?;
+            let owners = self.try_to_claim(project, batch, pain_points, &void).await?;
             if owners.is_empty() {
                 return Ok(Claim::Claimed);
             }
@@ -132,11 +131,10 @@ impl Store {
         batch: BatchId,
         pain_points: &[&PainPoint],
         void: &HashMap<PainPointId, BatchId>,
-        now: Timestamp,
     ) -> Result<Vec<(PainPointId, BatchId)>, StoreError> {
         let groups: Vec<_> = pain_points
             .chunks(CLAIMS_AT_ONCE)
-            .map(|group| self.claim_group(project, batch, group, void, now))
+            .map(|group| self.claim_group(project, batch, group, void))
             .collect();
         stream::iter(groups).buffer_unordered(PARALLEL).try_concat().await
     }
@@ -147,14 +145,13 @@ impl Store {
         batch: BatchId,
         group: &[&PainPoint],
         void: &HashMap<PainPointId, BatchId>,
-        now: Timestamp,
     ) -> Result<Vec<(PainPointId, BatchId)>, StoreError> {
         let claims = group.iter().map(|pain_point| {
             self.put_claim(project, batch, pain_point, void.get(&pain_point.id).copied())
         });
-        match self.commit(claims.collect::<Result<_, _>>()?, None, now).await? {
-            Commit::Done | Commit::Repetition(_) => Ok(Vec::new()),
-            Commit::Refused(cancellation) => {
+        match self.commit_all(claims.collect::<Result<_, _>>()?).await? {
+            None => Ok(Vec::new()),
+            Some(cancellation) => {
                 let refused =
                     cancellation.reasons.iter().filter(|reason| reason.condition_failed());
                 let owners: Vec<_> = refused

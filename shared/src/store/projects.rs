@@ -10,7 +10,7 @@ use crate::models::project::{IdOrSlug, Organization, Project, ProjectId, Project
 use crate::models::timestamp::Timestamp;
 
 use super::item::{Item, Reader, item, s};
-use super::transaction::{Commit, Reason};
+use super::transaction::Reason;
 use super::{Store, StoreError};
 
 pub(super) const TABLE: &str = "projects";
@@ -75,8 +75,9 @@ impl Store {
                 .build()?;
             actions.push(TransactWriteItem::builder().put(put).build());
         }
-        match self.commit(actions, None, project.created_at).await? {
-            Commit::Refused(cancelled) if cancelled.condition_failed() => {
+        match self.commit_all(actions).await? {
+            None => Ok(ProjectCreation::Created),
+            Some(cancelled) => {
                 let ingest_id = cancelled.reasons.get(2);
                 Ok(if ingest_id.is_some_and(Reason::condition_failed) {
                     ProjectCreation::IngestIdTaken
@@ -84,8 +85,6 @@ impl Store {
                     ProjectCreation::SlugTaken
                 })
             }
-            Commit::Refused(cancelled) => Err(cancelled.into_error()),
-            Commit::Done | Commit::Repetition(_) => Ok(ProjectCreation::Created),
         }
     }
 
@@ -95,7 +94,6 @@ impl Store {
         &self,
         project: &Project,
         new: PublicKey,
-        now: Timestamp,
     ) -> Result<bool, StoreError> {
         let mut actions = Vec::with_capacity(2);
         for key in [item([(KEY, s(project.id))]), ingest_key(project.ingest_id)] {
@@ -109,11 +107,7 @@ impl Store {
                 .build()?;
             actions.push(TransactWriteItem::builder().update(update).build());
         }
-        match self.commit(actions, None, now).await? {
-            Commit::Done | Commit::Repetition(_) => Ok(true),
-            Commit::Refused(cancelled) if cancelled.condition_failed() => Ok(false),
-            Commit::Refused(cancelled) => Err(cancelled.into_error()),
-        }
+        Ok(self.commit_all(actions).await?.is_none())
     }
 
     /// All projects of all organizations. Scans the table: a command for operators, not a request.

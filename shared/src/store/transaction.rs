@@ -89,8 +89,18 @@ pub(super) enum Commit {
 }
 
 impl Store {
-    /// Carries out all actions, and stores the answer of an idempotent request with them. Tries
-    /// again while nothing but other writers is in the way.
+    /// Carries out all actions. Answers why not, if a condition failed.
+    pub(super) async fn commit_all(
+        &self,
+        actions: Vec<TransactWriteItem>,
+    ) -> Result<Option<Cancellation>, StoreError> {
+        match self.try_all(actions).await? {
+            Some(cancelled) if !cancelled.condition_failed() => Err(cancelled.into_error()),
+            outcome => Ok(outcome),
+        }
+    }
+
+    /// Carries out all actions, and stores the answer of an idempotent request with them.
     pub(super) async fn commit(
         &self,
         mut actions: Vec<TransactWriteItem>,
@@ -101,32 +111,41 @@ impl Store {
         if let Some(idempotent) = idempotent {
             actions.push(self.put_answer(idempotent, now)?);
         }
+        let Some(cancelled) = self.try_all(actions).await? else { return Ok(Commit::Done) };
+        let answer = cancelled.reasons.get(answer);
+        // The stored answer comes first: what is in the request's way may be its own work.
+        if let (Some(answer), Some(idempotent)) = (answer, idempotent)
+            && answer.condition_failed()
+        {
+            let Some(stored) = &answer.item else { return Err(cancelled.into_error()) };
+            return Ok(Commit::Repetition(read_repetition(stored, idempotent.request)?));
+        }
+        if !cancelled.is_passing() {
+            Ok(Commit::Refused(cancelled))
+        } else if answer.is_some_and(Reason::conflicted) {
+            Ok(Commit::Repetition(Repetition::StillRunning))
+        } else {
+            Err(cancelled.into_error())
+        }
+    }
+
+    /// Carries out all actions, or tells why none was carried out. Tries again while nothing but
+    /// other writers is in the way.
+    async fn try_all(
+        &self,
+        actions: Vec<TransactWriteItem>,
+    ) -> Result<Option<Cancellation>, StoreError> {
         let started = Instant::now();
         let mut attempt = 0;
         loop {
             pause(attempt).await;
             let Some(cancelled) = write(&self.client, actions.clone()).await? else {
-                return Ok(Commit::Done);
+                return Ok(None);
             };
-            let answer = cancelled.reasons.get(answer);
-            // The stored answer comes first: what is in the request's way may be its own work.
-            if let (Some(answer), Some(idempotent)) = (answer, idempotent)
-                && answer.condition_failed()
-            {
-                let Some(stored) = &answer.item else { return Err(cancelled.into_error()) };
-                let repetition = read_repetition(stored, idempotent.request)?;
-                return Ok(Commit::Repetition(repetition));
-            }
-            if !cancelled.is_passing() {
-                return Ok(Commit::Refused(cancelled));
-            }
             attempt += 1;
-            if attempt == MAX_ATTEMPTS || started.elapsed() >= MAX_RETRYING {
-                return if answer.is_some_and(Reason::conflicted) {
-                    Ok(Commit::Repetition(Repetition::StillRunning))
-                } else {
-                    Err(cancelled.into_error())
-                };
+            let is_over = attempt == MAX_ATTEMPTS || started.elapsed() >= MAX_RETRYING;
+            if is_over || !cancelled.is_passing() {
+                return Ok(Some(cancelled));
             }
         }
     }

@@ -236,26 +236,7 @@ impl Tracker {
 
     /// All pages of a list, from the first to the last.
     async fn pages(&self, call: &Call, limit: usize) -> Vec<Vec<Value>> {
-        let mut pages = Vec::new();
-        let mut cursor = None;
-        loop {
-            let mut call = call.clone().query("limit", limit);
-            if let Some(cursor) = &cursor {
-                call = call.query("cursor", cursor);
-            }
-            let reply = call.send(&self.test.app).await;
-            assert_eq!(reply.status, 200, "{}", reply.body);
-            let items = reply.body["items"].as_array().unwrap().clone();
-            assert!(items.len() <= limit);
-            pages.push(items);
-            match &reply.body["nextCursor"] {
-                Value::String(next) => cursor = Some(next.clone()),
-                last => {
-                    assert!(last.is_null());
-                    return pages;
-                }
-            }
-        }
+        self.test.pages(call, limit).await
     }
 
     /// All items of the table whose partition key begins so.

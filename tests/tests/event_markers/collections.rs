@@ -8,7 +8,7 @@ use tests::app::TestApp;
 use tests::call::{Call, Gateway, Reply};
 
 use super::{
-    CREATE, GET, LIST, LIST_EVENTS, add, call, call_for, column, create, other_project, pages,
+    CREATE, GET, LIST, LIST_EVENTS, add, call, call_for, column, create, other_project,
     some_events, stored,
 };
 
@@ -124,18 +124,18 @@ async fn create_many(test: &TestApp, count: usize) -> Vec<String> {
 #[tokio::test]
 async fn pages_lead_from_the_newest_to_the_oldest_without_gap_or_repeat() {
     let test = TestApp::start().await;
-    assert_eq!(pages(&test, &call(&test, LIST), 1).await, [Vec::<Value>::new()]);
+    assert_eq!(test.pages(&call(&test, LIST), 1).await, [Vec::<Value>::new()]);
     let ids = create_many(&test, 5).await;
     let list = call(&test, LIST);
     for (limit, lengths) in
         [(1, vec![1, 1, 1, 1, 1]), (2, vec![2, 2, 1]), (5, vec![5]), (100, vec![5])]
     {
-        let pages = pages(&test, &list, limit).await;
+        let pages = test.pages(&list, limit).await;
         assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), lengths);
         assert_eq!(column(&pages.concat(), "id"), ids);
     }
     let rest = list.gateway(Gateway::RestApi);
-    assert_eq!(column(&pages(&test, &rest, 2).await.concat(), "id"), ids);
+    assert_eq!(column(&test.pages(&rest, 2).await.concat(), "id"), ids);
 }
 
 #[tokio::test]
@@ -168,7 +168,7 @@ async fn a_project_lists_its_own_collections_only() {
     let id = create(&test).await;
     let other = CREATE.call().parameter("idOrSlug", "other").key(&test.key);
     assert_eq!(other.json(&json!({"name": "n"})).send(&test.app).await.status, 201);
-    assert_eq!(column(&pages(&test, &call(&test, LIST), 10).await.concat(), "id"), [id]);
+    assert_eq!(column(&test.pages(&call(&test, LIST), 10).await.concat(), "id"), [id]);
 }
 
 fn violations_of(reply: &Reply) -> Vec<(&str, &str)> {

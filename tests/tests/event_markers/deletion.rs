@@ -10,7 +10,7 @@ use tests::app::TestApp;
 use tests::event_markers::{collection, filled};
 
 use super::{
-    ADD, DELETE, GET, LIST, LIST_EVENTS, add, call, call_for, column, count_listed, create, pages,
+    ADD, DELETE, GET, LIST, LIST_EVENTS, add, call, call_for, column, count_listed, create,
     some_events, stored,
 };
 
@@ -40,7 +40,7 @@ async fn from_the_answer_on_nothing_of_a_collection_is_shown() {
     ] {
         assert_eq!(call.send(&test.app).await.problem(), (404, "collection_not_found"));
     }
-    let left = pages(&test, &call(&test, LIST), 100).await.concat();
+    let left = test.pages(&call(&test, LIST), 100).await.concat();
     assert_eq!(column(&left, "id"), [neighbour.as_str()]);
     assert_eq!(count_listed(&test, &neighbour).await, 3);
 }

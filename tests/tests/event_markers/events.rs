@@ -14,7 +14,7 @@ use tests::call::{Call, Gateway};
 
 use super::{
     ADD, DELETE, GET, LIST_EVENTS, TABLE, add, call_for, column, count_listed, create, event_count,
-    event_names, events, pages, some_events, stored,
+    event_names, events, some_events, stored,
 };
 
 fn list(test: &TestApp, id: &str) -> Call {
@@ -111,7 +111,7 @@ async fn attributes_are_limited_in_number_and_length() {
         assert_eq!(reply.status, 201);
         let added = &reply.body["events"][0]["attributes"];
         assert_eq!(added, &body["events"][0]["attributes"]);
-        let listed = pages(&test, &list(&test, &id), 100).await.concat();
+        let listed = test.pages(&list(&test, &id), 100).await.concat();
         assert!(listed.iter().any(|event| event == &reply.body["events"][0]));
     }
     let place = |name: &str| format!("/events/0/attributes{name}");
@@ -215,7 +215,7 @@ async fn a_hundred_events_are_there_even_if_their_writer_dies_halfway() {
     let id = half_written(&test).await;
     assert_eq!(event_count(&test, &id).await, 100);
     for limit in [100, 7] {
-        let listed = pages(&test, &list(&test, &id), limit).await.concat();
+        let listed = test.pages(&list(&test, &id), limit).await.concat();
         let ids: std::collections::BTreeSet<_> = column(&listed, "id").into_iter().collect();
         assert_eq!((listed.len(), ids.len()), (100, 100));
     }
@@ -341,11 +341,11 @@ async fn with_history(test: &TestApp) -> String {
 async fn events_are_listed_by_time_from_the_year_0_to_9999() {
     let test = TestApp::start().await;
     let id = with_history(&test).await;
-    let listed = pages(&test, &list(&test, &id), 100).await.concat();
+    let listed = test.pages(&list(&test, &id), 100).await.concat();
     assert_eq!(column(&listed, "name"), HISTORY.map(|(name, _)| name));
     assert_eq!(column(&listed, "occurredAt"), HISTORY.map(|(_, at)| at));
     for limit in [1, 3, 8] {
-        let listed = pages(&test, &list(&test, &id), limit).await.concat();
+        let listed = test.pages(&list(&test, &id), limit).await.concat();
         assert_eq!(column(&listed, "name"), HISTORY.map(|(name, _)| name));
     }
 }
@@ -384,7 +384,7 @@ async fn a_range_begins_at_from_and_ends_before_to() {
         }
         let names: Vec<&str> = HISTORY[expected].iter().map(|(name, _)| *name).collect();
         for (gateway, limit) in [(Gateway::HttpApi, 100), (Gateway::RestApi, 1)] {
-            let found = pages(&test, &call.clone().gateway(gateway), limit).await.concat();
+            let found = test.pages(&call.clone().gateway(gateway), limit).await.concat();
             assert_eq!(column(&found, "name"), names, "from {from:?} to {to:?}");
         }
     }
@@ -428,9 +428,9 @@ async fn events_of_one_millisecond_keep_their_order_from_page_to_page() {
     let test = TestApp::start().await;
     let id = create(&test).await;
     add(&test, &id, &some_events(9)).await;
-    let all = pages(&test, &list(&test, &id), 100).await.concat();
+    let all = test.pages(&list(&test, &id), 100).await.concat();
     for limit in [1, 2, 9] {
-        assert_eq!(pages(&test, &list(&test, &id), limit).await.concat(), all);
+        assert_eq!(test.pages(&list(&test, &id), limit).await.concat(), all);
     }
 }
 
@@ -489,7 +489,7 @@ async fn large_events_make_pages_shorter_and_not_incomplete() {
             .collect();
         assert_eq!(add(&test, &id, &json!({"events": items})).await.status, 201);
     }
-    let pages = pages(&test, &list(&test, &id), 100).await;
+    let pages = test.pages(&list(&test, &id), 100).await;
     assert!(pages.len() > 1, "a read of DynamoDB ends at 1 MB");
     assert_eq!(column(&pages.concat(), "name"), names);
     assert_eq!(event_names(&test, &id).await, names);

@@ -115,30 +115,6 @@ async fn add(test: &TestApp, id: &str, body: &Value) -> Reply {
     call_for(test, ADD, id).json(body).send(&test.app).await
 }
 
-/// All pages of a list, from the first to the last.
-async fn pages(test: &TestApp, call: &Call, limit: usize) -> Vec<Vec<Value>> {
-    let mut pages = Vec::new();
-    let mut cursor = None;
-    loop {
-        let mut call = call.clone().query("limit", limit);
-        if let Some(cursor) = &cursor {
-            call = call.query("cursor", cursor);
-        }
-        let reply = call.send(&test.app).await;
-        assert_eq!(reply.status, 200, "{}", reply.body);
-        let items = reply.body["items"].as_array().unwrap().clone();
-        assert!(items.len() <= limit);
-        pages.push(items);
-        match &reply.body["nextCursor"] {
-            Value::String(next) => cursor = Some(next.clone()),
-            last => {
-                assert!(last.is_null());
-                return pages;
-            }
-        }
-    }
-}
-
 /// A member of each item, in the order of the list.
 fn column(items: &[Value], member: &str) -> Vec<String> {
     items.iter().map(|item| item[member].as_str().unwrap().to_owned()).collect()
@@ -146,12 +122,12 @@ fn column(items: &[Value], member: &str) -> Vec<String> {
 
 /// The names of all events of a collection, the oldest first.
 async fn event_names(test: &TestApp, id: &str) -> Vec<String> {
-    column(&pages(test, &call_for(test, LIST_EVENTS, id), 100).await.concat(), "name")
+    column(&test.pages(&call_for(test, LIST_EVENTS, id), 100).await.concat(), "name")
 }
 
 /// Counts the events of a collection, each under its id.
 async fn count_listed(test: &TestApp, id: &str) -> usize {
-    let listed = pages(test, &call_for(test, LIST_EVENTS, id), 100).await.concat();
+    let listed = test.pages(&call_for(test, LIST_EVENTS, id), 100).await.concat();
     let ids: BTreeSet<String> = column(&listed, "id").into_iter().collect();
     assert_eq!(ids.len(), listed.len(), "no event is listed twice");
     listed.len()

@@ -32,19 +32,8 @@ async fn every_operation_asks_for_a_key_and_for_its_scope() {
     let before = stored(&test).await;
     for operation in OPERATIONS.into_iter().chain(EVALUATIONS) {
         let needed = scope_of(operation);
-        let others = Scope::ALL.into_iter().filter(|scope| *scope != needed).collect();
-        let stranger = test.key_with(|key| ApiKeyRecord { scopes: others, ..key }).await;
-        let call = valid(operation, PROJECT, "f");
         // Also an evaluation is refused with a problem: OFREP has no body for it.
-        let reply = call.clone().send(&test.app).await;
-        assert_eq!(reply.problem(), (401, "missing_api_key"), "{}", operation.id);
-        assert_eq!(reply.headers["www-authenticate"], "Bearer");
-        let reply = call.clone().key("wm_nonsense").send(&test.app).await;
-        assert_eq!(reply.problem(), (401, "invalid_api_key"), "{}", operation.id);
-        let reply = call.key(&stranger).send(&test.app).await;
-        assert_eq!(reply.problem(), (403, "insufficient_scope"), "{}", operation.id);
-        let named = reply.body["detail"].as_str().unwrap().contains(needed.as_str());
-        assert!(named, "{}", reply.body);
+        test.assert_asks_for(needed, &valid(operation, PROJECT, "f")).await;
     }
     assert_eq!(stored(&test).await, before);
 }

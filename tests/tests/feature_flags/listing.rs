@@ -10,30 +10,6 @@ use super::{
     CREATE, LIST, TABLE, archive, call, change, create, creation, get, keys, other_project,
 };
 
-/// All pages of a list, from the first to the last.
-async fn pages(test: &TestApp, call: &Call, limit: usize) -> Vec<Vec<Value>> {
-    let mut pages = Vec::new();
-    let mut cursor = None;
-    loop {
-        let mut call = call.clone().query("limit", limit);
-        if let Some(cursor) = &cursor {
-            call = call.query("cursor", cursor);
-        }
-        let reply = call.send(&test.app).await;
-        assert_eq!(reply.status, 200, "{}", reply.body);
-        let items = reply.body["items"].as_array().unwrap().clone();
-        assert!(items.len() <= limit);
-        pages.push(items);
-        match &reply.body["nextCursor"] {
-            Value::String(next) => cursor = Some(next.clone()),
-            last => {
-                assert!(last.is_null());
-                return pages;
-            }
-        }
-    }
-}
-
 fn keys_of(pages: &[Vec<Value>]) -> Vec<String> {
     pages.concat().iter().map(|item| item["key"].as_str().unwrap().to_owned()).collect()
 }
@@ -63,7 +39,7 @@ async fn copy(
 #[tokio::test]
 async fn flags_are_listed_by_their_keys_page_by_page() {
     let test = TestApp::start().await;
-    assert_eq!(pages(&test, &call(&test, LIST), 1).await, [Vec::<Value>::new()]);
+    assert_eq!(test.pages(&call(&test, LIST), 1).await, [Vec::<Value>::new()]);
     other_project(&test).await;
     let elsewhere = CREATE.call().parameter("idOrSlug", "other").key(&test.key);
     elsewhere.json(&creation("elsewhere", &json!({}))).send(&test.app).await;
@@ -72,13 +48,13 @@ async fn flags_are_listed_by_their_keys_page_by_page() {
     }
     let expected = ["0", "Z", "a", "a-b", "a.b", "a_b", "b", "z"];
     for (limit, lengths) in [(1, vec![1; 8]), (3, vec![3, 3, 2]), (4, vec![4, 4]), (8, vec![8])] {
-        let pages = pages(&test, &call(&test, LIST), limit).await;
+        let pages = test.pages(&call(&test, LIST), limit).await;
         assert_eq!(keys_of(&pages), expected);
         assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), lengths);
     }
     let rest = call(&test, LIST).gateway(Gateway::RestApi);
-    assert_eq!(keys_of(&pages(&test, &rest, 3).await), expected);
-    for item in pages(&test, &call(&test, LIST), 100).await.concat() {
+    assert_eq!(keys_of(&test.pages(&rest, 3).await), expected);
+    for item in test.pages(&call(&test, LIST), 100).await.concat() {
         assert_eq!(item, get(&test, item["key"].as_str().unwrap()).await.body);
     }
 }
@@ -95,13 +71,13 @@ async fn archived_flags_are_listed_only_for_whoever_asks() {
     let (list, live) = (call(&test, LIST), ["b", "e"]);
     let all = list.clone().query("archived", "true");
     for limit in [1, 2, 10] {
-        assert_eq!(keys_of(&pages(&test, &list, limit).await), live);
+        assert_eq!(keys_of(&test.pages(&list, limit).await), live);
         let asked = list.clone().query("archived", "false");
-        assert_eq!(keys_of(&pages(&test, &asked, limit).await), live);
-        assert_eq!(keys_of(&pages(&test, &all, limit).await), ["a", "b", "c", "d", "e"]);
+        assert_eq!(keys_of(&test.pages(&asked, limit).await), live);
+        assert_eq!(keys_of(&test.pages(&all, limit).await), ["a", "b", "c", "d", "e"]);
     }
     change(&test, "c", json!({"archived": false})).await;
-    assert_eq!(keys_of(&pages(&test, &list, 10).await), ["b", "c", "e"]);
+    assert_eq!(keys_of(&test.pages(&list, 10).await), ["b", "c", "e"]);
     for other in ["", "yes", "1", "TRUE"] {
         let reply = list.clone().query("archived", other).send(&test.app).await;
         assert_eq!(reply.violations(), [("query:archived", "invalid_value")], "{other:?}");
@@ -118,12 +94,12 @@ async fn flags_behind_many_archived_ones_are_found() {
     copy(&test, "f", archived).await;
     let list = call(&test, LIST);
     for limit in [1, 2, 50] {
-        assert_eq!(keys_of(&pages(&test, &list, limit).await), ["f", "z"], "{limit}");
+        assert_eq!(keys_of(&test.pages(&list, limit).await), ["f", "z"], "{limit}");
     }
     let first = list.clone().query("limit", 1).send(&test.app).await;
     assert_eq!(keys(&first.body["items"]), ["f"]);
     let all = list.query("archived", "true");
-    assert_eq!(keys_of(&pages(&test, &all, 100).await).len(), 302);
+    assert_eq!(keys_of(&test.pages(&all, 100).await).len(), 302);
 }
 
 #[tokio::test]
@@ -149,7 +125,7 @@ async fn a_page_of_the_largest_flags_fits_an_answer_of_lambda() {
         .collect();
     create(&test, "f", &json!({"type": "string", "variants": variants})).await;
     copy(&test, "f", (0..40).map(|number| (format!("g{number:03}"), Vec::new()))).await;
-    let pages = pages(&test, &call(&test, LIST), 100).await;
+    let pages = test.pages(&call(&test, LIST), 100).await;
     assert_eq!(keys_of(&pages).len(), 41);
     assert!(pages.len() > 1);
     for page in pages {

@@ -9,7 +9,7 @@ use tests::insights::{self, upload};
 
 use super::{
     ADD, LIST_PAIN_POINTS, NOWHERE, add, call_for, create, etag, get, id_of, ids, is_replayed,
-    members, merge, numbered, other_project, pages, split, stored,
+    members, merge, numbered, other_project, split, stored,
 };
 
 #[tokio::test]
@@ -181,7 +181,7 @@ async fn pain_points_are_listed_from_the_latest_on_and_by_id_where_times_are_the
     let list = call_for(&test, LIST_PAIN_POINTS, &id_of(&reply));
     let expected = [9, 5, 4, 7, 2].map(insights::id);
     for (limit, lengths) in [(1, vec![1; 5]), (2, vec![2, 2, 1]), (5, vec![5]), (100, vec![5])] {
-        let pages = pages(&test, &list, limit).await;
+        let pages = test.pages(&list, limit).await;
         assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), lengths);
         assert_eq!(ids(&pages.concat()), expected);
     }
@@ -198,7 +198,7 @@ async fn fifty_pain_points_are_a_page_unless_the_caller_wants_more() {
     assert!(reply.body["nextCursor"].is_string());
     let all: Vec<String> = (0..451).rev().map(insights::id).collect();
     for limit in [7, 100] {
-        assert_eq!(ids(&pages(&test, &list, limit).await.concat()), all);
+        assert_eq!(ids(&test.pages(&list, limit).await.concat()), all);
     }
 }
 
@@ -271,7 +271,7 @@ async fn the_largest_pain_points_fit_into_a_page() {
     let reply = super::call(&test, super::CREATE).json(&body).send(&test.app).await;
     assert_eq!(reply.status, 201, "{}", reply.body);
     let list = call_for(&test, LIST_PAIN_POINTS, &id_of(&reply));
-    let page = pages(&test, &list, 100).await.concat();
+    let page = test.pages(&list, 100).await.concat();
     let distinct: BTreeSet<String> = ids(&page).into_iter().collect();
     assert_eq!(distinct, numbered(0..100));
     assert!(page.iter().all(|item: &Value| item["excerpt"].as_str().unwrap().len() == 8_000));

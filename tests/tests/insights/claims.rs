@@ -19,7 +19,7 @@ use tests::insights::{self, pain_point, upload};
 
 use super::{
     ADD, CREATE, LIST_PAIN_POINTS, add, call, call_for, create, creation, etag, get, id_of,
-    members, numbered, pages, stored,
+    members, numbered, stored,
 };
 
 const BATCH_LIFETIME: Duration = Duration::from_secs(5);
@@ -100,7 +100,7 @@ async fn what_an_upload_left_behind_that_died_is_in_no_insight() {
     let after = get(&test, &id).await;
     assert_eq!((&after.body, etag(&after)), (&before.body, "\"1\""));
     assert_eq!(members(&test, &id).await, numbered([0]));
-    assert_eq!(pages(&test, &call(&test, super::LIST), 10).await.concat().len(), 1);
+    assert_eq!(test.pages(&call(&test, super::LIST), 10).await.concat().len(), 1);
 }
 
 #[tokio::test]
@@ -126,7 +126,7 @@ async fn claims_of_an_upload_that_died_are_in_the_way_for_5_seconds() {
     other["painPoints"][0]["title"] = json!("As it was brought again");
     let reply = call_for(&test, ADD, &id).json(&other).send(&test.app).await;
     assert_eq!((reply.status, &reply.body["occurrences"]), (200, &json!(3)));
-    let listed = pages(&test, &call_for(&test, LIST_PAIN_POINTS, &id), 10).await.concat();
+    let listed = test.pages(&call_for(&test, LIST_PAIN_POINTS, &id), 10).await.concat();
     assert_eq!(listed[1]["title"], "As it was brought again");
     test.pass(BATCH_LIFETIME);
     let reply = call(&test, CREATE).json(&creation).send(&test.app).await;

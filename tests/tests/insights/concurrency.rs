@@ -14,7 +14,7 @@ use tests::insights::{self, pain_point};
 
 use super::{
     LIST, LIST_PAIN_POINTS, add, call, call_for, create, get, id_of, ids, members, merge, numbered,
-    pages, split,
+    split,
 };
 
 const CLIENTS: usize = 16;
@@ -158,7 +158,7 @@ async fn whatever_16_clients_do_a_recount_agrees_exactly() {
 /// Counts every insight from the pain points that are listed, and answers who has which.
 async fn recount(test: &TestApp) -> BTreeMap<String, String> {
     let mut owners = BTreeMap::new();
-    for insight in pages(test, &call(test, LIST), 100).await.concat() {
+    for insight in test.pages(&call(test, LIST), 100).await.concat() {
         let id = insight["id"].as_str().unwrap();
         let members = members(test, id).await;
         let numbers: Vec<usize> = members
@@ -207,7 +207,7 @@ async fn readers_never_see_a_split_or_a_merge_halfway() {
     };
     let listing = async {
         while done.load(Ordering::Relaxed) == 0 {
-            let items = pages(&test, &call_for(&test, LIST_PAIN_POINTS, &id), 100).await;
+            let items = test.pages(&call_for(&test, LIST_PAIN_POINTS, &id), 100).await;
             assert!(items[0].len() == 100);
         }
     };

@@ -8,8 +8,8 @@ use tests::app::TestApp;
 use tests::call::Gateway;
 
 use super::{
-    CREATE, LIST, TABLE, add, call, create, creation, get, id_of, ids, merge, other_project, pages,
-    split, update,
+    CREATE, LIST, TABLE, add, call, create, creation, get, id_of, ids, merge, other_project, split,
+    update,
 };
 
 /// Creates an insight with one pain point at the time `at`.
@@ -22,7 +22,7 @@ async fn create_at(test: &TestApp, number: usize, at: &str) -> String {
 #[tokio::test]
 async fn the_last_seen_comes_first_and_merged_ones_last() {
     let test = TestApp::start().await;
-    assert_eq!(pages(&test, &call(&test, LIST), 1).await, [Vec::<Value>::new()]);
+    assert_eq!(test.pages(&call(&test, LIST), 1).await, [Vec::<Value>::new()]);
     let times = [
         "2026-11-20T00:00:00.001Z",
         "1969-12-31T23:59:59.999Z",
@@ -46,12 +46,12 @@ async fn the_last_seen_comes_first_and_merged_ones_last() {
     for (limit, lengths) in
         [(1, vec![1; 8]), (3, vec![3, 3, 2]), (4, vec![4, 4]), (8, vec![8]), (100, vec![8])]
     {
-        let pages = pages(&test, &list, limit).await;
+        let pages = test.pages(&list, limit).await;
         assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), lengths);
         assert_eq!(ids(&pages.concat()), expected);
     }
     let rest = list.gateway(Gateway::RestApi);
-    assert_eq!(ids(&pages(&test, &rest, 3).await.concat()), expected);
+    assert_eq!(ids(&test.pages(&rest, 3).await.concat()), expected);
 }
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn items_are_what_get_insight_answers() {
     let two = create(&test, 250..260).await;
     let made = id_of(&split(&test, &one, (0..250).step_by(2)).await);
     merge(&test, &two, &made).await;
-    let listed = pages(&test, &call(&test, LIST), 10).await.concat();
+    let listed = test.pages(&call(&test, LIST), 10).await.concat();
     assert_eq!(ids(&listed), [made, one, two]);
     for item in &listed {
         assert_eq!(&get(&test, item["id"].as_str().unwrap()).await.body, item);
@@ -84,22 +84,22 @@ async fn a_status_lists_its_own_insights_page_by_page() {
         let expected: Vec<_> = all.iter().skip(number).step_by(3).cloned().collect();
         let list = call(&test, LIST).query("status", status);
         for limit in [1, 2, 3, 100] {
-            let found = pages(&test, &list, limit).await.concat();
+            let found = test.pages(&list, limit).await.concat();
             assert_eq!(ids(&found), expected, "{status}");
             assert!(found.iter().all(|item| item["status"] == status));
         }
     }
     let merged = call(&test, LIST).query("status", "merged");
-    assert!(pages(&test, &merged, 10).await.concat().is_empty());
+    assert!(test.pages(&merged, 10).await.concat().is_empty());
     merge(&test, &all[0], &all[8]).await;
     merge(&test, &all[1], &all[8]).await;
     let mut expected = [all[0].clone(), all[1].clone()];
     expected.sort();
     expected.reverse();
     for limit in [1, 10] {
-        assert_eq!(ids(&pages(&test, &merged, limit).await.concat()), expected);
+        assert_eq!(ids(&test.pages(&merged, limit).await.concat()), expected);
     }
-    assert_eq!(ids(&pages(&test, &call(&test, LIST), 100).await.concat()).len(), 9);
+    assert_eq!(ids(&test.pages(&call(&test, LIST), 100).await.concat()).len(), 9);
     for status in ["", "OPEN", "new", "open,resolved", " open"] {
         let reply = call(&test, LIST).query("status", status).send(&test.app).await;
         assert_eq!(reply.violations(), [("query:status", "invalid_value")], "{status}");
@@ -146,7 +146,7 @@ async fn what_changes_behind_a_cursor_shifts_no_page() {
 async fn a_split_and_a_merge_move_insights_to_where_they_belong() {
     let test = TestApp::start().await;
     let (one, two) = (create(&test, [1, 9]).await, create(&test, [5]).await);
-    let listed = async || ids(&pages(&test, &call(&test, LIST), 10).await.concat());
+    let listed = async || ids(&test.pages(&call(&test, LIST), 10).await.concat());
     assert_eq!(listed().await, [&one, &two].map(Clone::clone));
     let made = id_of(&split(&test, &one, [9]).await);
     assert_eq!(listed().await, [&made, &two, &one].map(Clone::clone));
@@ -161,9 +161,9 @@ async fn a_project_lists_its_own_insights_only() {
     let id = create(&test, [0]).await;
     let elsewhere = CREATE.call().parameter("idOrSlug", &other).key(&test.key);
     let elsewhere = elsewhere.json(&creation([0])).send(&test.app).await;
-    assert_eq!(ids(&pages(&test, &call(&test, LIST), 10).await.concat()), [id]);
+    assert_eq!(ids(&test.pages(&call(&test, LIST), 10).await.concat()), [id]);
     let list = LIST.call().parameter("idOrSlug", &other).key(&test.key);
-    assert_eq!(ids(&pages(&test, &list, 10).await.concat()), [id_of(&elsewhere)]);
+    assert_eq!(ids(&test.pages(&list, 10).await.concat()), [id_of(&elsewhere)]);
 }
 
 #[tokio::test]
@@ -177,7 +177,7 @@ async fn insights_with_long_texts_make_pages_shorter_and_not_incomplete() {
         expected.push(id_of(&call(&test, CREATE).json(&body).send(&test.app).await));
     }
     expected.reverse();
-    let pages = pages(&test, &call(&test, LIST), 100).await;
+    let pages = test.pages(&call(&test, LIST), 100).await;
     assert!(pages.len() > 1, "a read of DynamoDB ends at 1 MB");
     assert_eq!(ids(&pages.concat()), expected);
 }
@@ -199,7 +199,7 @@ async fn insights_with_many_pain_points_make_pages_shorter_and_not_incomplete() 
         test.tamper(TABLE, key, "chunks", AttributeValue::B(Blob::new(references))).await;
         expected.insert(0, id);
     }
-    let pages = pages(&test, &call(&test, LIST), 100).await;
+    let pages = test.pages(&call(&test, LIST), 100).await;
     assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 2]);
     assert_eq!(ids(&pages.concat()), expected);
     assert_eq!(pages[0][0]["firstSeen"], "1970-01-01T00:00:00.000Z");

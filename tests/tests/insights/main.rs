@@ -173,30 +173,6 @@ fn is_replayed(reply: &Reply) -> bool {
     reply.headers.get("idempotency-replayed").is_some_and(|value| value == "true")
 }
 
-/// All pages of a list, from the first to the last.
-async fn pages(test: &TestApp, call: &Call, limit: usize) -> Vec<Vec<Value>> {
-    let mut pages = Vec::new();
-    let mut cursor = None;
-    loop {
-        let mut call = call.clone().query("limit", limit);
-        if let Some(cursor) = &cursor {
-            call = call.query("cursor", cursor);
-        }
-        let reply = call.send(&test.app).await;
-        assert_eq!(reply.status, 200, "{}", reply.body);
-        let items = reply.body["items"].as_array().unwrap().clone();
-        assert!(items.len() <= limit);
-        pages.push(items);
-        match &reply.body["nextCursor"] {
-            Value::String(next) => cursor = Some(next.clone()),
-            last => {
-                assert!(last.is_null());
-                return pages;
-            }
-        }
-    }
-}
-
 /// The ids of items, in the order of the list.
 fn ids(items: &[Value]) -> Vec<String> {
     items.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
@@ -204,7 +180,7 @@ fn ids(items: &[Value]) -> Vec<String> {
 
 /// The ids of the pain points of an insight, each of which is listed once.
 async fn members(test: &TestApp, id: &str) -> BTreeSet<String> {
-    let listed = ids(&pages(test, &call_for(test, LIST_PAIN_POINTS, id), 100).await.concat());
+    let listed = ids(&test.pages(&call_for(test, LIST_PAIN_POINTS, id), 100).await.concat());
     let count = listed.len();
     let members: BTreeSet<String> = listed.into_iter().collect();
     assert_eq!(members.len(), count, "no pain point is listed twice");

@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tests::app::TestApp;
 
-use super::{UPDATE, add, call_for, create, etag, get, id_of, merge, pages, split, stored, update};
+use super::{UPDATE, add, call_for, create, etag, get, id_of, merge, split, stored, update};
 
 #[tokio::test]
 async fn a_patch_changes_what_it_names_and_nothing_else() {
@@ -205,7 +205,7 @@ async fn a_changed_status_moves_an_insight_between_lists() {
         update(&test, &id, json!({"status": status})).await;
         for listed in ["open", "resolved", "ignored", "merged"] {
             let list = super::call(&test, super::LIST).query("status", listed);
-            let count = pages(&test, &list, 10).await.concat().len();
+            let count = test.pages(&list, 10).await.concat().len();
             assert_eq!(count, usize::from(listed == status), "{listed} of {status}");
         }
     }

@@ -73,14 +73,7 @@ async fn every_operation_of_the_api_description_asks_for_a_key_of_its_scope_firs
     for operation in operations() {
         let id = operation.id;
         let needed = scopes.remove(id).unwrap_or_else(|| panic!("{id} has no scope"));
-        let reply = call(operation).send(&test.app).await;
-        assert_eq!(reply.problem(), (401, "missing_api_key"), "{id}");
-        let reply = call(operation).key("wm_nonsense").send(&test.app).await;
-        assert_eq!(reply.problem(), (401, "invalid_api_key"), "{id}");
-        let others = Scope::ALL.into_iter().filter(|scope| *scope != needed).collect();
-        let stranger = test.key_with(|key| ApiKeyRecord { scopes: others, ..key }).await;
-        let reply = call(operation).key(&stranger).send(&test.app).await;
-        assert_eq!(reply.problem(), (403, "insufficient_scope"), "{id}");
+        test.assert_asks_for(needed, &call(operation)).await;
         let insider = [needed].into();
         let insider = test.key_with(|key| ApiKeyRecord { scopes: insider, ..key }).await;
         let reply = call(operation).key(&insider).send(&test.app).await;

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use shared::app::{App, Clock};
-use tests::app::{PROJECT, TestApp};
+use shared::usage::{Usage, counted};
+use tests::app::{PROJECT, TestApp, app_over};
 use tests::call::{Call, Operation, Reply};
 use tests::errors::{SentEvent, envelope, project};
 use tests::insights::upload;
 use tests::random::Random;
-use tests::request_units::{Meter, metered_app};
 
 use super::{deadline, id, operation, scheduled};
 
@@ -18,19 +18,18 @@ use super::{deadline, id, operation, scheduled};
 const EVENTS: u64 = 300;
 const KINDS: u64 = 20;
 
-/// A project whose requests are metered, and the lines of the table so far.
+/// A project whose requests are counted, and the lines of the table so far.
 struct Bill {
     test: TestApp,
     app: App,
-    meter: Meter,
     lines: Vec<String>,
 }
 
 impl Bill {
     async fn start() -> Self {
         let test = TestApp::start().await;
-        let (app, meter) = metered_app(&test.engine.endpoint());
-        Self { test, app, meter, lines: Vec::new() }
+        let (app, _) = app_over(&test.engine.endpoint());
+        Self { test, app, lines: Vec::new() }
     }
 
     fn call(&self, operation: Operation) -> Call {
@@ -43,17 +42,16 @@ impl Bill {
         reply
     }
 
-    /// Notes what was consumed since the last note.
-    fn note(&mut self, what: &str) {
-        let units = self.meter.read();
-        self.lines.push(format!("| {what} | {units} |"));
+    /// Notes what something consumed.
+    fn note(&mut self, what: &str, usage: &Usage) {
+        let Usage { read_units, write_units, .. } = usage;
+        self.lines.push(format!("| {what} | {read_units} | {write_units} |"));
     }
 
     /// Sends a call to a warm function and notes what it consumes.
     async fn enter(&mut self, what: &str, call: Call) -> Reply {
-        self.meter.read();
-        let reply = self.send(call).await;
-        self.note(what);
+        let (reply, usage) = counted(self.send(call)).await;
+        self.note(what, &usage);
         reply
     }
 }
@@ -136,8 +134,8 @@ async fn markers(bill: &mut Bill) {
     let delete = of(bill, operation!(delete_event_marker_collection));
     bill.enter("delete-event-marker-collection", delete).await;
     let purge = Box::pin(purge_event_markers::run(&bill.app, deadline()));
-    scheduled(purge_event_markers::OPERATION, purge).await;
-    bill.note("purging its 100 events");
+    let ((), usage) = counted(scheduled(purge_event_markers::OPERATION, purge)).await;
+    bill.note("purging its 100 events", &usage);
 }
 
 async fn errors(bill: &mut Bill) {
@@ -156,12 +154,11 @@ async fn errors(bill: &mut Bill) {
     for number in 100..100 + EVENTS {
         bill.send(delivery(bill, number, Duration::from_secs(3 * number))).await;
     }
-    bill.meter.read();
     let Clock::Fixed(now) = &bill.app.clock else { unreachable!("a test's clock is fixed") };
     now.fetch_add(2 * 24 * 60 * 60 * 1_000, Ordering::Relaxed);
     let compact = Box::pin(compact_error_segments::run(&bill.app, deadline()));
-    scheduled(compact_error_segments::OPERATION, compact).await;
-    bill.note("packing a day of 300 events");
+    let ((), usage) = counted(scheduled(compact_error_segments::OPERATION, compact)).await;
+    bill.note("packing a day of 300 events", &usage);
 
     let query = |body: Value| operation!(query_error_timeseries).call().json(&body);
     let key = bill.test.key.clone();
