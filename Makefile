@@ -3,17 +3,20 @@
 PORT ?= 9000
 DYNAMODB_PORT ?= 8000
 
-MEASURED := compact-error-segments create-feature-flag delete-event-marker-collection \
-	evaluate-feature-flag evaluate-feature-flags ingest-error-events interpret-error-filters \
-	purge-event-markers query-error-timeseries split-insight update-email-preferences
-
-# Queries with gold answers: those of the tests, and those of the specification where it is at hand.
-SPECIFIED_QUERIES := ../shared/interpret/dev.jsonl
+# Queries with gold answers: those of the tests.
 FILE ?=
-EVAL_FILES = $(or $(FILE),$(wildcard functions/interpret-error-filters/tests/queries/*.jsonl $(SPECIFIED_QUERIES)))
+EVAL_FILES = $(or $(FILE),$(wildcard tests/tests/error_tracking/interpret_error_filters/queries/*.jsonl))
 
 # What `make package` builds: all functions for arm64 or x86_64, with glibc as old as Lambda's.
 FUNCTIONS := $(notdir $(wildcard functions/*))
+# Perhaps not all of them. Not taken from the environment, where others have a FUNCTION too.
+FUNCTION =
+ifneq ($(filter-out $(FUNCTIONS),$(FUNCTION)),)
+$(error no function is called $(filter-out $(FUNCTIONS),$(FUNCTION)); there are $(FUNCTIONS))
+endif
+ifneq ($(and $(FUNCTION),$(filter deploy reproduce,$(MAKECMDGOALS))),)
+$(error make $(MAKECMDGOALS) takes all functions; FUNCTION is for make package and make start-packaged)
+endif
 TARGET_arm64 := aarch64-unknown-linux-gnu
 TARGET_x86_64 := x86_64-unknown-linux-gnu
 LAMBDA_GLIBC := 2.34
@@ -42,7 +45,7 @@ PARAMETERS ?=
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run reset test check docs audit package start-packaged reproduce deploy bench eval tools test-tools
+.PHONY: help run reset test check generate docs audit package start-packaged reproduce deploy bench bench-all eval tools test-tools
 
 help: ## Lists these commands.
 	@sed -n 's/^\([a-z-]*\):.*## /make \1	/p' $(MAKEFILE_LIST) | expand -t 16
@@ -56,33 +59,65 @@ reset: ## Deletes the local stack's data; the next `make run` starts afresh.
 
 # The part of interpret-error-filters that only its feature bedrock builds. Naming the workspace keeps
 # what other features do not change.
-WITH_BEDROCK := --workspace --locked --features interpret-error-filters/bedrock --test second_opinion
+WITH_BEDROCK := --workspace --locked --features tests/bedrock
 
-test: test-tools docs ## Runs every check: format, lints, template, API description, all tests.
+# The fields of the product, each with what the names of its functions have in common.
+FUNCTIONS_OF_flags := feature-flag
+FUNCTIONS_OF_insights := insight|pain-point
+FUNCTIONS_OF_markers := event-marker
+FUNCTIONS_OF_preferences := preferences
+FUNCTIONS_OF_error_tracking := error
+AREAS := $(sort $(patsubst FUNCTIONS_OF_%,%,$(filter FUNCTIONS_OF_%,$(.VARIABLES))))
+# A folder of shared, a folder of tests, the field's files in tests of all fields, and functions' own.
+TESTS_OF_ALL_FIELDS := answers end_to_end permissions
+OF_AREA = package(shared) & test(/^$(AREA)::/) | package(/$(FUNCTIONS_OF_$(AREA))/) \
+	| package(tests) & (binary($(AREA)) | test(/^$(AREA)::/))
+
+ifdef AREA
+test: area test-tools
+	cargo build --workspace --bins --locked
+	cargo nextest run --workspace --locked --lib $(addprefix --test ,$(AREA) $(TESTS_OF_ALL_FIELDS)) -E '$(OF_AREA)'
+else
+test: browser test-tools docs ## Runs every check and test (AREA=flags: what belongs to one field).
+	cargo --locked xtask generate --check
 	cargo fmt --all --check
 	$(VENV)/bin/cfn-lint --include-checks I --template template.yaml
 	$(VENV)/bin/python tests/contract/check_template.py
 	$(VENV)/bin/openapi-spec-validator openapi.yaml
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo clippy $(WITH_BEDROCK) -- -D warnings
-	cargo nextest run $(WITH_BEDROCK)
+	cargo clippy $(WITH_BEDROCK) --test error_tracking -- -D warnings
+	cargo build $(WITH_BEDROCK) --bin interpret-error-filters
+	cargo nextest run $(WITH_BEDROCK) --test error_tracking -E 'test(second_opinion)'
 	cargo build --workspace --all-targets --locked
 	cargo nextest run --workspace --locked
-	@command -v chromium chromium-browser google-chrome google-chrome-stable > /dev/null || echo "SKIPPED: no Chromium is on the PATH, so the API reference was not opened in a browser"
+endif
+
+.PHONY: area
+area:
+	@test -n "$(filter $(AREA),$(AREAS))" || { echo "error: there is no area $(AREA); the areas are $(AREAS)" >&2; exit 1; }
 
 check: ## Lints without running anything: the fast half of `make test`.
+	cargo --locked xtask generate --check
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
-# What is measured is built without the harness, whose dependencies would add features to its own.
+# The lock file names the workspace's crates and what they depend on.
+generate: ## Writes what openapi.yaml and functions/*/Cargo.toml say into all other files that repeat it.
+	cargo xtask generate
+	cargo update --workspace --quiet
+
+# The harness names what it measures. That is built without it, since its dependencies would add
+# features to those of the functions.
 bench: ## Measures the release binaries beside a bare function, and checks the targets.
-	cargo build --release --locked $(addprefix --package ,$(MEASURED)) --package bench --no-default-features
+bench-all: ## The same, with calls over TLS, and PostgreSQL 15 beside queries of errors.
+bench bench-all:
 	cargo build --release --locked --package bench --bin bench
-	target/release/bench
+	functions=$$(target/release/bench --list) \
+		&& cargo build --release --locked $$(printf -- '--package %s ' $$functions) --package bench --no-default-features
+	target/release/bench $(if $(filter bench-all,$@),--all)
 
 eval: ## Asks interpret-error-filters queries with gold answers (FILE=queries.jsonl for your own).
 	cargo build --release --locked --package interpret-error-filters --example eval
-	@$(if $(FILE),,test -f $(SPECIFIED_QUERIES) || echo "$(SPECIFIED_QUERIES) is not there; its queries are not asked")
 	@target/release/examples/eval $(EVAL_FILES)
 
 audit: $(CHECKOV) ## Checks licences, duplicates and advisories of dependencies, and the template's security.
@@ -92,15 +127,15 @@ audit: $(CHECKOV) ## Checks licences, duplicates and advisories of dependencies,
 	$(CHECKOV) --config-file .checkov.yaml
 
 # Paths of this computer are left out of the binaries, so that they are the same wherever they are made.
-package: tools $(VENV)/packaging-tools ## Builds all functions for Lambda, as zips (ARCHITECTURE=arm64).
+package: tools $(VENV)/packaging-tools ## Builds the functions for Lambda, as zips (ARCHITECTURE=arm64, FUNCTION=name for one).
 	@test -n "$(TARGET_$(ARCHITECTURE))" || { echo "error: ARCHITECTURE is arm64 or x86_64, not $(ARCHITECTURE)" >&2; exit 1; }
 	@! command -v rustup > /dev/null || rustup target add $(TARGET_$(ARCHITECTURE))
 	RUSTFLAGS="--remap-path-prefix=$(CURDIR)=/waymark --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo" \
-		cargo lambda build --release --locked --target $(TARGET_$(ARCHITECTURE)).$(LAMBDA_GLIBC) $(addprefix --package ,$(FUNCTIONS)) $(addprefix --features ,$(FEATURES))
-	@$(VENV)/bin/python packaging/zip_functions.py $(ARCHITECTURE)
+		cargo lambda build --release --locked --target $(TARGET_$(ARCHITECTURE)).$(LAMBDA_GLIBC) $(addprefix --package ,$(or $(FUNCTION),$(FUNCTIONS))) $(addprefix --features ,$(FEATURES))
+	@$(VENV)/bin/python packaging/zip_functions.py $(ARCHITECTURE) $(FUNCTION)
 
-start-packaged: $(VENV)/packaging-tools ## Starts each packed function once (after make package ARCHITECTURE=x86_64).
-	@$(VENV)/bin/python packaging/start_functions.py
+start-packaged: $(VENV)/packaging-tools ## Starts each packed function once (after make package ARCHITECTURE=x86_64; FUNCTION=name for one).
+	@$(VENV)/bin/python packaging/start_functions.py $(FUNCTION)
 
 # Elsewhere on the disk and from nothing, of what is committed; with the same tools.
 REPRODUCED := target/reproduced
@@ -132,6 +167,12 @@ $(VENV)/tools: requirements.txt
 $(VENV)/packaging-tools: packaging/requirements.txt | tools
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement packaging/requirements.txt
 	@touch $@
+
+# Told before anything is built: a test opens the API reference in it.
+.PHONY: browser
+browser:
+	@for browser in chromium chromium-browser google-chrome google-chrome-stable; do command -v $$browser > /dev/null && exit 0; done; \
+		echo "error: no Chromium is on the PATH; on Debian: apt install chromium" >&2; exit 1
 
 test-tools: tools $(VENV)/test-tools $(PYTHON_SDKS) $(NODE_SDK)
 $(VENV)/test-tools: tests/contract/requirements.txt | tools

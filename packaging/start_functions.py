@@ -1,4 +1,6 @@
-"""Starts every packed function of this machine's architecture under a Lambda Runtime API.
+"""Starts packed functions of this machine's architecture under a Lambda Runtime API.
+
+Usage: start_functions.py [FUNCTION...]; all functions if none is named.
 
 Each gets one event, and has to answer it. There is no DynamoDB: a request without a key is refused
 before any is asked, and a job that finds none has to report a failure, not to die.
@@ -143,7 +145,7 @@ def start(function: str, folder: Path) -> str | None:
 def main() -> int:
     failed = False
     with tempfile.TemporaryDirectory() as folder:
-        for function in sorted(path.name for path in (ROOT / "functions").iterdir()):
+        for function in sys.argv[1:] or sorted(path.name for path in (ROOT / "functions").iterdir()):
             fault = start(function, Path(folder))
             print(f"{function:34}{'starts' if fault is None else fault}", flush=True)
             failed |= fault is not None

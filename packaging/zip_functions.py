@@ -1,6 +1,6 @@
-"""Packs the binaries of all functions for Lambda, and refuses those that it would not run.
+"""Packs the binaries of functions for Lambda, and refuses those that it would not run.
 
-Usage: zip_functions.py ARCHITECTURE
+Usage: zip_functions.py ARCHITECTURE [FUNCTION...]; all functions if none is named.
 
 Each `target/lambda/FUNCTION/bootstrap` becomes `target/package/FUNCTION.zip`, which can be uploaded as it
 is. Equal binaries make equal archives.
@@ -61,13 +61,19 @@ def pack(function: str, binary: Path) -> Path:
 
 
 def main() -> int:
-    if len(sys.argv) != 2 or sys.argv[1] not in MACHINES:
-        print(f"usage: zip_functions.py {' | '.join(MACHINES)}", file=sys.stderr)
+    architecture, *named = sys.argv[1:] or [""]
+    if architecture not in MACHINES:
+        print(f"usage: zip_functions.py {' | '.join(MACHINES)} [FUNCTION...]", file=sys.stderr)
         return 2
-    architecture = sys.argv[1]
+    functions = sorted(path.name for path in (ROOT / "functions").iterdir())
+    unknown = sorted(set(named) - set(functions))
+    if unknown:
+        print(f"error: no function is called {' '.join(unknown)}; there are:", file=sys.stderr)
+        print("\n".join(functions), file=sys.stderr)
+        return 2
     failed = False
     print(f"{'function':34}{'binary':>12}{'zip':>12}  SHA-256 of the zip")
-    for function in sorted(path.name for path in (ROOT / "functions").iterdir()):
+    for function in named or functions:
         binary = ROOT / "target" / "lambda" / function / "bootstrap"
         if not binary.exists():
             print(f"error: {binary.relative_to(ROOT)} is missing; run make package", file=sys.stderr)

@@ -1,5 +1,6 @@
 //! Cold starts.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::body::Bytes;
@@ -9,16 +10,16 @@ use tokio::time::sleep;
 
 use local::environment;
 
-use crate::Result;
 use crate::errors::delivery;
 use crate::evaluation::context;
-use crate::events;
 use crate::insights::SMALL;
 use crate::interpretation::typical;
 use crate::measure::Bench;
-use crate::process::{Process, Program, Reply};
+use crate::process::{Process, Reply};
+use crate::program::Program;
 use crate::report::progress;
 use crate::statistics::Sorted;
+use crate::{Result, events};
 
 /// The start of fresh processes.
 pub(crate) struct Starts {
@@ -28,28 +29,29 @@ pub(crate) struct Starts {
     pub(crate) cpu: Sorted,
 }
 
-/// Cold starts, in turns.
-pub(crate) struct Cold {
-    pub(crate) hello: Starts,
-    pub(crate) create: Starts,
-    pub(crate) delete: Starts,
-    pub(crate) evaluate: Starts,
-    pub(crate) evaluate_all: Starts,
-    /// Up to the end of a run that finds nothing to do.
-    pub(crate) purge: Starts,
-    pub(crate) update: Starts,
-    pub(crate) split: Starts,
-    pub(crate) ingest: Starts,
-    pub(crate) query: Starts,
-    /// Up to the end of a run that finds nothing to do.
-    pub(crate) compact: Starts,
-    pub(crate) interpret: Starts,
+/// Cold starts of all programs but hello-dynamodb, in turns; of a job, up to the end of a run that
+/// finds nothing to do.
+pub(crate) struct Cold(BTreeMap<Program, Starts>);
+
+impl Cold {
+    pub(crate) fn of(&self, program: Program) -> &Starts {
+        &self.0[&program]
+    }
+}
+
+/// What a program is started for.
+enum Task {
+    /// A request, and the status of its answer.
+    Request(u64, Bytes),
+    /// A run of a job.
+    Job,
 }
 
 impl Bench<'_> {
     /// Starts hello and the functions in turns, so that whatever else the machine does meets all.
     pub(crate) async fn cold(&self, starts: usize) -> Result<Cold> {
-        progress(&format!("cold starts: {starts} each of hello and eleven functions"));
+        let functions = Program::functions().count();
+        progress(&format!("cold starts: {starts} each of hello and {functions} functions"));
         let variables = environment::variables(&self.stack.endpoint());
         let job_variables = environment::variables(&self.job_stack.endpoint());
         let mut projects = self.stack.projects("cold");
@@ -62,87 +64,64 @@ impl Bench<'_> {
         let words = typical(&errors.id.to_string(), "unhandled errors on chrome");
         let interpret = self.stack.interpret(&words);
         let evaluated = projects.with_room(1).await?;
-        let mut create = Process::start(&self.create, &variables).await?;
+        let mut create = self.start(Program::CreateFeatureFlag, &variables).await?;
         let flag = json!({"key": "cold", "name": "Cold", "type": "boolean", "enabled": true});
         create.expect(201, self.stack.create_flag(&evaluated, &flag, None)).await?;
         create.stop().await?;
         let evaluate = self.stack.evaluate_flag(&evaluated, "cold", &context());
         let evaluate_all = self.stack.evaluate_flags(&evaluated, &context(), false);
-        let mut figures = [const { Vec::new() }; 12];
+        let mut figures: BTreeMap<Program, Vec<_>> = BTreeMap::new();
         // The first of each reads its binary from the disk and does not count.
         for (number, (collection, split)) in collections.into_iter().zip(splits).enumerate() {
             let project = projects.with_room(1).await?;
             let create = self.stack.create_flag(&project, &events::typical_flag(number), None);
             let delete = self.stack.delete_collection(markers, collection);
             let update = self.stack.update_preferences(number);
-            let ingest = delivery(&errors, number, Clock::System.now())?;
+            let ingest = delivery(&errors, number, Clock::System.now())?.request;
             let round = [
-                start_once(&self.hello, &variables, 200, create.clone()).await?,
-                start_once(&self.create, &variables, 201, create).await?,
-                start_once(&self.delete, &variables, 204, delete).await?,
-                start_for_job(&self.purge, &job_variables).await?,
-                start_once(&self.update, &variables, 200, update).await?,
-                start_once(&self.split, &variables, 201, split).await?,
-                start_once(&self.ingest, &variables, 200, ingest.request).await?,
-                start_once(&self.query, &variables, 200, query.clone()).await?,
-                start_for_job(&self.compact, &job_variables).await?,
-                start_once(&self.interpret, &variables, 200, interpret.clone()).await?,
-                start_once(&self.evaluate, &variables, 200, evaluate.clone()).await?,
-                start_once(&self.evaluate_all, &variables, 200, evaluate_all.clone()).await?,
+                (Program::Hello, Task::Request(200, create.clone())),
+                (Program::CreateFeatureFlag, Task::Request(201, create)),
+                (Program::DeleteEventMarkerCollection, Task::Request(204, delete)),
+                (Program::PurgeEventMarkers, Task::Job),
+                (Program::UpdateEmailPreferences, Task::Request(200, update)),
+                (Program::SplitInsight, Task::Request(201, split)),
+                (Program::IngestErrorEvents, Task::Request(200, ingest)),
+                (Program::QueryErrorTimeseries, Task::Request(200, query.clone())),
+                (Program::CompactErrorSegments, Task::Job),
+                (Program::InterpretErrorFilters, Task::Request(200, interpret.clone())),
+                (Program::EvaluateFeatureFlag, Task::Request(200, evaluate.clone())),
+                (Program::EvaluateFeatureFlags, Task::Request(200, evaluate_all.clone())),
             ];
-            for (figures, start) in figures.iter_mut().zip(round) {
-                figures.push(start);
+            for (program, task) in round {
+                let start = match task {
+                    Task::Request(status, request) => {
+                        answer_once(self.start(program, &variables).await?, status, request).await?
+                    }
+                    Task::Job => run_once(self.start(program, &job_variables).await?).await?,
+                };
+                figures.entry(program).or_default().push(start);
+            }
+            if number > 0 && number.is_multiple_of(10) && number < starts {
+                progress(&format!("  {number} of {starts} starts"));
             }
         }
-        let [
-            hello,
-            create,
-            delete,
-            purge,
-            update,
-            split,
-            ingest,
-            query,
-            compact,
-            interpret,
-            evaluate,
-            evaluate_all,
-        ] = figures.map(|figures| all_but_first(&figures));
-        Ok(Cold {
-            hello,
-            create,
-            delete,
-            evaluate,
-            evaluate_all,
-            purge,
-            update,
-            split,
-            ingest,
-            query,
-            compact,
-            interpret,
-        })
+        let starts = figures.iter().map(|(program, starts)| (*program, all_but_first(starts)));
+        Ok(Cold(starts.collect()))
     }
 }
 
-/// Starts a process, lets it answer one request, and stops it.
-pub(crate) async fn start_once(
-    program: &Program,
-    variables: &[(&str, String)],
+/// Lets a process that was just started answer one request, and stops it.
+pub(crate) async fn answer_once(
+    mut process: Process,
     status: u64,
     request: Bytes,
 ) -> Result<(Duration, Duration)> {
-    let mut process = Process::start(program, variables).await?;
     let reply = process.expect(status, request).await?;
     end(process, &reply).await
 }
 
-/// Starts a process, lets it run its job once, and stops it.
-async fn start_for_job(
-    program: &Program,
-    variables: &[(&str, String)],
-) -> Result<(Duration, Duration)> {
-    let mut process = Process::start(program, variables).await?;
+/// Lets a process that was just started run its job once, and stops it.
+async fn run_once(mut process: Process) -> Result<(Duration, Duration)> {
     let reply = process.run_job().await?;
     end(process, &reply).await
 }

@@ -8,17 +8,18 @@ use axum::body::Bytes;
 use local::environment;
 use serde_json::{Value as Json, json};
 use shared::app::Ids;
-use shared::flags::{Context, Flags, LoadedFlag};
+use shared::flags::FeatureFlag;
+use shared::flags::draft::FlagDraft;
+use shared::flags::evaluation::{Context, Flags, LoadedFlag};
 use shared::json::{Json as Document, MAX_BODY_DEPTH};
-use shared::models::feature_flag::FeatureFlag;
-use shared::models::feature_flag::draft::FlagDraft;
-use shared::models::project::ProjectId;
-use shared::models::timestamp::Timestamp;
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
 
 use crate::Result;
 use crate::counter::Counter;
 use crate::measure::{Bench, Requests};
 use crate::process::Process;
+use crate::program::Program;
 use crate::report::progress;
 use crate::statistics::{Sorted, millis};
 
@@ -63,7 +64,7 @@ impl Bench<'_> {
         progress(&format!("evaluation: making {FLAGS} flags"));
         let variables = environment::variables(&self.stack.endpoint());
         let project = project.to_string();
-        let mut create = Process::start(&self.create, &variables).await?;
+        let mut create = self.start(Program::CreateFeatureFlag, &variables).await?;
         for number in 0..FLAGS {
             let request = self.stack.create_flag(&project, &flag(number), None);
             create.expect(201, request).await?;
@@ -72,7 +73,7 @@ impl Bench<'_> {
 
         progress(&format!("evaluation: {REQUESTS} requests of each kind"));
         let one = self.stack.evaluate_flag(&project, &key(FLAGS / 2), &context());
-        let mut process = Process::start(&self.evaluate, &variables).await?;
+        let mut process = self.start(Program::EvaluateFeatureFlag, &variables).await?;
         let single = measure(&mut process, &one).await?;
         let memory_of_single = process.peak_memory()?;
         process.stop().await?;
@@ -80,7 +81,7 @@ impl Bench<'_> {
 
         let all = self.stack.evaluate_flags(&project, &context(), false);
         let afresh = self.stack.evaluate_flags(&project, &context(), true);
-        let mut process = Process::start(&self.evaluate_all, &variables).await?;
+        let mut process = self.start(Program::EvaluateFeatureFlags, &variables).await?;
         let bulk = measure(&mut process, &all).await?;
         let mut latencies = Vec::new();
         for _ in 0..WARM_UPS {
@@ -95,7 +96,7 @@ impl Bench<'_> {
     async fn calls_of_remembered(&self, request: &Bytes) -> Result<usize> {
         let counter = Counter::start(self.stack.endpoint()).await?;
         let variables = environment::variables(counter.endpoint());
-        let mut process = Process::start(&self.evaluate, &variables).await?;
+        let mut process = self.start(Program::EvaluateFeatureFlag, &variables).await?;
         process.expect(200, request.clone()).await?;
         counter.take();
         let mut most = 0;

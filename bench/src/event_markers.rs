@@ -1,13 +1,13 @@
 //! Deletions of event marker collections, and the purging of what they held.
 
-use shared::models::event_marker::CollectionId;
+use shared::markers::CollectionId;
 
 use local::environment;
 
 use crate::Result;
 use crate::job::JobWork;
 use crate::measure::Bench;
-use crate::process::Process;
+use crate::program::Program;
 use crate::report::progress;
 use crate::statistics::Sorted;
 
@@ -54,7 +54,7 @@ impl Bench<'_> {
 
         progress(&format!("deletions: {COLLECTIONS} each of an empty and a large collection"));
         let variables = environment::variables(&stack.endpoint());
-        let mut delete = Process::start(&self.delete, &variables).await?;
+        let mut delete = self.start(Program::DeleteEventMarkerCollection, &variables).await?;
         let mut deletion = async |collection: &CollectionId| {
             delete.expect(204, stack.delete_collection(project, *collection)).await
         };
@@ -93,7 +93,8 @@ impl Bench<'_> {
         let events = collections.len() * EVENTS;
         progress(&format!("purging {events} events"));
         let is_left = async || self.any_events(collections).await;
-        JobWork::measure(&self.purge, variables, events, is_left).await
+        let process = self.start(Program::PurgeEventMarkers, variables).await?;
+        JobWork::measure(process, events, is_left).await
     }
 
     async fn any_events(&self, collections: &[CollectionId]) -> Result<bool> {

@@ -4,9 +4,9 @@ use axum::body::Bytes;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value as Json, json};
-use shared::models::email_preferences::NotificationType;
-use shared::models::insight::PainPointId;
-use shared::models::project::Project;
+use shared::insights::PainPointId;
+use shared::preferences::NotificationType;
+use shared::projects::project::Project;
 
 /// The routes of the operations that are measured, as `template.yaml` has them.
 pub(crate) const CREATE_FLAG: &str = "POST /v0/project/{idOrSlug}/feature-flags";

@@ -11,10 +11,10 @@ use rand::distr::weighted::{self, Weight, WeightedIndex};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-use shared::errors::attribute::{Attribute, Attributes};
-use shared::errors::day::{Day, MINUTES_PER_DAY};
-use shared::errors::row::{EventRow, Fingerprint};
-use shared::models::timestamp::Timestamp;
+use shared::error_tracking::attribute::{Attribute, Attributes};
+use shared::error_tracking::log::day::{Day, MINUTES_PER_DAY};
+use shared::error_tracking::log::row::{EventRow, Fingerprint};
+use shared::timestamp::Timestamp;
 
 const MILLIS_PER_MINUTE: i64 = 60_000;
 /// How many errors of a project are alive at a time.

@@ -10,6 +10,7 @@ use crate::Result;
 use crate::counter::{Counter, Sent};
 use crate::measure::Bench;
 use crate::process::Process;
+use crate::program::Program;
 use crate::report::{grouped, progress};
 use crate::statistics::Sorted;
 
@@ -81,7 +82,7 @@ impl Bench<'_> {
         progress(&format!("splits: counting the calls of {COUNTED} of either size"));
         let counter = Counter::start(self.stack.endpoint()).await?;
         let variables = environment::variables(counter.endpoint());
-        let mut process = Process::start(&self.split, &variables).await?;
+        let mut process = self.start(Program::SplitInsight, &variables).await?;
         // The first is not warm.
         for request in small.by_ref().take(1) {
             split(&mut process, request).await?;
@@ -92,7 +93,7 @@ impl Bench<'_> {
 
         progress(&format!("splits: {SPLITS} each of a small and a large insight"));
         let variables = environment::variables(&self.stack.endpoint());
-        let mut timed = Process::start(&self.split, &variables).await?;
+        let mut timed = self.start(Program::SplitInsight, &variables).await?;
         let (mut of_small, mut of_large) = (Vec::new(), Vec::new());
         for (turn, (small, large)) in small.zip(large).enumerate() {
             // Neither size always comes second.

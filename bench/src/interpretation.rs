@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 use crate::Result;
 use crate::measure::{Bench, Requests};
 use crate::process::Process;
+use crate::program::Program;
 use crate::report::progress;
 use crate::statistics::{Sorted, millis};
 
@@ -47,7 +48,7 @@ impl Bench<'_> {
         progress(&format!("interpretation: {REQUESTS} queries of each kind"));
         let project = self.stack.project("interpreted").await?.to_string();
         let variables = environment::variables(&self.stack.endpoint());
-        let mut process = Process::start(&self.interpret, &variables).await?;
+        let mut process = self.start(Program::InterpretErrorFilters, &variables).await?;
         let ask = |body: Json| self.stack.interpret(&body);
         let typical = TYPICAL.map(|query| ask(typical(&project, query)));
         let typical = measure(&mut process, &typical).await?;

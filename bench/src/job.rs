@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::Result;
-use crate::process::{Process, Program};
+use crate::process::Process;
 use crate::statistics::millis;
 
 /// How often a job is invoked before the benchmark gives up on it.
@@ -26,17 +26,15 @@ pub(crate) struct JobWork {
 impl JobWork {
     /// Runs a job for as long as something is left of so many events.
     pub(crate) async fn measure(
-        program: &Program,
-        variables: &[(&str, String)],
+        mut process: Process,
         events: usize,
         is_left: impl AsyncFn() -> Result<bool>,
     ) -> Result<Self> {
-        let mut process = Process::start(program, variables).await?;
         let (mut runs, mut time) = (0, Duration::ZERO);
         let before = process.cpu().await?;
         while is_left().await? {
             if runs == MOST_RUNS {
-                let name = program.name;
+                let name = process.name();
                 return Err(format!("{runs} runs of {name} left some of {events} events").into());
             }
             time += process.run_job().await?.latency;

@@ -2,23 +2,14 @@
 //! API on loopback, with the embedded DynamoDB in memory.
 //!
 //! ```text
-//! cargo build --release --locked --package compact-error-segments \
-//!     --package create-feature-flag --package delete-event-marker-collection \
-//!     --package evaluate-feature-flag --package evaluate-feature-flags \
-//!     --package ingest-error-events --package interpret-error-filters \
-//!     --package purge-event-markers --package query-error-timeseries \
-//!     --package split-insight --package update-email-preferences \
-//!     --package bench --no-default-features
-//! cargo build --release --locked --package bench --bin bench
-//! target/release/bench
+//! make bench        what a change of the functions can change
+//! make bench-all    first calls over TLS, and PostgreSQL 15 beside queries of errors, too
 //! ```
 //!
-//! create-feature-flag is measured in depth; of the others, what sets them apart. Queries of errors
-//! are held against `PostgreSQL` 15, where Debian's package is installed.
-//!
-//! The first command builds what is measured, with no more features than it is deployed with; the
-//! second builds only this harness. Figures of different machines, or of one machine at different
-//! times, are not comparable; those of one run are, since all programs take turns.
+//! create-feature-flag is measured in depth; of the others, what sets them apart. Both commands build
+//! this harness, and then the programs that `bench --list` names: apart from it, so that they have no
+//! more features than they are deployed with. Figures of different machines, or of one machine at
+//! different times, are not comparable; those of one run are, since all programs take turns.
 
 mod cold;
 mod counter;
@@ -32,22 +23,22 @@ mod interpretation;
 mod job;
 mod measure;
 mod process;
+mod program;
 mod report;
 mod stack;
 mod statistics;
 mod tls;
 
-use std::env;
 use std::error::Error;
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::{env, fs};
 
 use clap::Parser;
 
 use measure::Bench;
-use process::Program;
-use report::{Figures, progress};
+use program::{Program, Programs};
+use report::{Figures, list_functions, progress};
 use stack::Stack;
 
 type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
@@ -55,6 +46,12 @@ type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 /// Measures functions beside one that says hello, and checks the targets.
 #[derive(Parser)]
 struct Options {
+    /// Name the functions that are measured, and measure nothing.
+    #[arg(long)]
+    list: bool,
+    /// Also measure first calls over TLS, and hold queries of errors against `PostgreSQL` 15.
+    #[arg(long)]
+    all: bool,
     /// How many fresh processes of each kind are started.
     #[arg(long, value_name = "N", default_value_t = 30)]
     cold: usize,
@@ -87,6 +84,10 @@ async fn main() -> ExitCode {
 }
 
 async fn run(options: Options) -> Result<ExitCode> {
+    if options.list {
+        list_functions();
+        return Ok(ExitCode::SUCCESS);
+    }
     if cfg!(debug_assertions) {
         return Err("this is a debug build; use `make bench`".into());
     }
@@ -94,38 +95,18 @@ async fn run(options: Options) -> Result<ExitCode> {
         Some(folder) => folder,
         None => env::current_exe()?.with_file_name(""),
     };
-    let program = |name: &'static str| Program {
-        name,
-        binary: binaries.join(name),
-        log: options.log.clone(),
-    };
+    let programs = Programs::new(binaries, options.log)?;
+    let sizes = Program::all().map(|it| Ok((it, programs.size(it)?))).collect::<Result<_>>()?;
     let folder = tempfile::tempdir()?;
     let (stack, job_stack) = (Stack::start().await?, Stack::start().await?);
-    let bench = Bench {
-        stack: &stack,
-        job_stack: &job_stack,
-        hello: program("hello"),
-        sdk: program("hello-dynamodb"),
-        create: program("create-feature-flag"),
-        evaluate: program("evaluate-feature-flag"),
-        evaluate_all: program("evaluate-feature-flags"),
-        delete: program("delete-event-marker-collection"),
-        purge: program("purge-event-markers"),
-        update: program("update-email-preferences"),
-        split: program("split-insight"),
-        ingest: program("ingest-error-events"),
-        interpret: program("interpret-error-filters"),
-        query: program("query-error-timeseries"),
-        compact: program("compact-error-segments"),
-        folder: folder.path(),
-    };
+    let bench = Bench { stack: &stack, job_stack: &job_stack, programs, folder: folder.path() };
     let round_trips = bench.round_trips().await?;
     let cold = bench.cold(options.cold.max(1)).await?;
     let warm = bench.warm(options.warm, &round_trips).await?;
-    let tls = bench.tls().await?;
+    let tls = if options.all { Some(bench.tls().await?) } else { None };
     let event_markers = bench.event_markers().await?;
     let insights = bench.insights().await?;
-    let errors = bench.errors().await?;
+    let errors = bench.errors(options.all).await?;
     let evaluations = bench.evaluations().await?;
     let interpretations = bench.interpretations().await?;
     let figures = Figures {
@@ -138,10 +119,7 @@ async fn run(options: Options) -> Result<ExitCode> {
         errors,
         evaluations,
         interpretations,
-        sizes: sizes([&bench.hello, &bench.sdk, &bench.create])?,
-        evaluation_sizes: sizes([&bench.evaluate, &bench.evaluate_all])?,
-        other_sizes: sizes([&bench.delete, &bench.purge, &bench.update, &bench.split])?,
-        error_sizes: sizes([&bench.ingest, &bench.query, &bench.compact, &bench.interpret])?,
+        sizes,
     };
 
     let met = figures.print();
@@ -149,12 +127,4 @@ async fn run(options: Options) -> Result<ExitCode> {
         fs::write(file, format!("{:#}\n", figures.json()))?;
     }
     Ok(if met || options.no_fail { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn sizes<const N: usize>(programs: [&Program; N]) -> Result<[u64; N]> {
-    let mut sizes = [0; N];
-    for (size, program) in sizes.iter_mut().zip(programs) {
-        *size = program.size()?;
-    }
-    Ok(sizes)
 }

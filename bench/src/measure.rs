@@ -8,15 +8,15 @@ use serde_json::Value as Json;
 
 use local::environment;
 
-use crate::Result;
-use crate::cold::{Starts, all_but_first, start_once};
+use crate::cold::{Starts, all_but_first, answer_once};
 use crate::counter::{Call, Counter};
-use crate::events;
-use crate::process::{Process, Program};
+use crate::process::Process;
+use crate::program::{Program, Programs};
 use crate::report::progress;
 use crate::stack::{Projects, Stack};
 use crate::statistics::{Sorted, millis};
 use crate::tls::Terminator;
+use crate::{Result, events};
 
 /// How many requests are measured in a row before the next program has its turn.
 const BLOCK: usize = 100;
@@ -41,19 +41,7 @@ pub(crate) struct Bench<'b> {
     pub(crate) stack: &'b Stack,
     /// A stack with nothing but what a job is to work on, since a job works on all that there is.
     pub(crate) job_stack: &'b Stack,
-    pub(crate) hello: Program,
-    pub(crate) sdk: Program,
-    pub(crate) create: Program,
-    pub(crate) evaluate: Program,
-    pub(crate) evaluate_all: Program,
-    pub(crate) delete: Program,
-    pub(crate) purge: Program,
-    pub(crate) update: Program,
-    pub(crate) split: Program,
-    pub(crate) ingest: Program,
-    pub(crate) interpret: Program,
-    pub(crate) query: Program,
-    pub(crate) compact: Program,
+    pub(crate) programs: Programs,
     /// A folder for files that the programs read.
     pub(crate) folder: &'b Path,
 }
@@ -120,12 +108,21 @@ pub(crate) struct Tls {
 }
 
 impl Bench<'_> {
+    /// Starts a fresh process of a program.
+    pub(crate) async fn start(
+        &self,
+        program: Program,
+        variables: &[(&str, String)],
+    ) -> Result<Process> {
+        Process::start(&self.programs, program, variables).await
+    }
+
     /// Counts the calls that requests make, and keeps what they write for hello-dynamodb.
     pub(crate) async fn round_trips(&self) -> Result<RoundTrips> {
         progress("counting round trips");
         let counter = Counter::start(self.stack.endpoint()).await?;
         let variables = environment::variables(counter.endpoint());
-        let mut create = Process::start(&self.create, &variables).await?;
+        let mut create = self.start(Program::CreateFeatureFlag, &variables).await?;
         let project = self.stack.projects("counted").with_room(COUNTED + 2).await?;
         let typical = events::typical_flag(0);
         create.expect(201, self.stack.create_flag(&project, &typical, None)).await?;
@@ -169,14 +166,14 @@ impl Bench<'_> {
         for collection in self.stack.collections(project, COUNTED_OTHERS + 1, 0).await? {
             deletions.push(self.stack.delete_collection(project, collection));
         }
-        let delete = Process::start(&self.delete, &variables).await?;
+        let delete = self.start(Program::DeleteEventMarkerCollection, &variables).await?;
         let most_of_delete = most_calls(&counter, delete, 204, deletions).await?;
         let updates = (0..=COUNTED_OTHERS).map(|number| self.stack.update_preferences(number));
-        let update = Process::start(&self.update, &variables).await?;
+        let update = self.start(Program::UpdateEmailPreferences, &variables).await?;
         let most_of_update = most_calls(&counter, update, 200, updates.collect()).await?;
 
         let mut sdk =
-            Process::start(&self.sdk, &with(variables, [item_variable(&typical)])).await?;
+            self.start(Program::HelloDynamodb, &with(variables, [item_variable(&typical)])).await?;
         let project = self.stack.projects("compared").with_room(1).await?;
         sdk.expect(201, self.stack.create_flag(&project, &events::typical_flag(0), None)).await?;
         sdk.stop().await?;
@@ -203,10 +200,11 @@ impl Bench<'_> {
         let [typical, largest] = round_trips.items.each_ref().map(|item| item_variable(item));
         let with_typical = with(variables.clone(), [typical]);
         let with_largest = with(variables.clone(), [largest]);
-        let mut hello = self.subject("hello", &self.hello, &variables).await?;
-        let mut sdk = self.subject("sdk", &self.sdk, &with_typical).await?;
-        let mut create = self.subject("create", &self.create, &variables).await?;
-        let mut update = self.subject("update", &self.update, &variables).await?;
+        let mut hello = self.subject("hello", Program::Hello, &variables).await?;
+        let mut sdk = self.subject("sdk", Program::HelloDynamodb, &with_typical).await?;
+        let mut create = self.subject("create", Program::CreateFeatureFlag, &variables).await?;
+        let mut update =
+            self.subject("update", Program::UpdateEmailPreferences, &variables).await?;
 
         let [of_hello, of_sdk, of_create, of_update] = in_turns(
             [
@@ -234,7 +232,8 @@ impl Bench<'_> {
         ));
         let kind = Kind::Flag { body: |_| events::invalid_flag(), status: 400 };
         let [invalid] = in_turns([(&mut create, kind)], RARE).await?;
-        let mut largest_sdk = self.subject("largest-sdk", &self.sdk, &with_largest).await?;
+        let mut largest_sdk =
+            self.subject("largest-sdk", Program::HelloDynamodb, &with_largest).await?;
         let [of_largest_sdk, of_largest] = in_turns(
             [
                 (&mut largest_sdk, Kind::Flag { body: events::largest_flag, status: 201 }),
@@ -263,11 +262,11 @@ impl Bench<'_> {
     async fn subject<'s>(
         &'s self,
         name: &'s str,
-        program: &Program,
+        program: Program,
         variables: &[(&str, String)],
     ) -> Result<Subject<'s>> {
         Ok(Subject {
-            process: Process::start(program, variables).await?,
+            process: self.start(program, variables).await?,
             stack: self.stack,
             projects: self.stack.projects(name),
             sent: 0,
@@ -290,14 +289,15 @@ impl Bench<'_> {
         for number in 0..=TLS_STARTS {
             let project = projects.with_room(1).await?;
             let event = self.stack.create_flag(&project, &events::typical_flag(number), None);
-            let mut process = Process::start(&self.sdk, &measuring).await?;
+            let mut process = self.start(Program::HelloDynamodb, &measuring).await?;
             let reply = process.expect(200, event.clone()).await?;
             process.stop().await?;
             let figures: Json = serde_json::from_str(&reply.body)?;
             let figure = |name: &str| figures[name].as_f64().ok_or("a figure is missing");
             both.push(figure("clientAndCallMs")?);
             call.push(figure("callMs")?);
-            create.push(start_once(&self.create, &variables, 201, event).await?);
+            let process = self.start(Program::CreateFeatureFlag, &variables).await?;
+            create.push(answer_once(process, 201, event).await?);
         }
         Ok(Tls {
             client_and_call: Sorted::new(both.into_iter().skip(1)),
@@ -308,7 +308,7 @@ impl Bench<'_> {
 }
 
 fn client_trust() -> &'static str {
-    shared::store::client::TRUST_STORE_VARIABLE
+    shared::dynamodb::client::TRUST_STORE_VARIABLE
 }
 
 type Variables = Vec<(&'static str, String)>;

@@ -1,7 +1,7 @@
 //! One process of a function: started as Lambda starts it, and measured from outside.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use local::runtime_api::{Answer, RuntimeApi};
 
 use crate::Result;
 use crate::events;
+use crate::program::{Program, Programs};
 
 /// How long a function has for a request, as `template.yaml` has it.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
@@ -20,22 +21,6 @@ const REQUEST_TIME: Duration = Duration::from_secs(10);
 const JOB_TIME: Duration = Duration::from_mins(1);
 /// How long a function takes at most, after its answer, to get back to waiting for an event.
 const SETTLING: Duration = Duration::from_millis(3);
-
-/// A program that can be measured.
-#[derive(Clone)]
-pub(crate) struct Program {
-    pub(crate) name: &'static str,
-    pub(crate) binary: PathBuf,
-    /// Where its standard output and error go, if they are wanted.
-    pub(crate) log: Option<PathBuf>,
-}
-
-impl Program {
-    /// The bytes of the binary.
-    pub(crate) fn size(&self) -> Result<u64> {
-        Ok(fs::metadata(&self.binary)?.len())
-    }
-}
 
 /// An answer to the outer world, and how long it took.
 pub(crate) struct Reply {
@@ -49,7 +34,7 @@ pub(crate) struct Reply {
 
 /// A running function.
 pub(crate) struct Process {
-    name: &'static str,
+    name: String,
     child: Child,
     id: u32,
     started: Instant,
@@ -57,28 +42,35 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) async fn start(program: &Program, variables: &[(&str, String)]) -> Result<Self> {
+    pub(crate) async fn start(
+        programs: &Programs,
+        program: Program,
+        variables: &[(&str, String)],
+    ) -> Result<Self> {
         let api = RuntimeApi::start().await?;
-        let mut command = Command::new(&program.binary);
+        let name = program.name();
+        let mut command = Command::new(programs.binary(program));
         command
             .env_clear()
-            .envs(api.variables(program.name))
+            .envs(api.variables(&name))
             .envs(variables.iter().map(|(name, value)| (*name, value)))
             .stdin(Stdio::null())
-            .stdout(output(program.log.as_deref())?)
-            .stderr(output(program.log.as_deref())?)
+            .stdout(output(programs.log())?)
+            .stderr(output(programs.log())?)
             .kill_on_drop(true);
         let started = Instant::now();
-        let child = command.spawn().map_err(|error| {
-            format!("cannot start {}: {error}; build the release binaries first", program.name)
-        })?;
+        let child = command.spawn().map_err(|error| format!("cannot start {name}: {error}"))?;
         let id = child.id().ok_or("a process ended before it began")?;
-        Ok(Self { name: program.name, child, id, started, api })
+        Ok(Self { name, child, id, started, api })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Hands over an event and waits for the answer, for as long as Lambda would.
     async fn invoke(&mut self, event: Bytes, time: Duration) -> Result<Answer> {
-        let name = self.name;
+        let name = &self.name;
         tokio::select! {
             outcome = self.api.invoke(event, time) => {
                 outcome.map_err(|error| format!("{name}: {error}").into())

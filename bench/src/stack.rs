@@ -5,18 +5,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use local::demo;
 use local::engine::Engine;
-use local::{environment, template};
+use local::{demo, environment, template};
 use serde_json::Value as Json;
 use shared::app::{Clock, Ids};
-use shared::insights::Insight;
-use shared::models::event_marker::{CollectionId, EventMarker, EventMarkerCollection};
-use shared::models::feature_flag::MAX_LIVE_FLAGS;
-use shared::models::insight::{InsightId, PainPoint, PainPointId};
-use shared::models::project::{Project, ProjectId};
-use shared::models::timestamp::Timestamp;
-use shared::store::{BatchId, Claim, InsightWrite, Store, Together, client};
+use shared::dynamodb::{Store, client};
+use shared::flags::MAX_LIVE_FLAGS;
+use shared::insights::store::{BatchId, Claim, InsightWrite, RequestRecord};
+use shared::insights::{Insight, InsightId, PainPoint, PainPointId};
+use shared::markers::{CollectionId, EventMarker, EventMarkerCollection};
+use shared::projects::project::{Project, ProjectId};
+use shared::timestamp::Timestamp;
 
 use crate::Result;
 use crate::events::{self, Request};
@@ -185,7 +184,7 @@ impl Stack {
         if claim != Claim::Claimed {
             return Err("pain points belong to another insight".into());
         }
-        let together = Together::Batch(batch);
+        let together = RequestRecord::Batch(batch);
         match self.store.save_insights(&[&insight], together, None, now).await? {
             InsightWrite::Done => Ok(id),
             outcome => Err(format!("an insight is not stored: {outcome:?}").into()),

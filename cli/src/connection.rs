@@ -1,15 +1,13 @@
 //! Where the tables are: in the AWS account that the usual variables and profiles name, or in the
 //! local stack.
 
-use std::env;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{env, fs, io};
 
 use clap::Args;
 use shared::app::{DEFAULT_TABLE_PREFIX, TABLE_PREFIX_VARIABLE};
-use shared::store::client::{self, ClientError};
-use shared::store::{Store, StoreError};
+use shared::dynamodb::client::ClientError;
+use shared::dynamodb::{Store, StoreError, client};
 
 /// Where `make run` writes how the local stack is found, below the folder that it runs in.
 const LOCAL_FILE: &str = ".local/env";
@@ -95,26 +93,22 @@ impl Connection {
         match (error, &self.place) {
             (StoreError::Unavailable(cause), Place::LocalStack { endpoint }) => format!(
                 "the local stack does not answer at {endpoint}; `make run` must be running\n\
-                 cause: {}",
-                brief(cause)
+                 cause: {cause}"
             ),
             (StoreError::Unavailable(cause), Place::Aws) => format!(
                 "DynamoDB cannot be reached; check the region, the credentials (`waymark --help` \
                  says where they come from) and the network, or use --local for the local \
-                 stack\ncause: {}",
-                brief(cause)
+                 stack\ncause: {cause}"
             ),
             (StoreError::Refused(cause), Place::LocalStack { .. }) => format!(
                 "the local stack refused the request; check that `{prefix}` is the prefix of its \
-                 tables, and start `make run` anew if the tables have changed\ncause: {}",
-                brief(cause)
+                 tables, and start `make run` anew if the tables have changed\ncause: {cause}"
             ),
             (StoreError::Refused(cause), Place::Aws) => format!(
                 "DynamoDB refused the request; check that the credentials are valid and have \
                  permission to use the tables, and that the region and the table prefix \
                  `{prefix}` are those of your stack (--table-prefix, {TABLE_PREFIX_VARIABLE})\n\
-                 cause: {}",
-                brief(cause)
+                 cause: {cause}"
             ),
             (StoreError::Contended(_) | StoreError::Throttled(_), _) => {
                 format!("{error}; try again")
@@ -125,19 +119,6 @@ impl Connection {
             ),
         }
     }
-}
-
-/// The cause without the SDK's own view of it, which follows in parentheses.
-fn brief(cause: &str) -> &str {
-    const VARIANTS: [&str; 5] = [
-        " (ConstructionFailure(",
-        " (TimeoutError(",
-        " (DispatchFailure(",
-        " (ResponseError(",
-        " (ServiceError(",
-    ];
-    let end = VARIANTS.iter().filter_map(|variant| cause.find(variant)).min();
-    end.and_then(|end| cause.get(..end)).unwrap_or(cause).trim_end()
 }
 
 fn prefix_of_environment() -> Result<Option<String>, ConnectionError> {
@@ -233,12 +214,5 @@ mod tests {
         write(root.path(), "AWS_REGION=local\n");
         let message = LocalStack::find(root.path()).unwrap_err().to_string();
         assert!(message.contains(".local/env does not say where DynamoDB is; run `make run`"));
-    }
-
-    #[test]
-    fn leaves_the_sdks_own_view_out_of_a_cause() {
-        let cause = "service error: X: no such table (1) (ServiceError(ServiceError { .. }))";
-        assert_eq!(brief(cause), "service error: X: no such table (1)");
-        assert_eq!(brief("something else"), "something else");
     }
 }

@@ -6,12 +6,13 @@ use std::fmt::Display;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use shared::app::Clock;
-use shared::models::api_key::{ApiKey, ApiKeyRecord, KeyId, NotAScope, Scope, UserId};
-use shared::models::project::{IdOrSlug, Organization, ProjectId};
-use shared::models::timestamp::Timestamp;
-use shared::store::{Revocation, Store};
+use shared::dynamodb::Store;
+use shared::projects::api_key::{ApiKey, ApiKeyRecord, KeyId, NotAScope, Scope, UserId};
+use shared::projects::project::{IdOrSlug, Organization, ProjectId};
+use shared::projects::store::Revocation;
+use shared::timestamp::Timestamp;
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::output::{Output, card, minute, note, table};
 use crate::project::parse_id_or_slug;
 
@@ -73,7 +74,7 @@ pub(crate) async fn run(
     command: KeyCommand,
     store: &Store,
     output: &Output,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let now = Clock::System.now();
     match command {
         KeyCommand::Create(options) => create(options, now, store, output).await,
@@ -96,9 +97,9 @@ async fn create(
     now: Timestamp,
     store: &Store,
     output: &Output,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     if let Some(expires) = options.expires.filter(|expires| *expires <= now) {
-        return Err(Failure::Expired { expires, now });
+        return Err(CliError::Expired { expires, now });
     }
     let projects = find_projects(&options.projects, &options.org, store).await?;
     let scopes = match options.scopes {
@@ -134,7 +135,7 @@ async fn create(
     }
     output
         .show(&CreatedKey { record: &record, api_key: &api_key }, &api_key)
-        .map_err(|source| Failure::SecretLost { key_id: record.key_id.clone(), source })?;
+        .map_err(|source| CliError::SecretLost { key_id: record.key_id.clone(), source })?;
     note("The API key is shown only this once: keep it in a safe place.");
     Ok(())
 }
@@ -145,7 +146,7 @@ async fn find_projects(
     names: &[IdOrSlug],
     organization: &Organization,
     store: &Store,
-) -> Result<Option<BTreeSet<ProjectId>>, Failure> {
+) -> Result<Option<BTreeSet<ProjectId>>, CliError> {
     let mut found = BTreeSet::new();
     let mut unknown = Vec::new();
     for name in names {
@@ -158,12 +159,12 @@ async fn find_projects(
     }
     if !unknown.is_empty() {
         let organization = organization.clone();
-        return Err(Failure::UnknownProjects { names: unknown.join(", "), organization });
+        return Err(CliError::UnknownProjects { names: unknown.join(", "), organization });
     }
     Ok((!found.is_empty()).then_some(found))
 }
 
-async fn list(now: Timestamp, store: &Store, output: &Output) -> Result<(), Failure> {
+async fn list(now: Timestamp, store: &Store, output: &Output) -> Result<(), CliError> {
     let keys = store.list_api_keys().await?;
     if output.is_json() {
         return Ok(output.show(&keys, "")?);
@@ -209,11 +210,11 @@ fn status(key: &ApiKeyRecord, now: Timestamp) -> &'static str {
     }
 }
 
-fn parse_key_id(text: &str) -> Result<KeyId, Failure> {
+fn parse_key_id(text: &str) -> Result<KeyId, CliError> {
     match (KeyId::parse(text), ApiKey::parse(text)) {
         (Some(key_id), _) => Ok(key_id),
-        (None, Some(key)) => Err(Failure::WholeKey(key.key_id().clone())),
-        (None, None) => Err(Failure::NotAKeyId),
+        (None, Some(key)) => Err(CliError::WholeKey(key.key_id().clone())),
+        (None, None) => Err(CliError::NotAKeyId),
     }
 }
 
@@ -222,9 +223,9 @@ async fn revoke(
     now: Timestamp,
     store: &Store,
     output: &Output,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     match store.revoke_api_key(key_id, now).await? {
-        Revocation::UnknownKey => Err(Failure::UnknownKey(key_id.clone())),
+        Revocation::UnknownKey => Err(CliError::UnknownKey(key_id.clone())),
         Revocation::Revoked(record) => {
             let since = record.revoked_at.unwrap_or(now);
             let effect =

@@ -3,7 +3,7 @@
 //! AWS or of the local stack.
 
 mod connection;
-mod failure;
+mod error;
 mod flags;
 mod key;
 mod output;
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use connection::{Connection, ConnectionOptions};
-use failure::Failure;
+use error::CliError;
 use flags::FlagsCommand;
 use key::KeyCommand;
 use output::{Output, note};
@@ -85,7 +85,7 @@ async fn run(options: Options, output: &Output) -> Result<(), String> {
     };
     match done {
         Ok(()) => Ok(()),
-        Err(Failure::Store(error)) => Err(connection.explain(&error)),
+        Err(CliError::Store(error)) => Err(connection.explain(&error)),
         // Whoever reads has seen enough, as in `waymark key list | head`.
         Err(failure) if failure.is_broken_pipe() => Ok(()),
         Err(failure) => Err(failure.to_string()),

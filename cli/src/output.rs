@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use comfy_table::{Table, presets};
 use serde::Serialize;
-use shared::models::timestamp::Timestamp;
+use shared::timestamp::Timestamp;
 
 /// Where results go, and in which form.
 #[derive(Debug)]

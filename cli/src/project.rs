@@ -3,13 +3,14 @@
 use clap::Subcommand;
 use serde::Serialize;
 use shared::app::{Clock, Ids};
-use shared::models::dsn::PublicKey;
-use shared::models::project::{
+use shared::dynamodb::Store;
+use shared::projects::dsn::PublicKey;
+use shared::projects::project::{
     IdOrSlug, NotASlug, Organization, Project, ProjectId, ProjectName, Slug,
 };
-use shared::store::{ProjectCreation, Store};
+use shared::projects::store::ProjectCreation;
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::output::{Output, card, minute, note, table};
 
 #[derive(Debug, Subcommand)]
@@ -67,7 +68,7 @@ pub(crate) async fn run(
     store: &Store,
     base_url: Option<&str>,
     output: &Output,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     match command {
         ProjectCommand::Create { name, slug, org } => {
             let now = Clock::System.now();
@@ -87,10 +88,10 @@ async fn create(
     store: &Store,
     base_url: Option<&str>,
     output: &Output,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     match store.create_project(project).await? {
-        ProjectCreation::IngestIdTaken => Err(Failure::IngestIdTaken),
-        ProjectCreation::SlugTaken => Err(Failure::SlugTaken(project.slug.clone())),
+        ProjectCreation::IngestIdTaken => Err(CliError::IngestIdTaken),
+        ProjectCreation::SlugTaken => Err(CliError::SlugTaken(project.slug.clone())),
         ProjectCreation::Created => {
             let text = card([
                 ("slug", project.slug.to_string()),
@@ -110,13 +111,13 @@ async fn rotate_dsn_key(
     store: &Store,
     base_url: Option<&str>,
     output: &Output,
-) -> Result<(), Failure> {
-    let unknown = || Failure::UnknownProject(named.clone());
+) -> Result<(), CliError> {
+    let unknown = || CliError::UnknownProject(named.clone());
     let id = store.find_project(named).await?.ok_or_else(unknown)?.id;
     let mut project = store.read_project(id).await?.ok_or_else(unknown)?;
     let new = PublicKey::generate()?;
     if !store.replace_dsn_key(&project, new).await? {
-        return Err(Failure::DsnKeyChanged);
+        return Err(CliError::DsnKeyChanged);
     }
     project.public_key = new;
     let text = card([("slug", project.slug.to_string()), ("dsn", dsn(&project, base_url))]);
@@ -134,7 +135,7 @@ fn dsn(project: &Project, base_url: Option<&str>) -> String {
     project.dsn(base_url.unwrap_or(UNKNOWN_BASE_URL)).to_string()
 }
 
-async fn list(store: &Store, base_url: Option<&str>, output: &Output) -> Result<(), Failure> {
+async fn list(store: &Store, base_url: Option<&str>, output: &Output) -> Result<(), CliError> {
     let projects = store.list_projects().await?;
     if projects.is_empty() && !output.is_json() {
         note("There are no projects yet; `waymark project create` makes one.");

@@ -6,9 +6,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use shared::app::{Clock, Ids};
-use shared::models::api_key::{ApiKey, ApiKeyRecord, NoRandomness, Scope, UserId};
-use shared::models::project::{IdOrSlug, Organization, Project, ProjectId, ProjectName, Slug};
-use shared::store::{ProjectCreation, Store, StoreError};
+use shared::dynamodb::{Store, StoreError};
+use shared::projects::NoRandomness;
+use shared::projects::api_key::{ApiKey, ApiKeyRecord, Scope, UserId};
+use shared::projects::project::{IdOrSlug, Organization, Project, ProjectId, ProjectName, Slug};
+use shared::projects::store::ProjectCreation;
 
 /// The slug of the demo project.
 pub const SLUG: &str = "demo";

@@ -1,9 +1,8 @@
 //! The environment variables by which functions and commands find the local stack: those that AWS's
 //! own tools read, and the prefix of the tables.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 use shared::app::{CURSOR_KEY_VARIABLE, TABLE_PREFIX_VARIABLE};
 

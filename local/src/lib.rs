@@ -5,6 +5,7 @@
 pub mod demo;
 pub mod engine;
 pub mod environment;
+pub mod examples;
 pub mod runtime_api;
 pub mod template;
 pub mod watch;

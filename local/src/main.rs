@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use local::demo::Demo;
 use local::engine::Engine;
+use local::examples::{ExampleError, Examples, Target};
 use local::watch::{Watch, WatchOptions};
 use local::{demo, environment, template};
-use shared::store::{Store, client};
+use shared::dynamodb::{Store, client};
 use shared::telemetry::METRICS_VARIABLE;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -62,6 +63,7 @@ async fn run(options: &Options) -> Result<(), AnyError> {
     let template_file = options.workspace.join("template.yaml");
     let tables = template::read_tables(&template_file)?;
     let schedules = template::read_schedules(&template_file)?;
+    let examples = Examples::read(&options.workspace.join("openapi.yaml"))?;
     let engine = Engine::start(dynamodb, Some(&data.join("dynamodb.sqlite")), &tables)?;
     let variables = environment::variables(&engine.endpoint());
     let environment_file = data.join(environment::FILE);
@@ -87,7 +89,7 @@ async fn run(options: &Options) -> Result<(), AnyError> {
         answered = watch.until_answered(&first_url, FIRST_ANSWER_LIMIT) => answered?,
         () = stopped => return stop(watch, engine).await,
     }
-    tell(&welcome(&base_url, &demo, &data, started.elapsed()));
+    tell(&welcome(&base_url, &demo, &data, started.elapsed(), &examples)?);
     tokio::select! {
         ended = watch.ended() => Err(ended.into()),
         () = stop_signal()? => stop(watch, engine).await,
@@ -130,26 +132,38 @@ fn store(engine: &Engine) -> Result<Store, AnyError> {
     Ok(Store::new(client::for_endpoint(&engine.endpoint())?, environment::table_prefix()))
 }
 
-fn welcome(base_url: &str, demo: &Demo, data: &Path, elapsed: Duration) -> String {
+/// What to paste. Bodies are the examples of `openapi.yaml`, but where ids and times must be fresh.
+fn welcome(
+    base_url: &str,
+    demo: &Demo,
+    data: &Path,
+    elapsed: Duration,
+    examples: &Examples,
+) -> Result<String, ExampleError> {
     let seconds = elapsed.as_secs_f64();
     let Demo { project, key } = demo;
     let (slug, dsn) = (&project.slug, project.dsn(base_url));
     let (ingest_id, public_key) = (project.ingest_id, project.public_key);
     let data = data.display();
-    format!(
+    let target = Target { base_url, slug: slug.as_str(), key };
+    let curl = |id: &str| examples.curl(id, &[("key", "new-checkout")], target);
+    let in_collection = |id: &str| examples.curl(id, &[("collectionId", "$COLLECTION")], target);
+    let create_flag = curl("create-feature-flag")?;
+    let update_flag = curl("update-feature-flag")?;
+    let evaluate_flag = curl("evaluate-feature-flag")?;
+    let create_collection = curl("create-event-marker-collection")?;
+    let add_markers = in_collection("add-event-markers")?;
+    let query_timeseries = curl("query-error-timeseries")?;
+    let interpret = curl("interpret-error-filters")?;
+    let update_preferences = curl("update-email-preferences")?;
+    Ok(format!(
         r#"
 Waymark runs at {base_url} (ready after {seconds:.1} s; Ctrl-C stops it).
 
 create-feature-flag, update-feature-flag, evaluate-feature-flag
-  curl -i {base_url}/v0/project/{slug}/feature-flags \
-    -H 'x-api-key: {key}' \
-    -H 'content-type: application/json' \
-    -d '{{"key": "new-checkout", "name": "New checkout", "type": "boolean"}}'
-  curl -i -X PATCH {base_url}/v0/project/{slug}/feature-flags/new-checkout \
-    -H 'x-api-key: {key}' -H 'content-type: application/json' -d '{{"enabled": true}}'
-  curl -i {base_url}/v0/project/{slug}/ofrep/v1/evaluate/flags/new-checkout \
-    -H 'x-api-key: {key}' -H 'content-type: application/json' \
-    -d '{{"context": {{"targetingKey": "user-1"}}}}'
+  curl -i {create_flag}
+  curl -i {update_flag}
+  curl -i {evaluate_flag}
 
 create-insight, split-insight
   NOW=$(date -u +%Y-%m-%dT%H:%M:%SZ)
@@ -166,12 +180,9 @@ create-insight, split-insight
     -d '{{"painPointIds": ["'$SECOND'"], "title": "Visitors leave"}}'
 
 create-event-marker-collection, add-event-markers, delete-event-marker-collection
-  COLLECTION=$(curl -s {base_url}/v0/projects/{slug}/event-marker-collections \
-    -H 'x-api-key: {key}' -d '{{"name": "Releases"}}' -H 'content-type: application/json' \
+  COLLECTION=$(curl -s {create_collection} \
     | sed 's/.*"id":"\([^"]*\)".*/\1/')
-  curl -i {base_url}/v0/projects/{slug}/event-marker-collections/$COLLECTION/events \
-    -H 'x-api-key: {key}' -H 'content-type: application/json' \
-    -d '{{"events": [{{"name": "v1.2.3", "occurredAt": "2026-11-21T04:16:00Z"}}]}}'
+  curl -i {add_markers}
   curl -i -X DELETE {base_url}/v0/projects/{slug}/event-marker-collections/$COLLECTION \
     -H 'x-api-key: {key}'
 
@@ -179,23 +190,13 @@ ingest-error-events, query-error-timeseries
   curl -i '{base_url}/api/{ingest_id}/store/?sentry_key={public_key}' \
     -d '{{"exception": {{"values": [{{"type": "TypeError", "value": "cart is undefined"}}]}},
       "environment": "production", "release": "shop@2.4.1"}}'
-  curl -i {base_url}/v0/errors/timeseries/query \
-    -H 'x-api-key: {key}' -H 'content-type: application/json' \
-    -d '{{"projectIds": ["{slug}"], "searchQuery": "TypeError", "limit": 3}}'
+  curl -i {query_timeseries}
 
 interpret-error-filters
-  curl -i {base_url}/v0/errors/filters/interpret \
-    -H 'x-api-key: {key}' -H 'content-type: application/json' \
-    -d '{{"projectId": "{slug}", "query": "prod errors on firefox, but not from germany", "categories": [
-      {{"id": "browser", "label": "Browser", "values": ["Chrome", "Firefox", "Safari"]}},
-      {{"id": "environment", "label": "Environment", "values": ["production", "staging"]}},
-      {{"id": "country", "label": "Country", "values": ["France", "Germany"]}}], "currentFilters": []}}'
+  curl -i {interpret}
 
 update-email-preferences
-  curl -i -X PUT {base_url}/v0/notifications/email-preferences \
-    -H 'x-api-key: {key}' \
-    -H 'content-type: application/json' \
-    -d '{{"preferences": [{{"type": "weekly_digest", "emailEnabled": false}}]}}'
+  curl -i {update_preferences}
 
 OFREP base URL       {base_url}/v0/project/{slug}
 API reference        {base_url}/docs (make docs renders it)
@@ -203,5 +204,29 @@ DSN for Sentry SDKs  {dsn}
 Projects and keys    target/debug/waymark --local --help
 Data                 {data}/ (make reset starts afresh)
 "#
-    )
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn every_operation_of_the_welcome_has_its_example() {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+        let tables = template::read_tables(&root.join("template.yaml")).unwrap();
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let engine = Engine::start(address, None, &tables).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let key = folder.path().join("demo-key");
+        let demo = demo::ensure(&store(&engine).unwrap(), &key).await.unwrap();
+        let examples = Examples::read(&root.join("openapi.yaml")).unwrap();
+
+        let url = "http://127.0.0.1:9000";
+        let text = welcome(url, &demo, folder.path(), Duration::ZERO, &examples).unwrap();
+        assert!(text.contains(r#"-d '{"key":"new-checkout","name":"New checkout","#), "{text}");
+        assert!(text.contains(r#"-d '{"projectId":"demo","query":"prod errors"#), "{text}");
+        // Whatever is in braces besides JSON was not filled in.
+        assert!(!text.contains("/{"), "{text}");
+    }
 }

@@ -1,12 +1,11 @@
 //! `cargo lambda watch`: API Gateway and Lambda on a laptop.
 
-use std::env;
 use std::ffi::OsString;
-use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+use std::{env, io};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};

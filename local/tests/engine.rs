@@ -10,7 +10,7 @@ use local::engine::{Engine, EngineError};
 use local::environment::table_prefix;
 use local::template::{Table, read_tables};
 use serde_json::Value;
-use shared::store::{Store, client};
+use shared::dynamodb::{Store, client};
 
 fn any_port() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 0).into()

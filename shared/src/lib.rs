@@ -1,19 +1,28 @@
 //! What every Waymark function uses.
 //!
-//! Dependencies point one way: functions use [`http`], [`auth`] and [`store`], which use
-//! [`models`], [`errors`], [`flags`], [`insights`] and [`json`]. The latter know neither AWS nor HTTP.
+//! Functions use the fields of the product ([`flags`], [`insights`], [`markers`], [`preferences`],
+//! [`error_tracking`]); each has its models, rules and store in a folder of its own, and does not reach
+//! into another's. The fields stand on the platform: whose request it is ([`app`], [`auth`],
+//! [`projects`]), and below it [`http`], [`dynamodb`] and [`json`], which know nothing of the product.
+//! `tests/tests/architecture.rs` holds the `use` lines to these directions.
 
 pub mod app;
 pub mod auth;
-pub mod errors;
+mod cache;
+pub mod dynamodb;
+pub mod error_tracking;
 pub mod flags;
 pub mod http;
+mod id;
+pub mod idempotency;
 pub mod insights;
 pub mod json;
-pub mod models;
-mod remembered_flags;
-pub mod store;
+pub mod json_number;
+pub mod markers;
+pub mod page;
+pub mod preferences;
+pub mod projects;
 pub mod telemetry;
+pub mod text;
+pub mod timestamp;
 pub mod usage;
-
-pub use remembered_flags::Freshness;

@@ -16,10 +16,9 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::http::{Answer, Incoming, Problem};
-use crate::models::api_key::KeyId;
-use crate::models::timestamp::Timestamp;
-use crate::store::StoreError;
+use crate::dynamodb::StoreError;
+use crate::http::{Answer, Incoming, Problem, root_of_trace};
+use crate::timestamp::Timestamp;
 use crate::usage::Usage;
 
 /// The name of the deployed stack, a dimension of all metrics; set by `template.yaml`.
@@ -91,7 +90,6 @@ impl Spent {
 
 /// Logs one request and its answer. Problems of the service are errors, those of the caller are not.
 pub(crate) fn log_request(
-    operation: &str,
     incoming: &Incoming,
     answer: &Answer,
     problem: Option<&Problem>,
@@ -103,13 +101,13 @@ pub(crate) fn log_request(
         ("message", json!("request")),
         ("requestId", json!(incoming.request_id())),
         ("traceId", json!(incoming.trace_id())),
-        (OPERATION, json!(operation)),
+        (OPERATION, json!(incoming.operation())),
         ("method", json!(incoming.method().as_str())),
         ("status", json!(status)),
         ("code", json!(problem.map(|problem| problem.code().as_str()))),
         ("cause", json!(problem.and_then(Problem::cause))),
-        ("keyId", json!(incoming.key_id.get().map(KeyId::as_str))),
-        ("projectId", json!(incoming.project_id.get().map(ToString::to_string))),
+        ("keyId", json!(incoming.key_id())),
+        ("projectId", json!(incoming.project_id())),
     ];
     let level = if status >= 500 { Level::ERROR } else { Level::INFO };
     let are_metrics = env::var(METRICS_VARIABLE).map_or(true, |setting| setting != "off");
@@ -147,12 +145,6 @@ pub fn log_metric(
 ) {
     let members = [("message", json!("metric")), (OPERATION, json!(operation))];
     log(Level::INFO, now, &members, &[(name, unit, json!(value))], &[STACK, OPERATION]);
-}
-
-/// The part of a tracing header that names the whole trace, such as
-/// `1-68a5e988-bd862e3fe1be46a994272793` of `Root=1-68a5e988-bd862e3fe1be46a994272793;Sampled=1`.
-pub(crate) fn root_of_trace(header: &str) -> Option<&str> {
-    header.split(';').find_map(|part| part.trim().strip_prefix("Root="))
 }
 
 /// A member of a line.
@@ -273,13 +265,5 @@ mod tests {
         assert!(panic::catch_unwind(|| body[..1].len()).is_err());
         let told = TOLD.lock().unwrap();
         assert!(told.contains("telemetry.rs:") && !told.contains("secret"), "{told}");
-    }
-
-    #[test]
-    fn a_trace_is_named_by_its_root() {
-        let root = Some("1-68a5e988-bd862e3fe1be46a994272793");
-        assert_eq!(root_of_trace("Root=1-68a5e988-bd862e3fe1be46a994272793;Sampled=1"), root);
-        assert_eq!(root_of_trace("Self=1-2; Root=1-68a5e988-bd862e3fe1be46a994272793"), root);
-        assert_eq!(root_of_trace("Sampled=1"), None);
     }
 }

@@ -19,7 +19,7 @@ os.environ.setdefault("AWS_DEFAULT_REGION", "eu-central-1")
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = ROOT / "template.yaml"
-GUIDE = ROOT / "docs" / "operations.md"
+GUIDE = ROOT / "docs/operations.md"
 
 # What SAM gives every function's role, and the boundary keeps to what is the stack's own.
 MANAGED_POLICIES = {"AWSLambdaBasicExecutionRole", "AWSXrayWriteOnlyAccess"}

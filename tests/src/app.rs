@@ -18,10 +18,10 @@ use local::engine::Engine;
 use local::environment::table_prefix;
 use serde_json::Value;
 use shared::app::{App, Clock, Ids};
+use shared::dynamodb::{Store, client};
 use shared::http::CursorKey;
-use shared::models::api_key::{ApiKey, ApiKeyRecord, KeyId, Scope};
-use shared::models::project::ProjectId;
-use shared::store::{Store, client};
+use shared::projects::api_key::{ApiKey, ApiKeyRecord, KeyId};
+use shared::projects::project::ProjectId;
 
 use crate::call::Call;
 use crate::permissions;
@@ -63,21 +63,6 @@ impl TestApp {
     /// A key that differs from the usual one.
     pub async fn key_with(&self, adjust: impl FnOnce(ApiKeyRecord) -> ApiKeyRecord) -> String {
         demo::create_key(&self.app.store, adjust).await.expect("it is made")
-    }
-
-    /// Asserts that a call without a key is refused unless a key of a scope comes with it.
-    pub async fn assert_asks_for(&self, scope: Scope, call: &Call) {
-        let reply = call.clone().send(&self.app).await;
-        assert_eq!(reply.problem(), (401, "missing_api_key"), "{}", call.id());
-        assert_eq!(reply.headers["www-authenticate"], "Bearer");
-        let reply = call.clone().key("wm_nonsense").send(&self.app).await;
-        assert_eq!(reply.problem(), (401, "invalid_api_key"), "{}", call.id());
-        let others = Scope::ALL.into_iter().filter(|other| *other != scope).collect();
-        let stranger = self.key_with(|key| ApiKeyRecord { scopes: others, ..key }).await;
-        let reply = call.clone().key(&stranger).send(&self.app).await;
-        assert_eq!(reply.problem(), (403, "insufficient_scope"), "{}", call.id());
-        let named = reply.body["detail"].as_str().expect("it is text").contains(scope.as_str());
-        assert!(named, "{}", reply.body);
     }
 
     /// All pages of a list, from the first to the last.

@@ -1,10 +1,10 @@
 //! Requests as events of API Gateway, and their answers.
 
-use lambda_http::http::HeaderMap;
+use lambda_http::http::{HeaderMap, Method};
 use lambda_http::{Body, Context, RequestExt};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
-use shared::app::{App, Handler, respond};
+use shared::app::{App, Operation, respond};
 
 use crate::{contract, permissions};
 
@@ -20,24 +20,12 @@ pub enum Gateway {
     RestApi,
 }
 
-/// An operation under test.
-#[derive(Clone, Copy)]
-pub struct Operation {
-    /// Its operationId.
-    pub id: &'static str,
-    /// Its method.
-    pub method: &'static str,
-    /// Its path, with parameters in braces.
-    pub path: &'static str,
-    /// The function.
-    pub handler: Handler,
-}
-
 /// A request that is being put together.
 #[derive(Clone)]
 pub struct Call {
-    operation: Operation,
-    method: &'static str,
+    operation: &'static Operation,
+    method: Method,
+    path: String,
     gateway: Gateway,
     parameters: Vec<(String, String)>,
     query: Vec<(String, String)>,
@@ -59,12 +47,13 @@ pub struct Reply {
     pub text: String,
 }
 
-impl Operation {
-    /// A call of the operation, without parameters, headers or body.
-    pub fn call(self) -> Call {
-        Call {
-            operation: self,
-            method: self.method,
+impl Call {
+    /// A call of an operation, without parameters, headers or body.
+    pub fn of(operation: &'static Operation) -> Self {
+        Self {
+            operation,
+            method: operation.method.clone(),
+            path: operation.path.to_owned(),
             gateway: Gateway::HttpApi,
             parameters: Vec::new(),
             query: Vec::new(),
@@ -73,18 +62,23 @@ impl Operation {
             base64: false,
         }
     }
-}
 
-impl Call {
     /// The operation that is called.
     pub fn id(&self) -> &'static str {
-        self.operation.id
+        self.operation.name
     }
 
     /// Uses another method than the operation's.
     #[must_use]
-    pub fn method(mut self, method: &'static str) -> Self {
+    pub fn method(mut self, method: Method) -> Self {
         self.method = method;
+        self
+    }
+
+    /// Uses another path than the operation's, of those that its function answers.
+    #[must_use]
+    pub fn path(mut self, path: &str) -> Self {
+        path.clone_into(&mut self.path);
         self
     }
 
@@ -95,9 +89,10 @@ impl Call {
         self
     }
 
-    /// Fills in a parameter of the path.
+    /// Fills in a parameter of the path, anew if it is filled in.
     #[must_use]
     pub fn parameter(mut self, name: &str, value: impl std::fmt::Display) -> Self {
+        self.parameters.retain(|(known, _)| known != name);
         self.parameters.push((name.to_owned(), value.to_string()));
         self
     }
@@ -151,8 +146,8 @@ impl Call {
         let mut context = Context::default();
         REQUEST_ID.clone_into(&mut context.request_id);
         let request = request.with_lambda_context(context);
-        let work = respond(app, self.operation.id, self.operation.handler, request);
-        let response = permissions::checked(self.operation.id, work).await;
+        let work = respond(app, self.operation, request);
+        let response = permissions::checked(self.operation.name, work).await;
         let (parts, body) = response.into_parts();
         let text = match body {
             Body::Empty => String::new(),
@@ -161,14 +156,14 @@ impl Call {
         };
         let reply = Reply::new(parts.status.as_u16(), parts.headers, text);
         if self.method == self.operation.method {
-            contract::check(self.operation.id, &reply);
+            contract::check(self.id(), &reply);
         }
         reply
     }
 
     /// The event that API Gateway would send.
     pub fn event(&self) -> Value {
-        let mut path = self.operation.path.to_owned();
+        let mut path = self.path.clone();
         for (name, value) in &self.parameters {
             path = path.replace(&format!("{{{name}}}"), value);
         }
@@ -194,7 +189,7 @@ impl Call {
                 }
                 json!({
                     "version": "2.0",
-                    "routeKey": format!("{} {}", self.method, self.operation.path),
+                    "routeKey": format!("{} {}", self.method, self.path),
                     "rawPath": path,
                     "rawQueryString": self.raw_query(),
                     "headers": headers,
@@ -202,7 +197,7 @@ impl Call {
                     "requestContext": {
                         "apiId": "a1b2c3d4e5",
                         "stage": "$default",
-                        "http": {"method": self.method, "path": path, "protocol": "HTTP/1.1"},
+                        "http": {"method": self.method.as_str(), "path": path, "protocol": "HTTP/1.1"},
                         "timeEpoch": 0,
                     },
                     "body": body,
@@ -217,9 +212,9 @@ impl Call {
                 }
                 let (last, all) = self.query_maps();
                 json!({
-                    "resource": self.operation.path,
+                    "resource": self.path,
                     "path": path,
-                    "httpMethod": self.method,
+                    "httpMethod": self.method.as_str(),
                     "headers": {},
                     "multiValueHeaders": multiple,
                     "queryStringParameters": last,
@@ -227,8 +222,8 @@ impl Call {
                     "pathParameters": parameters,
                     "stageVariables": null,
                     "requestContext": {
-                        "resourcePath": self.operation.path,
-                        "httpMethod": self.method,
+                        "resourcePath": self.path,
+                        "httpMethod": self.method.as_str(),
                         "path": path,
                         "stage": "prod",
                         "requestId": "r",

@@ -15,7 +15,7 @@ use axum::routing::post;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::call::Operation;
+use crate::call::Call;
 use crate::stack::Stack;
 
 /// A running gateway; it ends with the test.
@@ -64,13 +64,8 @@ async fn ingest(
     headers: HeaderMap,
     body: Bytes,
 ) -> (StatusCode, String) {
-    let operation = Operation {
-        id: "ingest-error-events",
-        method: "POST",
-        path: "/api/{ingestId}/envelope/",
-        handler: |_, _| Box::pin(async { unreachable!("the function answers") }),
-    };
-    let mut call = operation.call().parameter("ingestId", ingest_id).bytes(body);
+    let mut call =
+        Call::of(&ingest_error_events::OPERATION).parameter("ingestId", ingest_id).bytes(body);
     for (name, value) in &query {
         call = call.query(name, value);
     }
@@ -81,7 +76,7 @@ async fn ingest(
             codings.lock().unwrap_or_else(PoisonError::into_inner).insert(value.to_owned());
         }
     }
-    let reply = stack.invoke(operation.id, &call.event()).await;
+    let reply = stack.invoke(call.id(), &call.event()).await;
     let status = StatusCode::from_u16(reply.status).expect("it is a status");
     (status, reply.body.to_string())
 }

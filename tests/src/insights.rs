@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 use shared::app::{Clock, Ids};
-use shared::insights::Insight;
-use shared::models::insight::{InsightId, PainPoint, PainPointId};
-use shared::models::project::ProjectId;
-use shared::models::timestamp::Timestamp;
-use shared::store::{BatchId, Claim, InsightWrite, Store, Together};
+use shared::dynamodb::Store;
+use shared::insights::store::{BatchId, Claim, InsightWrite, RequestRecord};
+use shared::insights::{Insight, InsightId, PainPoint, PainPointId};
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
 
 use crate::app::START;
 
@@ -57,7 +57,7 @@ pub async fn filled(store: &Store, project_id: ProjectId, count: usize, nth: usi
     let detailed: Vec<&PainPoint> = detailed.map(|(_, pain_point)| *pain_point).collect();
     let claim = store.claim_pain_points(project_id, batch, &detailed, now).await;
     assert_eq!(claim.expect("they are stored"), Claim::Claimed);
-    let written = store.save_insights(&[&insight], Together::Batch(batch), None, now).await;
+    let written = store.save_insights(&[&insight], RequestRecord::Batch(batch), None, now).await;
     assert_eq!(written.expect("it is stored"), InsightWrite::Done);
     id
 }

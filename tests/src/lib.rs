@@ -7,17 +7,19 @@
 pub mod app;
 pub mod call;
 pub mod contract;
-pub mod email_preferences;
-pub mod errors;
-pub mod event_markers;
+pub mod error_tracking;
 pub mod gateway;
 pub mod insights;
+pub mod markers;
+pub mod operations;
 pub mod permissions;
-pub mod random;
+pub mod preferences;
 pub mod scripted;
 pub mod stack;
 
+use std::env;
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The root of the workspace.
 pub fn workspace() -> PathBuf {
@@ -28,4 +30,19 @@ pub fn workspace() -> PathBuf {
 /// The tables of `template.yaml`.
 pub fn tables() -> Vec<local::template::Table> {
     local::template::read_tables(&workspace().join("template.yaml")).expect("template.yaml is read")
+}
+
+/// The binary of a function, which is built beside the tests' own.
+pub fn function_binary(function: &str) -> PathBuf {
+    let test = env::current_exe().expect("a test knows its binary");
+    let binary = test.ancestors().nth(2).expect("it is in a folder of a folder").join(function);
+    assert!(binary.exists(), "{function} is not built; cargo build --workspace --bins");
+    binary
+}
+
+/// A seed that differs from run to run, unless the variable `SEED` gives one.
+pub fn seed() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970");
+    let nanos = u64::from(now.subsec_nanos());
+    env::var("SEED").map_or(now.as_secs() ^ nanos << 32, |seed| seed.parse().expect("a number"))
 }

@@ -12,9 +12,9 @@ use local::watch::{Watch, WatchOptions};
 use local::{demo, environment};
 use reqwest::RequestBuilder;
 use serde_json::Value;
-use shared::models::api_key::ApiKeyRecord;
-use shared::models::project::ProjectId;
-use shared::store::{Store, client};
+use shared::dynamodb::{Store, client};
+use shared::projects::api_key::ApiKeyRecord;
+use shared::projects::project::ProjectId;
 use tempfile::TempDir;
 
 use crate::app::PROJECT;

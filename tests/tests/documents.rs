@@ -1,10 +1,14 @@
-//! The documents name what is there.
+//! The documents name what is there, and what cites them leads somewhere.
+//!
+//! A document is cited by its path from the root, a part of it by its heading in quotes after that:
+//! `docs/api-conventions.md`, "Order of checks".
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use tests::workspace;
 
@@ -77,8 +81,211 @@ fn every_direct_dependency_is_justified() {
 #[test]
 fn the_readme_links_every_document() {
     let readme = document("README.md");
-    for entry in fs::read_dir(workspace().join("docs")).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        assert!(readme.contains(&format!("(docs/{name})")), "README.md does not link {name}");
+    let files = project_files();
+    let documents = files.iter().filter(|name| name.starts_with("docs/"));
+    let missing: Vec<&String> =
+        documents.filter(|name| !readme.contains(&format!("({name})"))).collect();
+    assert!(missing.is_empty(), "README.md does not link {missing:?}");
+}
+
+#[test]
+fn every_citation_of_a_document_leads_somewhere() {
+    let (mut found, mut faults) = (0, Vec::new());
+    // Here stand some that do not.
+    let is_other = |name: &str| name != "tests/tests/documents.rs";
+    for (name, text) in texts().into_iter().filter(|(name, _)| is_other(name)) {
+        let text = without_line_breaks(&text);
+        for citation in citations(&text) {
+            found += 1;
+            faults.extend(citation.fault(&name).map(|fault| format!("{name}: {fault}")));
+        }
     }
+    assert!(found > 50, "{found}");
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn every_link_of_a_document_leads_somewhere() {
+    let (mut found, mut faults) = (0, Vec::new());
+    for (name, text) in texts().into_iter().filter(|(name, _)| is_markdown(name)) {
+        // Code, between backticks, may look like a link.
+        let prose: String = text.split('`').step_by(2).collect();
+        let targets = prose.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0));
+        for target in targets.filter(|target| !target.contains("://")) {
+            found += 1;
+            let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let folder = Path::new(&name).parent().unwrap();
+            let file = if path.is_empty() { PathBuf::from(&name) } else { folder.join(path) };
+            let file = workspace().join(file);
+            let has_anchor = || headings(&file).iter().any(|heading| anchor_of(heading) == anchor);
+            if !file.exists() || (!anchor.is_empty() && !has_anchor()) {
+                faults.push(format!("{name}: {target}"));
+            }
+        }
+    }
+    assert!(found > 25, "{found}");
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn every_rule_that_the_interpreter_cites_exists() {
+    let headings = headings(&workspace().join("docs/semantics/error-filters.md"));
+    let (mut found, mut faults) = (0, Vec::new());
+    let sources = "functions/interpret-error-filters/src/";
+    for (name, text) in texts().into_iter().filter(|(name, _)| name.starts_with(sources)) {
+        for (at, _) in text.match_indices("(rule ") {
+            let rule = text[at..].trim_start_matches("(rule ").split(')').next().unwrap();
+            found += 1;
+            if !headings.iter().any(|heading| heading.starts_with(&format!("Rule {rule}: "))) {
+                faults.push(format!("{name}: rule {rule}"));
+            }
+        }
+    }
+    assert!(found > 10, "{found}");
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+/// What the project rests on is in the project, so that a clone alone can be built and tested.
+#[test]
+fn nothing_beside_the_project_is_named() {
+    let outside = [concat!("../", "shared/"), concat!("SEMAN", "TICS")];
+    let mut faults = Vec::new();
+    for (name, text) in texts() {
+        let named = outside.iter().filter(|outside| text.contains(**outside));
+        faults.extend(named.map(|outside| format!("{name}: {outside}")));
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn finds_citations_that_lead_nowhere() {
+    let fault = |text: &str| {
+        let text = without_line_breaks(text);
+        let faults: Vec<_> = citations(&text).map(|citation| citation.fault("README.md")).collect();
+        let [fault] = faults.as_slice() else { panic!("{text} has {} citations", faults.len()) };
+        fault.clone()
+    };
+    for sound in [
+        "// As docs/security.md says.",
+        "//! Checks (`docs/api-conventions.md`,\n    //! \"Order of checks\").",
+        "# docs/operations.md#raise-limits",
+    ] {
+        assert_eq!(fault(sound), None, "{sound}");
+    }
+    for unsound in [
+        "/// (`docs/nowhere.md`)",
+        "/// As `security.md` says.",
+        "//! (`docs/api-conventions.md`,\n//! \"Order of cheques\")",
+        "// docs/operations.md#raise-the-limits",
+        "// `docs/security.md` §2",
+    ] {
+        assert!(fault(unsound).is_some(), "{unsound}");
+    }
+    assert_eq!(citations("see https://example.com/readme.md").count(), 0);
+}
+
+/// The project's files by their paths from the root, whether they are committed yet or not.
+fn project_files() -> Vec<String> {
+    let arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    let listed = Command::new("git").args(arguments).current_dir(workspace()).output().unwrap();
+    assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+    let names = String::from_utf8(listed.stdout).unwrap();
+    let names = names.split_terminator('\0').map(str::to_owned);
+    names.filter(|name| workspace().join(name).is_file()).collect()
+}
+
+/// The files that are the project's own text, each with its path.
+fn texts() -> Vec<(String, String)> {
+    let is_own = |name: &String| {
+        let is_foreign = name.starts_with("tests/conformance/") && !is_markdown(name);
+        let is_data = [".lock", ".jsonl", "package-lock.json"].iter().any(|it| name.ends_with(it));
+        !is_foreign && !is_data
+    };
+    let read = |name: String| Some((fs::read_to_string(workspace().join(&name)).ok()?, name));
+    let texts = project_files().into_iter().filter(is_own).filter_map(read);
+    texts.map(|(text, name)| (name, text)).collect()
+}
+
+fn is_markdown(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "md")
+}
+
+/// A text on one line, without the marks of comments.
+fn without_line_breaks(text: &str) -> String {
+    let marks = |line: &str| line.trim().trim_start_matches(['/', '!', '#']).trim().to_owned();
+    text.lines().map(marks).collect::<Vec<_>>().join(" ")
+}
+
+/// A document that is cited, and which part of it.
+struct Citation<'t> {
+    path: &'t str,
+    anchor: Option<&'t str>,
+    heading: Option<&'t str>,
+    has_section_sign: bool,
+}
+
+/// All citations of a text without line breaks.
+fn citations(text: &str) -> impl Iterator<Item = Citation<'_>> {
+    let is_of_path = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
+    text.match_indices(".md").filter_map(move |(at, mark)| {
+        let (before, after) = (&text[..at], &text[at + mark.len()..]);
+        let stem = before.rsplit(|c| !is_of_path(c)).next().unwrap();
+        let path = &text[at - stem.len()..at + mark.len()];
+        let ends = !after.starts_with(|c: char| c.is_ascii_alphanumeric());
+        let unquoted = after.strip_prefix('`').unwrap_or(after);
+        // What a link is called is no citation; where it leads is looked at as a link.
+        let names_a_link = unquoted.starts_with("](");
+        if stem.is_empty() || !ends || names_a_link || path.contains("://") {
+            return None;
+        }
+        let anchor = after.strip_prefix('#').map(|rest| {
+            let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c));
+            &rest[..end.unwrap_or(rest.len())]
+        });
+        let quoted = unquoted.strip_prefix(", \"").and_then(|rest| rest.split_once('"'));
+        let heading = quoted.map(|(heading, _)| heading);
+        let has_section_sign = unquoted.trim_start().starts_with('§');
+        Some(Citation { path, anchor, heading, has_section_sign })
+    })
+}
+
+impl Citation<'_> {
+    /// Why it leads nowhere, if it does. In a document, a path may start at its own folder.
+    fn fault(&self, citing: &str) -> Option<String> {
+        let path = self.path;
+        let folder = Path::new(citing).parent().filter(|_| is_markdown(citing));
+        let mut places = [Some(Path::new("")), folder].into_iter().flatten();
+        let place = places.find(|place| workspace().join(place).join(path).is_file());
+        let Some(file) = place.map(|place| workspace().join(place).join(path)) else {
+            return Some(format!("there is no {path}; cite a document by its path from the root"));
+        };
+        if self.has_section_sign {
+            return Some(format!("{path} has no numbers; cite a part by its heading in quotes"));
+        }
+        let headings = headings(&file);
+        let lacks_heading = |wanted: &&str| !headings.iter().any(|heading| heading == wanted);
+        if let Some(wanted) = self.heading.filter(lacks_heading) {
+            return Some(format!("{path} has no heading \"{wanted}\""));
+        }
+        let lacks_anchor = |wanted: &&str| !headings.iter().any(|it| anchor_of(it) == *wanted);
+        self.anchor.filter(lacks_anchor).map(|wanted| format!("{path} has no anchor #{wanted}"))
+    }
+}
+
+/// The headings of a document; none of what is no document.
+fn headings(file: &Path) -> Vec<String> {
+    if !is_markdown(&file.to_string_lossy()) {
+        return Vec::new();
+    }
+    let text = fs::read_to_string(file).unwrap();
+    // Code between fences has comments that look like headings.
+    let prose = text.split("```").step_by(2);
+    let headings = prose.flat_map(str::lines).filter(|line| line.starts_with('#'));
+    headings.map(|line| line.trim_start_matches('#').trim().to_owned()).collect()
+}
+
+/// The anchor that a heading gets where documents are shown.
+fn anchor_of(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
 }

@@ -4,9 +4,8 @@
 //! With `BENCH_FIRST_CALL` set it measures its own first call instead.
 
 use std::collections::HashMap;
-use std::env;
-use std::fs;
 use std::time::Instant;
+use std::{env, fs};
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{
@@ -16,8 +15,8 @@ use aws_sdk_dynamodb::types::{
 use lambda_http::{Error, Request, RequestExt, Response, service_fn};
 use serde_json::{Value as Json, json};
 use shared::app::{DEFAULT_TABLE_PREFIX, TABLE_PREFIX_VARIABLE};
-use shared::models::feature_flag::MAX_LIVE_FLAGS;
-use shared::store::client;
+use shared::dynamodb::client;
+use shared::flags::MAX_LIVE_FLAGS;
 
 type Item = HashMap<String, AttributeValue>;
 

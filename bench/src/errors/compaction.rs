@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use local::environment;
 use shared::app::Clock;
-use shared::errors::day::Day;
+use shared::error_tracking::log::day::Day;
 
 use super::data_set::DataSet;
 use super::loading::load_rows;
 use crate::Result;
 use crate::job::JobWork;
 use crate::measure::Bench;
+use crate::program::Program;
 use crate::report::progress;
 
 /// How many days are packed, each of another project.
@@ -34,6 +35,7 @@ impl Bench<'_> {
         progress(&format!("compaction: packing {events} events"));
         let variables = environment::variables(&self.job_stack.endpoint());
         let is_left = async || Ok(!store.list_packing_queue().await?.is_empty());
-        JobWork::measure(&self.compact, &variables, events, is_left).await
+        let process = self.start(Program::CompactErrorSegments, &variables).await?;
+        JobWork::measure(process, events, is_left).await
     }
 }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use rand::distr::weighted;
-use shared::errors::attribute::Attribute;
-use shared::errors::day::{Day, minute_of, start_of_minute};
-use shared::errors::row::{EventRow, Fingerprint};
-use shared::errors::timeseries::ErrorStatus;
-use shared::models::timestamp::Timestamp;
+use shared::error_tracking::ErrorStatus;
+use shared::error_tracking::attribute::Attribute;
+use shared::error_tracking::log::day::{Day, minute_of, start_of_minute};
+use shared::error_tracking::log::row::{EventRow, Fingerprint};
+use shared::timestamp::Timestamp;
 
 use crate::generator::ProjectGenerator;
 

@@ -7,11 +7,10 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value as Json, json};
 use shared::app::Ids;
-use shared::models::project::Project;
-use shared::models::timestamp::Timestamp;
+use shared::projects::project::Project;
+use shared::timestamp::Timestamp;
 
-use crate::Result;
-use crate::events;
+use crate::{Result, events};
 
 /// Types, messages and functions of what goes wrong. Each is an error of its own.
 const FAILURES: [(&str, &str, &str); 5] = [

@@ -4,14 +4,14 @@ use std::time::Instant;
 
 use local::environment;
 use shared::app::Clock;
-use shared::models::project::Project;
+use shared::projects::project::Project;
 
 use super::Traffic;
 use super::delivery::{Delivery, delivery};
 use crate::Result;
 use crate::counter::{Counter, time_under_way};
 use crate::measure::Bench;
-use crate::process::Process;
+use crate::program::Program;
 use crate::report::progress;
 use crate::statistics::{Sorted, millis};
 
@@ -49,7 +49,7 @@ impl Bench<'_> {
         let project = self.stack.project_with_dsn("ingested").await?;
         let counter = Counter::start(self.stack.endpoint()).await?;
         let variables = environment::variables(counter.endpoint());
-        let mut process = Process::start(&self.ingest, &variables).await?;
+        let mut process = self.start(Program::IngestErrorEvents, &variables).await?;
         let (mut traffic, mut dynamodb) = (Traffic::default(), Vec::new());
         for (number, delivery) in deliveries(&project, COUNTED)?.into_iter().enumerate() {
             process.expect(200, delivery.request).await?;
@@ -64,7 +64,7 @@ impl Bench<'_> {
 
         progress(&format!("ingestion: {EVENTS} events"));
         let variables = environment::variables(&self.stack.endpoint());
-        let mut process = Process::start(&self.ingest, &variables).await?;
+        let mut process = self.start(Program::IngestErrorEvents, &variables).await?;
         for delivery in deliveries(&project, WARM_UPS)? {
             process.expect(200, delivery.request).await?;
         }

@@ -3,16 +3,14 @@
 use std::collections::BTreeSet;
 
 use shared::app::Ids;
-use shared::errors::day::{Day, Hours};
-use shared::errors::day_state::{DayState, SegmentState};
-use shared::errors::ingestion::EventId;
-use shared::errors::row::{EventRow, Fingerprint};
-use shared::errors::segment::{Base, ColumnName, Decoder, pack};
-use shared::errors::timeseries::ErrorStatus;
-use shared::models::error::{ErrorDescription, ErrorId};
-use shared::models::project::ProjectId;
-use shared::models::timestamp::Timestamp;
-use shared::store::Store;
+use shared::dynamodb::Store;
+use shared::error_tracking::log::day::{Day, Hours};
+use shared::error_tracking::log::day_state::{DayState, SegmentState};
+use shared::error_tracking::log::row::{EventRow, Fingerprint};
+use shared::error_tracking::log::segment::{Base, ColumnName, Decoder, pack};
+use shared::error_tracking::{ErrorDescription, ErrorId, ErrorStatus, EventId};
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
 
 use super::data_set::{ProjectDay, status_of};
 use crate::Result;
@@ -53,7 +51,7 @@ pub(super) async fn load_packed(
     let (mut loaded, mut fingerprints) = (Loaded::default(), BTreeSet::new());
     for ProjectDay { day, rows } in days {
         fingerprints.extend(rows.iter().map(|row| row.fingerprint));
-        let lanes = store.open_day(project, day).await?;
+        let shards = store.open_day(project, day).await?;
         let state = DayState::new(day);
         let closed = state.to_pack(now);
         let (packed, open): (Vec<EventRow>, Vec<EventRow>) =
@@ -62,7 +60,7 @@ pub(super) async fn load_packed(
             loaded.segment_bytes += save_segment(store, project, &state, closed, &packed).await?;
             loaded.packed += u64::try_from(packed.len())?;
         }
-        count(store, project, lanes, &open).await?;
+        count(store, project, shards, &open).await?;
         loaded.rows += u64::try_from(open.len())?;
     }
     create_errors(store, project, &fingerprints, now).await?;
@@ -75,8 +73,8 @@ pub(super) async fn load_rows(
     project: ProjectId,
     ProjectDay { day, rows }: &ProjectDay,
 ) -> Result<()> {
-    let lanes = store.open_day(project, *day).await?;
-    count(store, project, lanes, rows).await?;
+    let shards = store.open_day(project, *day).await?;
+    count(store, project, shards, rows).await?;
     let fingerprints = rows.iter().map(|row| row.fingerprint).collect();
     create_errors(store, project, &fingerprints, day.start()).await
 }
@@ -99,11 +97,11 @@ async fn save_segment(
 }
 
 /// Stores rows as if each event was taken in the moment when it occurred, so that none is late.
-async fn count(store: &Store, project: ProjectId, lanes: u8, rows: &[EventRow]) -> Result<()> {
+async fn count(store: &Store, project: ProjectId, shards: u8, rows: &[EventRow]) -> Result<()> {
     for row in rows {
         let id = Ids::Random.new_uuid(row.occurred_at).into_bytes();
         let id = EventId::from_random_bytes(id).ok_or("a UUID is all zero")?;
-        store.count_event(project, id, row, lanes, row.occurred_at).await?;
+        store.count_event(project, id, row, shards, row.occurred_at).await?;
     }
     Ok(())
 }

@@ -58,12 +58,12 @@ impl Traffic {
 }
 
 impl Bench<'_> {
-    /// Measures error tracking.
-    pub(crate) async fn errors(&self) -> Result<Errors> {
+    /// Measures error tracking, perhaps with `PostgreSQL` beside it.
+    pub(crate) async fn errors(&self, beside_postgres: bool) -> Result<Errors> {
         Ok(Errors {
             ingestion: self.ingestion().await?,
             compaction: self.compaction().await?,
-            timeseries: self.timeseries().await?,
+            timeseries: self.timeseries(beside_postgres).await?,
         })
     }
 }

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use futures_util::SinkExt;
-use shared::errors::attribute::Attribute;
-use shared::errors::row::{EventRow, Fingerprint};
+use shared::error_tracking::attribute::Attribute;
+use shared::error_tracking::log::row::{EventRow, Fingerprint};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;

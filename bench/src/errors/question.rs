@@ -1,10 +1,10 @@
 //! What is asked of the data set, of a function and of `PostgreSQL`.
 
 use serde_json::{Value as Json, json};
-use shared::errors::attribute::Attribute;
-use shared::errors::timeseries::ErrorStatus;
-use shared::models::project::ProjectId;
-use shared::models::timestamp::Timestamp;
+use shared::error_tracking::ErrorStatus;
+use shared::error_tracking::attribute::Attribute;
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
 
 use super::data_set::{DataSet, PROJECTS};
 use crate::Result;

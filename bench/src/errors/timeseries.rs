@@ -6,8 +6,8 @@ use axum::body::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use local::environment;
 use shared::app::Clock;
-use shared::models::project::ProjectId;
-use shared::models::timestamp::Timestamp;
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
 use tokio_postgres::Statement;
 
 use super::Traffic;
@@ -19,6 +19,7 @@ use crate::Result;
 use crate::counter::{Counter, time_under_way};
 use crate::measure::Bench;
 use crate::process::Process;
+use crate::program::Program;
 use crate::report::progress;
 use crate::statistics::Sorted;
 
@@ -37,6 +38,8 @@ pub(crate) struct Timeseries {
     pub(crate) loaded: Loaded,
     pub(crate) unfiltered: Answers,
     pub(crate) filtered: Answers,
+    /// Whether `PostgreSQL` was to be asked too.
+    pub(crate) beside_postgres: bool,
     /// The most memory of query-error-timeseries.
     pub(crate) memory: u64,
 }
@@ -82,13 +85,13 @@ struct Asked {
 }
 
 impl Bench<'_> {
-    /// Asks both questions in turns, of the function and of `PostgreSQL`.
-    pub(super) async fn timeseries(&self) -> Result<Timeseries> {
+    /// Asks both questions in turns, of the function and perhaps of `PostgreSQL`.
+    pub(super) async fn timeseries(&self, beside_postgres: bool) -> Result<Timeseries> {
         progress(&format!("timeseries: storing {DAYS} days of {PROJECTS} projects"));
         let now = Clock::System.now();
         let data_set = DataSet::before(now);
         let (projects, loaded) = self.load(data_set, now).await?;
-        let postgres = start_postgres(data_set).await?;
+        let postgres = if beside_postgres { start_postgres(data_set).await? } else { None };
 
         progress("timeseries: comparing the answers");
         let questions = [Question::unfiltered(data_set), Question::filtered(data_set)?];
@@ -100,7 +103,7 @@ impl Bench<'_> {
         let count = TURNS * QUERIES_OF_A_TURN;
         progress(&format!("timeseries: {count} queries of either kind"));
         let variables = environment::variables(&self.stack.endpoint());
-        let mut process = Process::start(&self.query, &variables).await?;
+        let mut process = self.start(Program::QueryErrorTimeseries, &variables).await?;
         for turn in 0..TURNS {
             for asked in &mut asked {
                 asked.take_turn(turn, &mut process, postgres.as_ref()).await?;
@@ -113,7 +116,8 @@ impl Bench<'_> {
         }
         let mut answers = asked.into_iter().map(Asked::into_answers);
         let mut next = || answers.next().ok_or("a question was not asked");
-        Ok(Timeseries { loaded, unfiltered: next()?, filtered: next()?, memory })
+        let (unfiltered, filtered) = (next()?, next()?);
+        Ok(Timeseries { loaded, unfiltered, filtered, beside_postgres, memory })
     }
 
     async fn load(&self, data_set: DataSet, now: Timestamp) -> Result<(Vec<ProjectId>, Loaded)> {
@@ -134,7 +138,9 @@ impl Bench<'_> {
     ) -> Result<(ProjectId, Loaded)> {
         let project = self.stack.project(&format!("queried-{number}")).await?;
         let days = data_set.project(number)?;
-        Ok((project, load_packed(self.stack.store(), project, days, now).await?))
+        let loaded = load_packed(self.stack.store(), project, days, now).await?;
+        progress(&format!("  project {} of {PROJECTS}", number + 1));
+        Ok((project, loaded))
     }
 
     /// Counts what a question asks of DynamoDB, and fails unless the answer is right.
@@ -148,7 +154,7 @@ impl Bench<'_> {
         let request = self.stack.query_timeseries(&question.body(projects));
         let counter = Counter::start(self.stack.endpoint()).await?;
         let variables = environment::variables(counter.endpoint());
-        let mut process = Process::start(&self.query, &variables).await?;
+        let mut process = self.start(Program::QueryErrorTimeseries, &variables).await?;
         // The first is not warm.
         let answer = process.expect(200, request.clone()).await?;
         let answer = read_answer(&answer.body)?;

@@ -1,18 +1,20 @@
 //! What is said of create-feature-flag, beside two functions that do less.
 
-use super::Figures;
 use super::units::{mb, ms, range};
+use super::{Figures, NOT_MEASURED};
 use crate::cold::Starts;
-use crate::measure::Requests;
+use crate::measure::{Requests, Tls};
+use crate::program::Program;
 
 impl Figures {
     pub(super) fn print_comparison(&self) {
-        let Self { cold, warm, sizes, .. } = self;
+        let Self { cold, warm, .. } = self;
         let line = |name: &str, [hello, sdk, create]: [String; 3]| {
             println!("{name:<36} {hello:>12} {sdk:>16} {create:>21}");
         };
         let starts = |figure: &dyn Fn(&Starts) -> f64| {
-            [ms(figure(&cold.hello)), "–".to_owned(), ms(figure(&cold.create))]
+            let of = |program| ms(figure(cold.of(program)));
+            [of(Program::Hello), "–".to_owned(), of(Program::CreateFeatureFlag)]
         };
         let requests = |figure: &dyn Fn(&Requests) -> f64| {
             [&warm.hello, &warm.sdk, &warm.create].map(|requests| ms(figure(requests)))
@@ -20,7 +22,8 @@ impl Figures {
         let processors = std::thread::available_parallelism().map_or(0, usize::from);
         println!("{} with {processors} processors, DynamoDB embedded", std::env::consts::ARCH);
         println!();
-        line("", ["hello", "hello-dynamodb", "create-feature-flag"].map(str::to_owned));
+        let programs = [Program::Hello, Program::HelloDynamodb, Program::CreateFeatureFlag];
+        line("", programs.map(Program::name));
         line("cold start to first answer, median", starts(&|s| s.answer.median()));
         line("  fastest", starts(&|s| s.answer.min()));
         line("  90th percentile", starts(&|s| s.answer.percentile(90)));
@@ -29,7 +32,7 @@ impl Figures {
         line("  p99", requests(&|r| r.latency.percentile(99)));
         line("  CPU time", requests(&Requests::median_cpu));
         line("peak memory", warm.memory.map(mb));
-        line("binary", sizes.map(mb));
+        line("binary", programs.map(|program| mb(self.size(program))));
     }
 
     pub(super) fn print_more(&self) {
@@ -45,9 +48,12 @@ impl Figures {
         request("warm, a flag of almost 200 kB", &warm.largest);
         line("  own CPU time of that", ms(warm.largest.cpu_beyond(&warm.largest_sdk)));
         line("  peak memory after that", mb(warm.memory_after_largest));
-        line("cold start over TLS, median", ms(tls.create.answer.median()));
-        line("first call over TLS, client included", range(&tls.client_and_call));
-        line("  the call alone", range(&tls.call));
+        let over_tls = |figure: &dyn Fn(&Tls) -> String| {
+            tls.as_ref().map_or_else(|| NOT_MEASURED.to_owned(), figure)
+        };
+        line("cold start over TLS, median", over_tls(&|tls| ms(tls.create.answer.median())));
+        line("first call over TLS, client included", over_tls(&|tls| range(&tls.client_and_call)));
+        line("  the call alone", over_tls(&|tls| range(&tls.call)));
         line("calls of a cold start", round_trips.cold.join(", "));
     }
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-use super::Figures;
 use super::units::{grouped, kilobytes, mb, ms, range, times};
+use super::{Figures, NOT_MEASURED};
 use crate::errors::{Answers, DAYS, Errors, Ingestion, PROJECTS, Timeseries, Traffic};
 use crate::interpretation::Interpretations;
 use crate::job::JobWork;
@@ -68,8 +68,12 @@ fn print_timeseries(timeseries: &Timeseries) {
         line("  CPU time", ms(answers.cpu.median()));
         line("  time of the embedded DynamoDB", ms(answers.dynamodb.median()));
         line("  what it asks of DynamoDB, most", traffic(answers.traffic));
-        let skipped = || "not installed: skipped".to_owned();
-        line("  PostgreSQL 15", answers.postgres.as_ref().map_or_else(skipped, percentiles));
+        let postgres = match &answers.postgres {
+            Some(postgres) => percentiles(postgres),
+            None if timeseries.beside_postgres => "not installed: skipped".to_owned(),
+            None => NOT_MEASURED.to_owned(),
+        };
+        line("  PostgreSQL 15", postgres);
         let ratio = answers.ratio().map(times);
         line("  as a multiple of that", ratio.unwrap_or_else(|| "–".to_owned()));
     };

@@ -10,12 +10,13 @@ use crate::event_markers::EventMarkers;
 use crate::insights::Splits;
 use crate::job::JobWork;
 use crate::measure::Requests;
+use crate::program::Program;
 use crate::statistics::{Sorted, millis};
 
 impl Figures {
     /// All figures as JSON.
     pub(crate) fn json(&self) -> Json {
-        let Self { round_trips, cold, warm, tls, event_markers, errors, sizes, .. } = self;
+        let Self { round_trips, cold, warm, tls, event_markers, errors, .. } = self;
         let EventMarkers { empty, large, purge, .. } = event_markers;
         let [mut delete, mut purging, mut update, mut split] =
             self.of_other_resources().map(|it| self.common_json(&it));
@@ -45,7 +46,7 @@ impl Figures {
         let targets = targets.iter().flat_map(|(function, targets)| {
             targets.iter().map(move |target| {
                 json!({
-                    "function": function,
+                    "function": function.name(),
                     "name": target.name.trim_start(),
                     "figure": target.figure,
                     "bound": target.bound,
@@ -56,9 +57,9 @@ impl Figures {
         });
         json!({
             "cold": {
-                "hello": starts_json(&cold.hello),
-                "createFeatureFlag": starts_json(&cold.create),
-                "createFeatureFlagOverTls": starts_json(&tls.create),
+                "hello": starts_json(cold.of(Program::Hello)),
+                "createFeatureFlag": starts_json(cold.of(Program::CreateFeatureFlag)),
+                "createFeatureFlagOverTls": tls.as_ref().map(|tls| starts_json(&tls.create)),
                 "calls": round_trips.cold,
             },
             "warm": {
@@ -71,10 +72,10 @@ impl Figures {
                 "ownCpuOfLargestFlag": warm.largest.cpu_beyond(&warm.largest_sdk),
                 "mostRoundTrips": round_trips.most,
             },
-            "firstCallOverTls": {
+            "firstCallOverTls": tls.as_ref().map(|tls| json!({
                 "clientAndCall": distribution_json(&tls.client_and_call),
                 "call": distribution_json(&tls.call),
-            },
+            })),
             "peakMemory": {
                 "hello": warm.memory[0],
                 "helloDynamodb": warm.memory[1],
@@ -82,9 +83,9 @@ impl Figures {
                 "createFeatureFlagAfterLargestFlags": warm.memory_after_largest,
             },
             "binary": {
-                "hello": sizes[0],
-                "helloDynamodb": sizes[1],
-                "createFeatureFlag": sizes[2],
+                "hello": self.size(Program::Hello),
+                "helloDynamodb": self.size(Program::HelloDynamodb),
+                "createFeatureFlag": self.size(Program::CreateFeatureFlag),
             },
             "others": {
                 "compactErrorSegments": compact,
@@ -104,11 +105,11 @@ impl Figures {
 
     fn common_json(&self, common: &Common<'_>) -> Json {
         json!({
-            "cold": starts_json(common.starts),
-            "multipleOfHello": self.cold_ratio(common.starts),
+            "cold": starts_json(self.cold.of(common.program)),
+            "multipleOfHello": self.cold_ratio(common.program),
             "mostRoundTrips": common.round_trips,
             "peakMemory": common.memory,
-            "binary": common.size,
+            "binary": self.size(common.program),
         })
     }
 }

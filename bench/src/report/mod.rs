@@ -12,6 +12,10 @@ mod other_resources;
 mod targets;
 mod units;
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use std::time::Instant;
+
 use crate::cold::Cold;
 use crate::errors::Errors;
 use crate::evaluation::Evaluations;
@@ -19,12 +23,24 @@ use crate::event_markers::EventMarkers;
 use crate::insights::Insights;
 use crate::interpretation::Interpretations;
 use crate::measure::{RoundTrips, Tls, Warm};
+use crate::program::Program;
 
 pub(crate) use units::grouped;
 
-/// Tells that something goes on.
+/// What is printed in place of a figure that only `make bench-all` takes.
+const NOT_MEASURED: &str = "–   (make bench-all)";
+
+static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Tells that something goes on, and how long the benchmark has run.
 pub(crate) fn progress(text: &str) {
-    eprintln!("bench: {text}");
+    let seconds = STARTED.elapsed().as_secs();
+    eprintln!("bench: {:>2}:{:02} {text}", seconds / 60, seconds % 60);
+}
+
+/// Prints the functions that are measured, for `make bench` to build.
+pub(crate) fn list_functions() {
+    Program::functions().for_each(|function| println!("{}", function.name()));
 }
 
 /// Everything that was measured.
@@ -32,22 +48,15 @@ pub(crate) struct Figures {
     pub(crate) round_trips: RoundTrips,
     pub(crate) cold: Cold,
     pub(crate) warm: Warm,
-    pub(crate) tls: Tls,
+    /// `None` where it was not asked for.
+    pub(crate) tls: Option<Tls>,
     pub(crate) event_markers: EventMarkers,
     pub(crate) insights: Insights,
     pub(crate) errors: Errors,
     pub(crate) evaluations: Evaluations,
     pub(crate) interpretations: Interpretations,
-    /// The bytes of hello, hello-dynamodb and create-feature-flag.
-    pub(crate) sizes: [u64; 3],
-    /// The bytes of evaluate-feature-flag and evaluate-feature-flags.
-    pub(crate) evaluation_sizes: [u64; 2],
-    /// The bytes of delete-event-marker-collection, purge-event-markers,
-    /// update-email-preferences and split-insight.
-    pub(crate) other_sizes: [u64; 4],
-    /// The bytes of ingest-error-events, query-error-timeseries, compact-error-segments and
-    /// interpret-error-filters.
-    pub(crate) error_sizes: [u64; 4],
+    /// The bytes of each binary.
+    pub(crate) sizes: BTreeMap<Program, u64>,
 }
 
 impl Figures {

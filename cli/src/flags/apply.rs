@@ -1,8 +1,9 @@
 //! Makes the changes of an import, each as the API would.
 
+use shared::dynamodb::{ConflictRetry, Store, StoreError};
+use shared::flags::store::{FlagCreation, FlagReplacement};
+use shared::flags::{FeatureFlag, FlagKey, MAX_LIVE_FLAGS};
 use shared::json::Violations;
-use shared::models::feature_flag::{FeatureFlag, FlagKey, MAX_LIVE_FLAGS};
-use shared::store::{Attempts, FlagCreation, FlagReplacement, Store, StoreError};
 
 use crate::output::note;
 
@@ -83,7 +84,7 @@ async fn create(flag: &FeatureFlag, store: &Store) -> Result<Outcome, StoreError
         first.prerequisites = Vec::new();
     }
     match store.create_flag(&first, None).await? {
-        FlagCreation::Created | FlagCreation::Repetition(_) => {}
+        FlagCreation::Created | FlagCreation::Replay(_) => {}
         FlagCreation::LimitReached => return Ok(Outcome::Blocked(full())),
         FlagCreation::PrerequisitesRefused(violations) => {
             return Ok(Outcome::Blocked(refused(&violations)));
@@ -106,8 +107,8 @@ async fn replace(
     flag: &FeatureFlag,
     store: &Store,
 ) -> Result<Outcome, StoreError> {
-    let mut attempts = Attempts::default();
-    while attempts.another().await {
+    let mut retry = ConflictRetry::default();
+    while retry.next_attempt().await {
         match store.replace_flag(stored, flag).await? {
             FlagReplacement::Done => return Ok(Outcome::Done),
             FlagReplacement::LimitReached => return Ok(Outcome::Blocked(full())),

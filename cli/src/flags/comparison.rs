@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use shared::models::feature_flag::FeatureFlag;
+use shared::flags::FeatureFlag;
 
 use super::document::Described;
 
@@ -91,10 +91,10 @@ fn write_items(
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use shared::flags::draft::FlagDraft;
     use shared::json::Json;
-    use shared::models::feature_flag::draft::FlagDraft;
-    use shared::models::project::ProjectId;
-    use shared::models::timestamp::Timestamp;
+    use shared::projects::project::ProjectId;
+    use shared::timestamp::Timestamp;
     use uuid::Uuid;
 
     use super::*;

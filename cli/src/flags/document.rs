@@ -4,16 +4,16 @@ use std::collections::HashSet;
 use std::fmt;
 
 use serde::Serialize;
-use shared::json::{
-    Fault, Fields, Json, MAX_BODY_DEPTH, Place, ViolationCode, Violations, array, boolean, number,
-    text,
-};
-use shared::models::feature_flag::draft::FlagDraft;
-use shared::models::feature_flag::{
+use shared::flags::draft::FlagDraft;
+use shared::flags::{
     FeatureFlag, FlagKey, FlagType, Prerequisite, Rule, RuleId, Serve, Target, Variant, VariantKey,
 };
-use shared::models::project::{ProjectId, Slug};
-use shared::models::timestamp::Timestamp;
+use shared::json::{
+    Fault, Fields, Json, JsonPath, MAX_BODY_DEPTH, ViolationCode, Violations, array, boolean,
+    number, text,
+};
+use shared::projects::project::{ProjectId, Slug};
+use shared::timestamp::Timestamp;
 use uuid::Uuid;
 
 /// What a document says that it is.
@@ -137,11 +137,11 @@ impl fmt::Display for Faults {
 }
 
 impl Faults {
-    /// Adds violations of the value at a place, which a key may name.
-    fn add(&mut self, place: &Place<'_>, key: Option<&str>, violations: &Violations) {
+    /// Adds violations of the value at a path, which a key may name.
+    fn add(&mut self, path: &JsonPath<'_>, key: Option<&str>, violations: &Violations) {
         for violation in violations.listed() {
             let name = key.map(|key| format!(" (flag {key})")).unwrap_or_default();
-            let line = format!("{place}{}{name}: {}", violation.pointer, violation.message);
+            let line = format!("{path}{}{name}: {}", violation.pointer, violation.message);
             self.lines.push(line);
         }
         self.not_listed += violations.count() - violations.listed().len();
@@ -168,24 +168,24 @@ pub(super) fn read(
     let mut faults = Faults::default();
     let mut violations = Violations::default();
     let document = read_members(&json, &mut violations);
-    faults.add(&Place::Root, None, &violations);
+    faults.add(&JsonPath::Root, None, &violations);
     let Some((project_slug, items)) = document else { return Err(DocumentError::Invalid(faults)) };
 
-    let list = Place::Root.member("flags");
+    let list = JsonPath::Root.member("flags");
     let mut seen = HashSet::new();
     let mut flags = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
-        let place = list.item(index);
+        let path = list.item(index);
         let key = item.member_text("key");
         match read_flag(item, project, now, &mut new_id) {
             Ok(flag) if seen.insert(flag.flag.key.clone()) => flags.push(flag),
             Ok(flag) => {
                 let mut twice = Violations::default();
                 let message = "the document has a flag of this key already; keep one";
-                twice.note(&Place::Root.member("key"), ViolationCode::Duplicate, message);
-                faults.add(&place, Some(flag.flag.key.as_str()), &twice);
+                twice.note(&JsonPath::Root.member("key"), ViolationCode::Duplicate, message);
+                faults.add(&path, Some(flag.flag.key.as_str()), &twice);
             }
-            Err(violations) => faults.add(&place, key, &violations),
+            Err(violations) => faults.add(&path, key, &violations),
         }
     }
     if faults.lines.is_empty() {
@@ -200,14 +200,16 @@ fn read_members<'j, 'a>(
     json: &'j Json<'a>,
     violations: &mut Violations,
 ) -> Option<(String, Vec<&'j Json<'a>>)> {
-    let known = ["format", "version", "project", "flags"];
-    let fields = Fields::open(json, &Place::Root, &known, violations)?;
-    fields.required("version", violations, number(|_| Ok(())));
-    let as_it_is = |slug: &str| Ok::<_, Fault>(slug.to_owned());
-    let project = fields.required("project", violations, text(as_it_is));
-    let flags = array(MAX_FLAGS, |json, _: &Place<'_>, _: &mut Violations| Some(json));
-    let flags = fields.required("flags", violations, flags);
-    Some((project?, flags?))
+    Fields::read(json, &JsonPath::Root, violations, |fields, violations| {
+        // What it has to be is checked before.
+        fields.get("format");
+        fields.required("version", violations, number(|_| Ok(())));
+        let as_it_is = |slug: &str| Ok::<_, Fault>(slug.to_owned());
+        let project = fields.required("project", violations, text(as_it_is));
+        let flags = array(MAX_FLAGS, |json, _: &JsonPath<'_>, _: &mut Violations| Some(json));
+        let flags = fields.required("flags", violations, flags);
+        Some((project?, flags?))
+    })
 }
 
 fn read_flag(
@@ -237,9 +239,10 @@ fn split_archived<'a>(json: &Json<'a>) -> Result<(bool, Json<'a>), Violations> {
         members.iter().cloned().partition(|(name, _)| name == ARCHIVED);
     let archived = Json::Object(archived);
     let mut violations = Violations::default();
-    let fields = Fields::open(&archived, &Place::Root, &[ARCHIVED], &mut violations);
     let archived =
-        fields.and_then(|fields| fields.optional(ARCHIVED, &mut violations, boolean).or_default());
+        Fields::read(&archived, &JsonPath::Root, &mut violations, |fields, violations| {
+            fields.optional(ARCHIVED, violations, boolean).or_default()
+        });
     Ok((violations.into_result(archived)?, Json::Object(rest)))
 }
 

@@ -1,15 +1,15 @@
 //! `waymark flags export`.
 
-use shared::flags::flagd;
-use shared::models::feature_flag::FeatureFlag;
-use shared::store::{ListedFlags, Store};
+use shared::dynamodb::Store;
+use shared::flags::store::ListedFlags;
+use shared::flags::{FeatureFlag, flagd};
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::output::{note, write};
 
 use super::{ExportOptions, Format, all_flags, document, find_project};
 
-pub(super) async fn run(options: ExportOptions, store: &Store) -> Result<(), Failure> {
+pub(super) async fn run(options: ExportOptions, store: &Store) -> Result<(), CliError> {
     let project = find_project(&options.project, store).await?;
     let text = match options.format {
         Format::Waymark => {

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use tempfile::NamedTempFile;
 
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// Where something is read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl fmt::Display for Source {
 }
 
 impl Source {
-    pub(super) fn read(&self) -> Result<String, Failure> {
+    pub(super) fn read(&self) -> Result<String, CliError> {
         let read = match self {
             Self::StandardInput => {
                 let mut text = String::new();
@@ -44,7 +44,7 @@ impl Source {
             }
             Self::File(path) => fs::read_to_string(path),
         };
-        read.map_err(|source| Failure::Unreadable { place: self.to_string(), source })
+        read.map_err(|source| CliError::Unreadable { place: self.to_string(), source })
     }
 }
 
@@ -61,9 +61,10 @@ impl FromStr for Destination {
 }
 
 impl Destination {
-    pub(super) fn write(&self, text: &str) -> Result<(), Failure> {
+    pub(super) fn write(&self, text: &str) -> Result<(), CliError> {
         let Self(path) = self;
-        write_whole(path, text).map_err(|source| Failure::Unwritable { path: path.clone(), source })
+        write_whole(path, text)
+            .map_err(|source| CliError::Unwritable { path: path.clone(), source })
     }
 }
 

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 use shared::app::{Clock, Ids};
-use shared::store::{ListedFlags, Store};
+use shared::dynamodb::Store;
+use shared::flags::store::ListedFlags;
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::output::{Output, note, write};
 
 use super::apply::apply;
@@ -22,14 +23,14 @@ pub(super) async fn run(
     options: ImportOptions,
     store: &Store,
     output: &Output,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     // The file first: nothing is asked of the tables for one that cannot be used.
     let text = options.file.read()?;
     let project = find_project(&options.project, store).await?;
     let now = Clock::System.now();
     let document =
         document::read(&text, project.id, now, || Ids::Random.new_uuid(now)).map_err(|error| {
-            Failure::Document { place: options.file.to_string(), error: Box::new(error) }
+            CliError::Document { place: options.file.to_string(), error: Box::new(error) }
         })?;
     if document.project != project.slug.as_str() {
         let (from, to) = (&document.project, &project.slug);
@@ -37,7 +38,7 @@ pub(super) async fn run(
     }
     let stored = all_flags(project.id, ListedFlags::All, store).await?;
     let plan = plan(stored, document.flags, options.archive_missing, now)
-        .map_err(Failure::ImportRefused)?;
+        .map_err(CliError::ImportRefused)?;
 
     let changes = plan.count(Fate::is_change);
     let shown =
@@ -57,7 +58,7 @@ pub(super) async fn run(
     let shown = serde_json::to_value(&shown).map_err(std::io::Error::from)?;
     let (done, conflicts) = apply(plan.changes(), store).await?;
     if !conflicts.0.is_empty() {
-        return Err(Failure::ImportIncomplete { done, total: changes, conflicts });
+        return Err(CliError::ImportIncomplete { done, total: changes, conflicts });
     }
     let text = format!("All {done} changes are made.");
     Ok(output.show(&shown, &text)?)

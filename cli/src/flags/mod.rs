@@ -9,13 +9,14 @@ mod import;
 mod plan;
 
 use clap::{Args, Subcommand, ValueEnum};
+use shared::dynamodb::Store;
+use shared::flags::FeatureFlag;
 use shared::flags::flagd::GENERAL_DIFFERENCES;
-use shared::models::feature_flag::FeatureFlag;
-use shared::models::page::PageRequest;
-use shared::models::project::{IdOrSlug, Project, ProjectId};
-use shared::store::{ListedFlags, Store};
+use shared::flags::store::ListedFlags;
+use shared::page::PageRequest;
+use shared::projects::project::{IdOrSlug, Project, ProjectId};
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::output::Output;
 use crate::project::parse_id_or_slug;
 use file::{Destination, Source};
@@ -87,26 +88,26 @@ pub(crate) async fn run(
     command: FlagsCommand,
     store: &Store,
     output: &Output,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     match command {
         FlagsCommand::Export(options) => export::run(options, store).await,
         FlagsCommand::Import(options) => import::run(options, store, output).await,
     }
 }
 
-async fn find_project(name: &IdOrSlug, store: &Store) -> Result<Project, Failure> {
+async fn find_project(name: &IdOrSlug, store: &Store) -> Result<Project, CliError> {
     let found = match store.find_project(name).await? {
         None => None,
         Some(identity) => store.read_project(identity.id).await?,
     };
-    found.ok_or_else(|| Failure::UnknownProject(name.clone()))
+    found.ok_or_else(|| CliError::UnknownProject(name.clone()))
 }
 
 async fn all_flags(
     project: ProjectId,
     listed: ListedFlags,
     store: &Store,
-) -> Result<Vec<FeatureFlag>, Failure> {
+) -> Result<Vec<FeatureFlag>, CliError> {
     let mut flags = Vec::new();
     let mut after = None;
     loop {

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
 use serde::Serialize;
-use shared::models::feature_flag::{
+use shared::flags::{
     Dependencies, FeatureFlag, FlagKey, MAX_LIVE_FLAGS, Prerequisite, UnsoundChain, with_known_ids,
 };
-use shared::models::timestamp::Timestamp;
+use shared::timestamp::Timestamp;
 
 use super::comparison::{FieldChange, compare};
 use super::document::DescribedFlag;

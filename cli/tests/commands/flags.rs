@@ -4,14 +4,13 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use serde_json::{Value as Json, json};
-use shared::flags::flagd;
+use shared::flags::draft::FlagDraft;
+use shared::flags::store::{FlagCreation, FlagDeletion, FlagReplacement, ListedFlags};
+use shared::flags::{FeatureFlag, FlagKey, flagd};
 use shared::json::Json as Document;
-use shared::models::feature_flag::draft::FlagDraft;
-use shared::models::feature_flag::{FeatureFlag, FlagKey};
-use shared::models::page::PageRequest;
-use shared::models::project::ProjectId;
-use shared::models::timestamp::Timestamp;
-use shared::store::{FlagCreation, FlagDeletion, FlagReplacement, ListedFlags};
+use shared::page::PageRequest;
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use uuid::Uuid;
 

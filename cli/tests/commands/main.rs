@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use local::engine::Engine;
 use local::{demo, environment, template};
 use serde_json::{Value as Json, json};
-use shared::models::api_key::{ApiKey, ApiKeyRecord, Scope};
-use shared::models::project::ProjectId;
-use shared::models::timestamp::Timestamp;
-use shared::store::{Store, client};
+use shared::dynamodb::{Store, client};
+use shared::projects::api_key::{ApiKey, ApiKeyRecord, Scope};
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
 use tempfile::TempDir;
 use tokio::process::Command;
 

@@ -1,26 +1,32 @@
-//! Adds events to a collection: POST `/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events`.
+//! Adds events to a collection.
 
-use shared::app::App;
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem};
-use shared::models::api_key::Scope;
-use shared::models::event_marker::{AddedEvents, EventDraft, EventMarker};
-use shared::store::{EventAddition, Idempotent};
+use shared::dynamodb::Idempotent;
+use shared::http::{Answer, Incoming, Method, Problem};
+use shared::markers::store::EventAddition;
+use shared::markers::{AddedEvents, EventDraft, EventMarker};
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml`, in the logs and among idempotency keys.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::POST,
+    "/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events",
+    Access::ApiKey(Scope::MarkersWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::MarkersWrite)?;
-    let request = incoming.idempotent(caller.key_id(), OPERATION)?;
+    let request = incoming.idempotent(caller.key_id())?;
     let project_id = caller.project()?;
     let drafts = EventDraft::read_all(&incoming.json()?)?;
     let id = match incoming.collection_id() {
         Ok(id) => id,
-        Err(problem) => return app.repeated_or(problem, request.as_ref()).await,
+        Err(problem) => return app.replay_or(problem, request.as_ref()).await,
     };
 
     // Rules.
@@ -36,6 +42,6 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     match app.store.add_events(project_id, id, &events, now, idempotent).await? {
         EventAddition::Added => Ok(answer),
         EventAddition::CollectionGone => Err(Problem::collection_not_found()),
-        EventAddition::Repetition(repetition) => Answer::repeated(repetition),
+        EventAddition::Replay(replay) => Answer::replay(replay),
     }
 }

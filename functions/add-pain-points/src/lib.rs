@@ -1,25 +1,31 @@
-//! Adds pain points to a replay insight: POST `/v0/projects/{idOrSlug}/replay-insights/{insightId}/pain-points`.
+//! Adds pain points to a replay insight.
 
-use shared::app::App;
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem};
+use shared::dynamodb::{ConflictRetry, Idempotent};
+use shared::http::{Answer, Incoming, Method, Problem};
+use shared::insights::PainPointId;
+use shared::insights::draft::{MAX_PAIN_POINTS_BYTES, read_upload};
+use shared::insights::store::{BatchId, Claim, InsightWrite, RequestRecord};
 use shared::json::Violations;
-use shared::models::api_key::Scope;
-use shared::models::insight::PainPointId;
-use shared::models::insight::draft::{MAX_PAIN_POINTS_BYTES, read_upload};
-use shared::store::{Attempts, BatchId, Claim, Idempotent, InsightWrite, Together};
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml`, in the logs and among idempotency keys.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::POST,
+    "/v0/projects/{idOrSlug}/replay-insights/{insightId}/pain-points",
+    Access::ApiKey(Scope::InsightsWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::InsightsWrite)?;
     let mut violations = Violations::default();
     let id = incoming.insight_id(&mut violations);
-    let request = incoming.read_idempotent(caller.key_id(), OPERATION, &mut violations);
+    let request = incoming.read_idempotent(caller.key_id(), &mut violations);
     let (id, request) = violations.into_result(id.zip(request))?;
     let project_id = caller.project()?;
     let pain_points = read_upload(&incoming.large_json(MAX_PAIN_POINTS_BYTES)?)?;
@@ -30,11 +36,11 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     let new_batch = || BatchId::new(app.ids.new_uuid(app.clock.now()));
     let mut batch = new_batch();
     let mut taken = Vec::new();
-    let mut attempts = Attempts::default();
-    while attempts.another().await {
+    let mut retry = ConflictRetry::default();
+    while retry.next_attempt().await {
         // Storage: the insight as it is.
         let Some(mut insight) = app.store.find_insight(project_id, id).await? else {
-            return app.repeated_or(Problem::insight_not_found(), request.as_ref()).await;
+            return app.replay_or(Problem::insight_not_found(), request.as_ref()).await;
         };
 
         // Rules: what it has already is counted once; what another insight has is refused. Pain
@@ -44,10 +50,10 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
             new.iter().map(|pain_point| pain_point.id).filter(|id| taken.contains(id)).collect();
         if !elsewhere.is_empty() {
             let refusal = Problem::pain_point_exists(&elsewhere);
-            return app.repeated_or(refusal, request.as_ref()).await;
+            return app.replay_or(refusal, request.as_ref()).await;
         }
         if let Err(refusal) = insight.add(&new, new_id) {
-            return app.repeated_or(refusal, request.as_ref()).await;
+            return app.replay_or(refusal, request.as_ref()).await;
         }
 
         // Storage and answer.
@@ -66,14 +72,14 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
         let answer = Answer::ok(&insight.at(now))?.with_version(insight.version)?;
         let stored_answer = answer.to_stored();
         let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
-        let together = Together::Batch(batch);
-        match app.store.save_insights(&[&insight], together, idempotent, now).await? {
+        let request_record = RequestRecord::Batch(batch);
+        match app.store.save_insights(&[&insight], request_record, idempotent, now).await? {
             InsightWrite::Done => return Ok(answer),
-            InsightWrite::Repetition(repetition) => {
+            InsightWrite::Replay(replay) => {
                 if !new.is_empty() {
                     app.store.give_up(batch).await?;
                 }
-                return Answer::repeated(repetition);
+                return Answer::replay(replay);
             }
             InsightWrite::BatchAbandoned => batch = new_batch(),
             InsightWrite::Outdated => {}

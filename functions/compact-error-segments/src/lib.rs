@@ -1,24 +1,26 @@
-//! Packs the error events of closed hours into segments (`contract.md` §6). A schedule runs it every
-//! five minutes; who queries packs as well, so that nothing depends on the schedule.
+//! Packs the error events of closed hours into segments. A schedule runs it every five minutes; who
+//! queries packs as well, so that nothing depends on the schedule.
 //!
 //! It may be killed anywhere, run twice at once, or stop in the middle: what is left is a day in the
 //! queue, and the next run goes on with it.
 
-use shared::app::{App, Deadline};
-use shared::errors::day::Day;
-use shared::models::error::ErrorId;
-use shared::models::timestamp::Timestamp;
-use shared::store::{PackingLimits, StoreError};
+use shared::app::{App, Deadline, Job};
+use shared::dynamodb::StoreError;
+use shared::error_tracking::ErrorId;
+use shared::error_tracking::log::day::Day;
+use shared::error_tracking::store::PackingLimits;
 use shared::telemetry::log_metric;
+use shared::timestamp::Timestamp;
 
-/// The function's name in the logs.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static JOB: Job =
+    Job { name: env!("CARGO_PKG_NAME"), run: |app, deadline| Box::pin(run(app, deadline)) };
 
 /// The name of the metric that tells how many seconds ago the oldest day in the queue ended.
 pub const OLDEST_UNPACKED_DAY_AGE: &str = "OldestUnpackedDayAge";
 
 /// Works on all days in the queue, the oldest first, until they are packed or the time is up.
-pub async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
+async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
     let mut outcome = Ok(());
     for (project, day) in app.store.list_packing_queue().await? {
         if deadline.has_passed() {
@@ -35,7 +37,7 @@ pub async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
     let oldest = queue.iter().map(|(_, day)| *day).min();
     #[allow(clippy::cast_precision_loss)] // An age in seconds is far below 2^53.
     let age = oldest.map_or(0, |day| age_of(day, now)) as f64;
-    log_metric(OPERATION, OLDEST_UNPACKED_DAY_AGE, "Seconds", age, now);
+    log_metric(JOB.name, OLDEST_UNPACKED_DAY_AGE, "Seconds", age, now);
     outcome
 }
 

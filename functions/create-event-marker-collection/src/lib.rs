@@ -1,21 +1,27 @@
-//! Creates an event marker collection: POST `/v0/projects/{idOrSlug}/event-marker-collections`.
+//! Creates an event marker collection.
 
-use shared::app::App;
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem};
-use shared::models::api_key::Scope;
-use shared::models::event_marker::{CollectionDraft, CollectionId};
-use shared::store::{CollectionCreation, Idempotent};
+use shared::dynamodb::Idempotent;
+use shared::http::{Answer, Incoming, Method, Problem};
+use shared::markers::store::CollectionCreation;
+use shared::markers::{CollectionDraft, CollectionId};
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml`, in the logs and among idempotency keys.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::POST,
+    "/v0/projects/{idOrSlug}/event-marker-collections",
+    Access::ApiKey(Scope::MarkersWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::MarkersWrite)?;
-    let request = incoming.idempotent(caller.key_id(), OPERATION)?;
+    let request = incoming.idempotent(caller.key_id())?;
     let project_id = caller.project()?;
     let draft = CollectionDraft::read(&incoming.json()?)?;
 
@@ -31,6 +37,6 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
     match app.store.create_collection(&collection, idempotent).await? {
         CollectionCreation::Created => Ok(answer),
-        CollectionCreation::Repetition(repetition) => Answer::repeated(repetition),
+        CollectionCreation::Replay(replay) => Answer::replay(replay),
     }
 }

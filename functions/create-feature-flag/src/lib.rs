@@ -1,22 +1,28 @@
-//! Creates a feature flag (`interface.md` §4.1): POST `/v0/project/{idOrSlug}/feature-flags`.
+//! Creates a feature flag.
 
-use shared::app::App;
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem, ProblemCode};
-use shared::models::api_key::Scope;
-use shared::models::feature_flag::FeatureFlag;
-use shared::models::feature_flag::draft::FlagDraft;
-use shared::store::{FlagCreation, Idempotent};
+use shared::dynamodb::Idempotent;
+use shared::flags::FeatureFlag;
+use shared::flags::draft::FlagDraft;
+use shared::flags::store::FlagCreation;
+use shared::http::{Answer, Incoming, Method, Problem, ProblemCode};
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml`, in the logs and among idempotency keys.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::POST,
+    "/v0/project/{idOrSlug}/feature-flags",
+    Access::ApiKey(Scope::FlagsWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
-    // Request, in the order of checks that contract.md §1 lays down.
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::FlagsWrite)?;
-    let request = incoming.idempotent(caller.key_id(), OPERATION)?;
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+    // Request.
+    let request = incoming.idempotent(caller.key_id())?;
     let project_id = caller.project()?;
     let draft = FlagDraft::read(&incoming.json()?)?;
 
@@ -33,7 +39,7 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     // Answer.
     match outcome {
         FlagCreation::Created => Ok(answer),
-        FlagCreation::Repetition(repetition) => Answer::repeated(repetition),
+        FlagCreation::Replay(replay) => Answer::replay(replay),
         FlagCreation::PrerequisitesRefused(violations) => Err(violations.into()),
         FlagCreation::KeyTaken => Err(flag_exists(&flag)),
         FlagCreation::LimitReached => Err(Problem::flag_limit_reached()),

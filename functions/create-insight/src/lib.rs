@@ -1,23 +1,28 @@
-//! Creates a replay insight with its first pain points: POST `/v0/projects/{idOrSlug}/replay-insights`.
+//! Creates a replay insight with its first pain points.
 
-use shared::app::App;
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem};
-use shared::insights::Insight;
-use shared::models::api_key::Scope;
-use shared::models::insight::draft::{InsightDraft, MAX_PAIN_POINTS_BYTES};
-use shared::models::insight::{InsightId, PainPoint};
-use shared::store::{Attempts, BatchId, Claim, Idempotent, InsightWrite, Together};
+use shared::dynamodb::{ConflictRetry, Idempotent};
+use shared::http::{Answer, Incoming, Method, Problem};
+use shared::insights::draft::{InsightDraft, MAX_PAIN_POINTS_BYTES};
+use shared::insights::store::{BatchId, Claim, InsightWrite, RequestRecord};
+use shared::insights::{Insight, InsightId, PainPoint};
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml`, in the logs and among idempotency keys.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::POST,
+    "/v0/projects/{idOrSlug}/replay-insights",
+    Access::ApiKey(Scope::InsightsWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::InsightsWrite)?;
-    let request = incoming.idempotent(caller.key_id(), OPERATION)?;
+    let request = incoming.idempotent(caller.key_id())?;
     let project_id = caller.project()?;
     let draft = InsightDraft::read(&incoming.large_json(MAX_PAIN_POINTS_BYTES)?)?;
 
@@ -37,8 +42,8 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     // Each later batch comes after all others: it is the one that makes way.
     let new_batch = || BatchId::new(app.ids.new_uuid(app.clock.now()));
     let mut batch = new_batch();
-    let mut attempts = Attempts::default();
-    while attempts.another().await {
+    let mut retry = ConflictRetry::default();
+    while retry.next_attempt().await {
         match app.store.claim_pain_points(project_id, batch, &pain_points, now).await? {
             Claim::Claimed => {}
             Claim::InProgress => continue,
@@ -48,15 +53,15 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
             }
             Claim::Taken(ids) => {
                 let refusal = Problem::pain_point_exists(&ids);
-                return app.repeated_or(refusal, request.as_ref()).await;
+                return app.replay_or(refusal, request.as_ref()).await;
             }
         }
-        let together = Together::Batch(batch);
-        match app.store.save_insights(&[&insight], together, idempotent, now).await? {
+        let request_record = RequestRecord::Batch(batch);
+        match app.store.save_insights(&[&insight], request_record, idempotent, now).await? {
             InsightWrite::Done => return Ok(answer),
-            InsightWrite::Repetition(repetition) => {
+            InsightWrite::Replay(replay) => {
                 app.store.give_up(batch).await?;
-                return Answer::repeated(repetition);
+                return Answer::replay(replay);
             }
             InsightWrite::BatchAbandoned => batch = new_batch(),
             InsightWrite::Outdated => {}

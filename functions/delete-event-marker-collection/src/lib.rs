@@ -1,22 +1,26 @@
-//! Deletes an event marker collection and all of its events (`interface.md` §4.3):
-//! DELETE `/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}`.
+//! Deletes an event marker collection and all of its events.
 //!
 //! From the answer on, no read shows any of it, however much it is; purge-event-markers removes the
 //! events in the background.
 
-use shared::app::App;
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem, StatusCode};
-use shared::models::api_key::Scope;
-use shared::store::CollectionDeletion;
+use shared::http::{Answer, Incoming, Method, Problem, StatusCode};
+use shared::markers::store::CollectionDeletion;
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml` and in the logs.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::DELETE,
+    "/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}",
+    Access::ApiKey(Scope::MarkersWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::MarkersWrite)?;
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     let project_id = caller.project()?;
     let id = incoming.collection_id()?;
 

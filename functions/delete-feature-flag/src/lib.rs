@@ -1,26 +1,31 @@
-//! Deletes an archived feature flag for good, which frees its key: DELETE
-//! `/v0/project/{idOrSlug}/feature-flags/{key}`.
+//! Deletes an archived feature flag for good, which frees its key.
 
-use shared::app::App;
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem, StatusCode};
-use shared::models::api_key::Scope;
-use shared::store::{Attempts, FlagDeletion};
+use shared::dynamodb::ConflictRetry;
+use shared::flags::store::FlagDeletion;
+use shared::http::{Answer, Incoming, Method, Problem, StatusCode};
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml` and in the logs.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::DELETE,
+    "/v0/project/{idOrSlug}/feature-flags/{key}",
+    Access::ApiKey(Scope::FlagsWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::FlagsWrite)?;
     let if_match = incoming.if_match();
     let project_id = caller.project()?;
     let key = incoming.flag_key()?;
 
-    let mut attempts = Attempts::default();
-    while attempts.another().await {
+    let mut retry = ConflictRetry::default();
+    while retry.next_attempt().await {
         // Storage: the flag as it is.
         let flag = app.store.find_flag(project_id, &key).await?;
         let flag = flag.ok_or_else(Problem::flag_not_found)?;

@@ -1,20 +1,26 @@
-//! Evaluates all feature flags of a project for `OpenFeature`'s providers (OFREP): POST
-//! `/v0/project/{idOrSlug}/ofrep/v1/evaluate/flags`.
+//! Evaluates all feature flags of a project for `OpenFeature`'s providers (OFREP).
 
 use shared::app::App;
+use shared::app::{Access, Operation};
 use shared::auth::Caller;
-use shared::flags::ofrep;
-use shared::http::{Answer, Incoming, Problem};
-use shared::models::api_key::Scope;
+use shared::flags::ofrep::{self, OFREP};
+use shared::http::{Answer, Incoming, Method, Problem};
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml` and in the logs.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::POST,
+    "/v0/project/{idOrSlug}/ofrep/v1/evaluate/flags",
+    Access::ApiKey(Scope::FlagsEvaluate, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+)
+.speaking(OFREP);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::FlagsEvaluate)?;
     let project_id = caller.project()?;
     let path = incoming.path();
     if !path.strip_suffix('/').unwrap_or(path).ends_with("/ofrep/v1/evaluate/flags") {

@@ -1,18 +1,21 @@
-//! Answers the caller's notification email preferences: GET `/v0/notifications/email-preferences`.
+//! Answers the caller's notification email preferences.
 
-use shared::app::App;
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem};
-use shared::models::api_key::Scope;
+use shared::http::{Answer, Method, Problem};
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml` and in the logs.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::GET,
+    "/v0/notifications/email-preferences",
+    Access::ApiKey(Scope::NotificationsRead, |app, caller, _| Box::pin(handle(app, caller))),
+);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>) -> Result<Answer, Problem> {
     // Request.
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::NotificationsRead)?;
 
     // Storage.
     let (organization, user) = (caller.organization(), caller.user());

@@ -1,9 +1,5 @@
 //! The Lambda function get-email-preferences.
 
-use get_email_preferences::{OPERATION, handle};
-use shared::app::{StartError, serve};
-
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), StartError> {
-    serve(OPERATION, |app, incoming| Box::pin(handle(app, incoming))).await
+fn main() -> Result<(), shared::app::StartError> {
+    shared::app::serve(&get_email_preferences::OPERATION)
 }

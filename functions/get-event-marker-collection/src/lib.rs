@@ -1,17 +1,22 @@
-//! Reads an event marker collection: GET `/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}`.
+//! Reads an event marker collection.
 
-use shared::app::App;
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem, StatusCode};
-use shared::models::api_key::Scope;
+use shared::http::{Answer, Incoming, Method, Problem, StatusCode};
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml` and in the logs.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::GET,
+    "/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}",
+    Access::ApiKey(Scope::MarkersRead, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::MarkersRead)?;
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     let project_id = caller.project()?;
     let id = incoming.collection_id()?;
 

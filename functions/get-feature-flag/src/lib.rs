@@ -1,17 +1,22 @@
-//! Reads a feature flag, archived or not: GET `/v0/project/{idOrSlug}/feature-flags/{key}`.
+//! Reads a feature flag, archived or not.
 
-use shared::app::App;
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem};
-use shared::models::api_key::Scope;
+use shared::http::{Answer, Incoming, Method, Problem};
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml` and in the logs.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::GET,
+    "/v0/project/{idOrSlug}/feature-flags/{key}",
+    Access::ApiKey(Scope::FlagsRead, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::FlagsRead)?;
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     let project_id = caller.project()?;
     let key = incoming.flag_key()?;
 

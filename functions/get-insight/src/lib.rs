@@ -1,18 +1,23 @@
-//! Reads a replay insight: GET `/v0/projects/{idOrSlug}/replay-insights/{insightId}`.
+//! Reads a replay insight.
 
-use shared::app::App;
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem};
+use shared::http::{Answer, Incoming, Method, Problem};
 use shared::json::Violations;
-use shared::models::api_key::Scope;
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml` and in the logs.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::GET,
+    "/v0/projects/{idOrSlug}/replay-insights/{insightId}",
+    Access::ApiKey(Scope::InsightsRead, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::InsightsRead)?;
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     let mut violations = Violations::default();
     let id = incoming.insight_id(&mut violations);
     let id = violations.into_result(id)?;

@@ -1,28 +1,35 @@
-//! Takes errors from official Sentry SDKs (`contract.md` §6): POST `/api/{ingestId}/envelope/` and
-//! `/api/{ingestId}/store/`.
+//! Takes errors from official Sentry SDKs.
 //!
 //! SDKs drop what is not taken at the first attempt, so an event is stored and counted before
 //! anything else is done with it.
 
-use shared::app::App;
-use shared::auth::find_ingest_project;
-use shared::errors::day::Day;
-use shared::errors::ingestion::{
-    CredentialSources, Envelope, EventId, NormalizedEvent, inflate, normalize_store_body,
+use shared::app::{Access, App, Operation};
+use shared::dynamodb::StoreError;
+use shared::error_tracking::ingestion::{
+    CredentialSources, Envelope, NormalizedEvent, inflate, normalize_store_body,
 };
-use shared::errors::row::EventRow;
-use shared::http::{Answer, Incoming, Problem};
-use shared::models::dsn::IngestId;
-use shared::models::error::ErrorDescription;
-use shared::models::project::ProjectId;
-use shared::models::timestamp::Timestamp;
-use shared::store::{Counting, StoreError};
+use shared::error_tracking::log::day::Day;
+use shared::error_tracking::log::row::EventRow;
+use shared::error_tracking::store::Counting;
+use shared::error_tracking::{
+    ErrorDescription, EventId, SENTRY, add_shards, find_ingest_project, open_day, see_error,
+};
+use shared::http::{Answer, Incoming, Method, Problem};
+use shared::projects::dsn::IngestId;
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
 
-/// The operation's name in `openapi.yaml` and in the logs.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::POST,
+    "/api/{ingestId}/envelope/",
+    Access::Dsn(|app, incoming| Box::pin(handle(app, incoming))),
+)
+.speaking(SENTRY);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request: the body comes first, since the header of an envelope may hold the key.
     let received_at = app.clock.now();
     let content_encoding = incoming.header_texts("content-encoding").join(",");
@@ -90,14 +97,14 @@ async fn store(
         attributes: event.attributes,
     };
     let day = Day::of(row.occurred_at);
-    let (lanes, ()) = tokio::try_join!(
-        app.open_day(project_id, day),
+    let (shards, ()) = tokio::try_join!(
+        open_day(app, project_id, day),
         app.store.put_payload(project_id, event_id, &event.payload, now)
     )?;
-    let counting = match app.store.count_event(project_id, event_id, &row, lanes, now).await {
+    let counting = match app.store.count_event(project_id, event_id, &row, shards, now).await {
         Err(StoreError::Throttled(_)) => {
-            let lanes = app.add_lanes(project_id, day, lanes).await?;
-            app.store.count_event(project_id, event_id, &row, lanes, now).await?
+            let shards = add_shards(app, project_id, day, shards).await?;
+            app.store.count_event(project_id, event_id, &row, shards, now).await?
         }
         counting => counting?,
     };
@@ -114,6 +121,6 @@ async fn store(
         message: event.message,
         culprit: event.culprit,
     };
-    app.see_error(project_id, &description, occurred_at).await?;
+    see_error(app, project_id, &description, occurred_at).await?;
     Ok(())
 }

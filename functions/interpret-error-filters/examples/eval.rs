@@ -2,13 +2,12 @@
 //! by tag, and which are not.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-#[path = "../tests/gold/mod.rs"]
+#[path = "../../../tests/tests/error_tracking/interpret_error_filters/gold.rs"]
 mod gold;
 
 use std::collections::BTreeMap;
-use std::env;
-use std::fs;
 use std::process::ExitCode;
+use std::{env, fs};
 
 use gold::Case;
 use serde_json::Value;

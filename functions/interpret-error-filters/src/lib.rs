@@ -1,5 +1,4 @@
-//! Interprets a query in natural language as error filters (`interface.md` §4.5): POST
-//! `/v0/errors/filters/interpret`.
+//! Interprets a query in natural language as error filters.
 
 pub mod interpretation;
 pub mod question;
@@ -8,33 +7,39 @@ pub mod second_opinion;
 use std::iter;
 use std::time::Instant;
 
-use shared::app::App;
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem};
-use shared::models::api_key::Scope;
+use shared::http::{Answer, Incoming, Method, Problem};
+use shared::projects::api_key::Scope;
 
 use interpretation::interpret;
 use question::Question;
-use second_opinion::{Model, review};
+use second_opinion::{Model, configured, review};
 
-/// The operation's name in `openapi.yaml` and in the logs.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::POST,
+    "/v0/errors/filters/interpret",
+    Access::ApiKey(Scope::ErrorsRead, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming, configured()))
+    }),
+);
 
 /// Answers one request. `model` may be asked about queries that are not wholly understood.
 pub async fn handle(
     app: &App,
+    caller: &Caller<'_>,
     incoming: &Incoming,
     model: Option<&Model>,
 ) -> Result<Answer, Problem> {
     let started = Instant::now();
 
-    // Request, in the order of checks that contract.md §1 lays down. Nothing of the project is read:
+    // Request. Nothing of the project is read:
     // all that a query can name comes with it.
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::ErrorsRead)?;
     let question = Question::read(&incoming.json()?)?;
     let project = &question.project;
-    caller.projects(app, iter::once((project.written.as_str(), project.name.as_ref()))).await?;
+    caller.projects(iter::once((project.written.as_str(), project.name.as_ref()))).await?;
 
     // Rules.
     let request = question.request();

@@ -1,15 +1,15 @@
-//! The request and the answer of interpret-error-filters (`interface.md` §2.5, §4.5; `contract.md`
-//! §7, §8).
+//! The request and the answer of interpret-error-filters (`docs/semantics/error-filters.md`,
+//! "Request").
 
 use std::collections::HashSet;
 
 use serde::Serialize;
-use shared::errors::timeseries::NamedProject;
+use shared::error_tracking::query::timeseries::NamedProject;
 use shared::json::{
-    Fault, Fields, Json, Place, ViolationCode, Violations, array, boolean, note_duplicates, text,
+    Fault, Fields, Json, JsonPath, ViolationCode, Violations, array, boolean, note_duplicates, text,
 };
-use shared::models::project::IdOrSlug;
-use shared::models::text::parse_text;
+use shared::projects::project::IdOrSlug;
+use shared::text::parse_text;
 
 use crate::interpretation::{Category, Filter, Kind, MAX_VALUE_CHARACTERS, Operator, Request};
 
@@ -105,22 +105,22 @@ impl From<Filter> for WrittenFilter {
 }
 
 fn read_question(body: &Json<'_>, violations: &mut Violations) -> Option<Question> {
-    let known = ["projectId", "query", "categories", "currentFilters"];
-    let fields = Fields::open(body, &Place::Root, &known, violations)?;
-    let project = fields.required("projectId", violations, text(parse_project));
-    let query = fields.required("query", violations, text(parse_query));
-    let categories = fields.required("categories", violations, read_categories);
-    let ids = category_ids(fields.get("categories"));
-    let read_filter = |item: &Json<'_>, place: &Place<'_>, violations: &mut Violations| {
-        read_current_filter(item, place, &ids, violations)
-    };
-    let current_filters =
-        fields.required("currentFilters", violations, array(MAX_CURRENT_FILTERS, read_filter));
-    Some(Question {
-        project: project?,
-        query: query?,
-        categories: categories?,
-        current_filters: current_filters?,
+    Fields::read(body, &JsonPath::Root, violations, |fields, violations| {
+        let project = fields.required("projectId", violations, text(parse_project));
+        let query = fields.required("query", violations, text(parse_query));
+        let categories = fields.required("categories", violations, read_categories);
+        let ids = category_ids(fields.get("categories"));
+        let read_filter = |item: &Json<'_>, path: &JsonPath<'_>, violations: &mut Violations| {
+            read_current_filter(item, path, &ids, violations)
+        };
+        let current_filters =
+            fields.required("currentFilters", violations, array(MAX_CURRENT_FILTERS, read_filter));
+        Some(Question {
+            project: project?,
+            query: query?,
+            categories: categories?,
+            current_filters: current_filters?,
+        })
     })
 }
 
@@ -157,12 +157,12 @@ fn parse_operator(name: &str) -> Result<Operator, Fault> {
 
 fn read_categories(
     json: &Json<'_>,
-    place: &Place<'_>,
+    path: &JsonPath<'_>,
     violations: &mut Violations,
 ) -> Option<Vec<Category>> {
-    let categories = array(MAX_CATEGORIES, read_category)(json, place, violations);
+    let categories = array(MAX_CATEGORIES, read_category)(json, path, violations);
     let id_of = |category: &Json<'_>| category.member_text("id").map(str::to_owned);
-    note_duplicates(json, place, MAX_CATEGORIES, Some("id"), id_of, violations);
+    note_duplicates(json, path, MAX_CATEGORIES, Some("id"), id_of, violations);
     // Counted as sent, so that categories with other faults count too.
     let values = match json {
         Json::Array(categories) => categories.iter().map(count_values).sum(),
@@ -172,7 +172,7 @@ fn read_categories(
         let message = format_args!(
             "at most {MAX_VALUES} values are allowed in all categories together; there are {values}"
         );
-        violations.note(place, ViolationCode::TooManyItems, message);
+        violations.note(path, ViolationCode::TooManyItems, message);
         return None;
     }
     categories
@@ -187,27 +187,28 @@ fn count_values(category: &Json<'_>) -> usize {
 
 fn read_category(
     json: &Json<'_>,
-    place: &Place<'_>,
+    path: &JsonPath<'_>,
     violations: &mut Violations,
 ) -> Option<Category> {
-    let known = ["id", "label", "values", "isNumeric", "isBoolean", "isArray"];
-    let fields = Fields::open(json, place, &known, violations)?;
-    let id = fields.required("id", violations, text(parse_id));
-    let label = fields.required("label", violations, text(parse_short_text));
-    let values = fields.optional("values", violations, array(usize::MAX, read_value)).or_default();
-    let mut flag = |name: &str| fields.optional(name, violations, boolean).or_default();
-    let (is_numeric, is_boolean, is_array) =
-        (flag("isNumeric"), flag("isBoolean"), flag("isArray"));
-    Some(Category {
-        id: id?,
-        label: label?,
-        values: values?,
-        kind: Kind::from_flags(is_numeric?, is_boolean?, is_array?),
+    Fields::read(json, path, violations, |fields, violations| {
+        let id = fields.required("id", violations, text(parse_id));
+        let label = fields.required("label", violations, text(parse_short_text));
+        let values =
+            fields.optional("values", violations, array(usize::MAX, read_value)).or_default();
+        let mut flag = |name: &'static str| fields.optional(name, violations, boolean).or_default();
+        let (is_numeric, is_boolean, is_array) =
+            (flag("isNumeric"), flag("isBoolean"), flag("isArray"));
+        Some(Category {
+            id: id?,
+            label: label?,
+            values: values?,
+            kind: Kind::from_flags(is_numeric?, is_boolean?, is_array?),
+        })
     })
 }
 
-fn read_value(json: &Json<'_>, place: &Place<'_>, violations: &mut Violations) -> Option<String> {
-    text(parse_short_text)(json, place, violations)
+fn read_value(json: &Json<'_>, path: &JsonPath<'_>, violations: &mut Violations) -> Option<String> {
+    text(parse_short_text)(json, path, violations)
 }
 
 /// The ids of all categories as they were sent, those with other faults included: which operators
@@ -219,22 +220,23 @@ fn category_ids<'j>(categories: Option<&'j Json<'_>>) -> HashSet<&'j str> {
 
 fn read_current_filter(
     json: &Json<'_>,
-    place: &Place<'_>,
+    path: &JsonPath<'_>,
     category_ids: &HashSet<&str>,
     violations: &mut Violations,
 ) -> Option<CurrentFilter> {
-    let fields = Fields::open(json, place, &["categoryId", "operator", "value"], violations)?;
-    let category_id = fields.required("categoryId", violations, text(parse_short_text));
-    if json.member_text("categoryId").is_some_and(|id| category_ids.contains(id)) {
-        let operator = fields.required("operator", violations, text(parse_operator));
+    Fields::read(json, path, violations, |fields, violations| {
+        let category_id = fields.required("categoryId", violations, text(parse_short_text));
+        if json.member_text("categoryId").is_some_and(|id| category_ids.contains(id)) {
+            let operator = fields.required("operator", violations, text(parse_operator));
+            let value = fields.required("value", violations, text(parse_short_text));
+            let (category_id, operator, value) = (category_id?, operator?, value?);
+            return Some(CurrentFilter::Known(Filter { category_id, operator, value }));
+        }
+        let operator = fields.required("operator", violations, text(parse_short_text));
         let value = fields.required("value", violations, text(parse_short_text));
         let (category_id, operator, value) = (category_id?, operator?, value?);
-        return Some(CurrentFilter::Known(Filter { category_id, operator, value }));
-    }
-    let operator = fields.required("operator", violations, text(parse_short_text));
-    let value = fields.required("value", violations, text(parse_short_text));
-    let (category_id, operator, value) = (category_id?, operator?, value?);
-    Some(CurrentFilter::Foreign(WrittenFilter { category_id, operator, value }))
+        Some(CurrentFilter::Foreign(WrittenFilter { category_id, operator, value }))
+    })
 }
 
 #[cfg(test)]

@@ -1,25 +1,29 @@
-//! Lists a project's errors, the one last seen latest first: GET `/v0/projects/{idOrSlug}/errors`.
+//! Lists a project's errors, the one last seen latest first.
 
-use shared::app::App;
+use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::errors::timeseries::ErrorStatus;
-use shared::http::{Answer, Incoming, Problem, page_answer, read_page_request};
+use shared::error_tracking::ErrorStatus;
+use shared::http::{Answer, Incoming, Method, Problem, page_answer, read_page_request};
 use shared::json::Violations;
-use shared::models::api_key::Scope;
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml` and in the logs.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::GET,
+    "/v0/projects/{idOrSlug}/errors",
+    Access::ApiKey(Scope::ErrorsRead, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+)
+.within(COUNTING_TIME_BUDGET);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::ErrorsRead)?;
-    // The cursor belongs to the list of the path as it was sent.
-    let list = format!("{OPERATION}/{}", incoming.path());
     let mut violations = Violations::default();
     let status = incoming.query_parameter("status", &mut violations, ErrorStatus::parse);
-    let page_request = read_page_request(app, incoming, &list, &mut violations)?;
+    let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
     let (status, page_request) = violations.into_result(status.zip(page_request))?;
     let project_id = caller.project()?;
 
@@ -36,5 +40,5 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
         let count = counts.get(fingerprint).copied().unwrap_or_default();
         error.shown(count, latest.get(fingerprint).copied())
     });
-    page_answer(app, &list, &shown)
+    page_answer(app.cursor_key()?, incoming, &shown)
 }

@@ -1,25 +1,28 @@
-//! Lists a project's event marker collections, the newest first: GET `/v0/projects/{idOrSlug}/event-marker-collections`.
+//! Lists a project's event marker collections, the newest first.
 
-use shared::app::App;
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem, page_answer, read_page_request};
+use shared::http::{Answer, Incoming, Method, Problem, page_answer, read_page_request};
 use shared::json::Violations;
-use shared::models::api_key::Scope;
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml` and in the logs.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::GET,
+    "/v0/projects/{idOrSlug}/event-marker-collections",
+    Access::ApiKey(Scope::MarkersRead, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::MarkersRead)?;
-    // The cursor belongs to the list of the path as it was sent.
-    let list = format!("{OPERATION}/{}", incoming.path());
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     let mut violations = Violations::default();
-    let page_request = read_page_request(app, incoming, &list, &mut violations)?;
+    let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
     let page_request = violations.into_result(page_request)?;
     let project_id = caller.project()?;
 
     let page = app.store.list_collections(project_id, &page_request).await?;
-    page_answer(app, &list, &page)
+    page_answer(app.cursor_key()?, incoming, &page)
 }

@@ -1,32 +1,35 @@
-//! Lists a project's feature flags by their keys: GET `/v0/project/{idOrSlug}/feature-flags`.
+//! Lists a project's feature flags by their keys.
 
-use shared::app::App;
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem, page_answer, read_page_request};
+use shared::flags::store::ListedFlags;
+use shared::http::{Answer, Incoming, Method, Problem, page_answer, read_page_request};
 use shared::json::{Fault, ViolationCode, Violations};
-use shared::models::api_key::Scope;
-use shared::store::ListedFlags;
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml` and in the logs.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::GET,
+    "/v0/project/{idOrSlug}/feature-flags",
+    Access::ApiKey(Scope::FlagsRead, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::FlagsRead)?;
-    // The cursor belongs to the list of the path as it was sent.
-    let list = format!("{OPERATION}/{}", incoming.path());
     let mut violations = Violations::default();
     let listed = incoming.query_parameter("archived", &mut violations, parse_archived);
-    let page_request = read_page_request(app, incoming, &list, &mut violations)?;
+    let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
     let (listed, page_request) = violations.into_result(listed.zip(page_request))?;
     let project_id = caller.project()?;
 
     // Storage and answer.
     let listed = listed.unwrap_or(ListedFlags::Live);
     let page = app.store.list_flags(project_id, listed, &page_request).await?;
-    page_answer(app, &list, &page)
+    page_answer(app.cursor_key()?, incoming, &page)
 }
 
 fn parse_archived(text: &str) -> Result<ListedFlags, Fault> {

@@ -1,30 +1,33 @@
-//! Lists a project's replay insights, the one last seen latest first: GET `/v0/projects/{idOrSlug}/replay-insights`.
+//! Lists a project's replay insights, the one last seen latest first.
 
-use shared::app::App;
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem, page_answer, read_page_request};
+use shared::http::{Answer, Incoming, Method, Problem, page_answer, read_page_request};
+use shared::insights::StatusFilter;
 use shared::json::Violations;
-use shared::models::api_key::Scope;
-use shared::models::insight::StatusFilter;
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml` and in the logs.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::GET,
+    "/v0/projects/{idOrSlug}/replay-insights",
+    Access::ApiKey(Scope::InsightsRead, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::InsightsRead)?;
-    // The cursor belongs to the list of the path as it was sent.
-    let list = format!("{OPERATION}/{}", incoming.path());
     let mut violations = Violations::default();
     let status = incoming.query_parameter("status", &mut violations, StatusFilter::parse);
-    let page_request = read_page_request(app, incoming, &list, &mut violations)?;
+    let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
     let (status, page_request) = violations.into_result(status.zip(page_request))?;
     let project_id = caller.project()?;
 
     // Storage and answer.
     let page = app.store.list_insights(project_id, status, &page_request).await?;
     let now = app.clock.now();
-    page_answer(app, &list, &page.map(|insight| insight.at(now)))
+    page_answer(app.cursor_key()?, incoming, &page.map(|insight| insight.at(now)))
 }

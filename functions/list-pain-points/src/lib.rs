@@ -1,26 +1,28 @@
-//! Lists the pain points of a replay insight, the latest first: GET
-//! `/v0/projects/{idOrSlug}/replay-insights/{insightId}/pain-points`.
+//! Lists the pain points of a replay insight, the latest first.
 
-use shared::app::App;
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem, page_answer, read_page_request};
+use shared::http::{Answer, Incoming, Method, Problem, page_answer, read_page_request};
 use shared::json::Violations;
-use shared::models::api_key::Scope;
-use shared::models::page::Page;
+use shared::page::Page;
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml` and in the logs.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::GET,
+    "/v0/projects/{idOrSlug}/replay-insights/{insightId}/pain-points",
+    Access::ApiKey(Scope::InsightsRead, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::InsightsRead)?;
-    // The cursor belongs to the list of the path as it was sent.
-    let list = format!("{OPERATION}/{}", incoming.path());
     let mut violations = Violations::default();
     let id = incoming.insight_id(&mut violations);
-    let page_request = read_page_request(app, incoming, &list, &mut violations)?;
+    let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
     let (id, page_request) = violations.into_result(id.zip(page_request))?;
     let project_id = caller.project()?;
 
@@ -32,5 +34,5 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
 
     // Answer.
     let in_order = members.items.iter().filter_map(|id| details.get(id));
-    page_answer(app, &list, &Page { items: in_order.collect(), end: members.end })
+    page_answer(app.cursor_key()?, incoming, &Page { items: in_order.collect(), end: members.end })
 }

@@ -1,58 +1,63 @@
-//! Merges a replay insight into another one, the exact inverse of split-insight: POST
-//! `/v0/projects/{idOrSlug}/replay-insights/{insightId}/merge`.
+//! Merges a replay insight into another one, the exact inverse of split-insight.
 
-use shared::app::App;
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem};
+use shared::dynamodb::{ConflictRetry, Idempotent};
+use shared::http::{Answer, Incoming, Method, Problem};
 use shared::insights::Insight;
-use shared::json::{Place, ViolationCode, Violations};
-use shared::models::api_key::Scope;
-use shared::models::insight::draft::read_merge;
-use shared::models::timestamp::Timestamp;
-use shared::store::{Attempts, Idempotent, InsightWrite, Together};
+use shared::insights::draft::read_merge;
+use shared::insights::store::{InsightWrite, RequestRecord};
+use shared::json::{JsonPath, ViolationCode, Violations};
+use shared::projects::api_key::Scope;
+use shared::timestamp::Timestamp;
 
-/// The operation's name in `openapi.yaml`, in the logs and among idempotency keys.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::POST,
+    "/v0/projects/{idOrSlug}/replay-insights/{insightId}/merge",
+    Access::ApiKey(Scope::InsightsWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::InsightsWrite)?;
     let mut violations = Violations::default();
     let id = incoming.insight_id(&mut violations);
-    let request = incoming.read_idempotent(caller.key_id(), OPERATION, &mut violations);
+    let request = incoming.read_idempotent(caller.key_id(), &mut violations);
     let (id, request) = violations.into_result(id.zip(request))?;
     let project_id = caller.project()?;
     let into = read_merge(&incoming.json()?)?;
 
     let now = app.clock.now();
-    let mut attempts = Attempts::default();
-    while attempts.another().await {
+    let mut retry = ConflictRetry::default();
+    while retry.next_attempt().await {
         // Storage: both insights as they are.
         let (source, receiver) = tokio::try_join!(
             app.store.find_insight(project_id, id),
             app.store.find_insight(project_id, into)
         )?;
         let Some(mut source) = source else {
-            return app.repeated_or(Problem::insight_not_found(), request.as_ref()).await;
+            return app.replay_or(Problem::insight_not_found(), request.as_ref()).await;
         };
 
         // Rules. What is merged there already needs no second merge.
         if id == into {
             let message = "an insight cannot be merged into itself";
             let refusal = refused_into(ViolationCode::InvalidValue, message);
-            return app.repeated_or(refusal, request.as_ref()).await;
+            return app.replay_or(refusal, request.as_ref()).await;
         }
         let Some(mut receiver) = receiver else {
             let message = "the project has no insight of this id";
             let refusal = refused_into(ViolationCode::UnknownInsight, message);
-            return app.repeated_or(refusal, request.as_ref()).await;
+            return app.replay_or(refusal, request.as_ref()).await;
         };
         if source.status.merged_into() != Some(into)
             && let Err(refusal) = receiver.merge(&mut source)
         {
-            return app.repeated_or(refusal, request.as_ref()).await;
+            return app.replay_or(refusal, request.as_ref()).await;
         }
 
         // Storage and answer: both insights in one transaction, or neither.
@@ -60,9 +65,9 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
         let stored_answer = answer.to_stored();
         let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
         let insights = [&receiver, &source];
-        match app.store.save_insights(&insights, Together::Nothing, idempotent, now).await? {
+        match app.store.save_insights(&insights, RequestRecord::None, idempotent, now).await? {
             InsightWrite::Done => return Ok(answer),
-            InsightWrite::Repetition(repetition) => return Answer::repeated(repetition),
+            InsightWrite::Replay(replay) => return Answer::replay(replay),
             InsightWrite::Outdated | InsightWrite::BatchAbandoned => {}
         }
     }
@@ -75,6 +80,6 @@ fn answer(insight: &Insight, now: Timestamp) -> Result<Answer, Problem> {
 
 fn refused_into(code: ViolationCode, message: &str) -> Problem {
     let mut violations = Violations::default();
-    violations.note(&Place::Root.member("into"), code, message);
+    violations.note(&JsonPath::Root.member("into"), code, message);
     violations.into()
 }

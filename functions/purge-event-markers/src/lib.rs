@@ -1,18 +1,19 @@
-//! Removes the events of deleted collections (`contract.md` §4). A schedule runs it every minute.
+//! Removes the events of deleted collections. A schedule runs it every minute.
 //!
 //! It may be killed anywhere, run twice at once, or stop in the middle: what is left is a job whose
 //! events are still there, and the next run goes on with it.
 
 use std::time::Duration;
 
-use shared::app::{App, Deadline};
-use shared::models::event_marker::PurgeJob;
-use shared::models::timestamp::Timestamp;
-use shared::store::StoreError;
+use shared::app::{App, Deadline, Job};
+use shared::dynamodb::StoreError;
+use shared::markers::PurgeJob;
 use shared::telemetry::log_metric;
+use shared::timestamp::Timestamp;
 
-/// The function's name in the logs.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static JOB: Job =
+    Job { name: env!("CARGO_PKG_NAME"), run: |app, deadline| Box::pin(run(app, deadline)) };
 
 /// The name of the metric that tells how many seconds ago the oldest job was queued.
 pub const OLDEST_JOB_AGE: &str = "OldestPurgeJobAge";
@@ -26,11 +27,11 @@ const EVENTS_AT_ONCE: i32 = 1_000;
 const LATE_WRITERS: Duration = Duration::from_mins(1);
 
 /// Works on all jobs, the oldest first, until they are done or the time is up.
-pub async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
+async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
     let jobs = app.store.list_purge_jobs().await?;
     let now = app.clock.now();
     #[allow(clippy::cast_precision_loss)] // An age in seconds is far below 2^53.
-    log_metric(OPERATION, OLDEST_JOB_AGE, "Seconds", oldest_job_age(&jobs, now) as f64, now);
+    log_metric(JOB.name, OLDEST_JOB_AGE, "Seconds", oldest_job_age(&jobs, now) as f64, now);
 
     let owner = app.ids.new_uuid(now).to_string();
     let mut outcome = Ok(());

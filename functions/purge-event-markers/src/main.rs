@@ -1,9 +1,5 @@
 //! The Lambda function purge-event-markers.
 
-use purge_event_markers::{OPERATION, run};
-use shared::app::{StartError, serve_schedule};
-
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), StartError> {
-    serve_schedule(OPERATION, |app, deadline| Box::pin(run(app, deadline))).await
+fn main() -> Result<(), shared::app::StartError> {
+    shared::app::serve_job(&purge_event_markers::JOB)
 }

@@ -1,31 +1,37 @@
-//! Counts errors of several projects over time (`interface.md` §4.6): POST
-//! `/v0/errors/timeseries/query`.
+//! Counts errors of several projects over time.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use shared::app::App;
+use shared::app::{Access, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::errors::count::Counter;
-use shared::errors::time_bucket::QueryRange;
-use shared::errors::timeseries::{Bucket, TimeseriesQuery};
-use shared::http::{Answer, Incoming, Problem};
-use shared::models::api_key::Scope;
-use shared::models::error::ErrorId;
+use shared::error_tracking::ErrorId;
+use shared::error_tracking::query::count::Counter;
+use shared::error_tracking::query::time_bucket::QueryRange;
+use shared::error_tracking::query::timeseries::{Bucket, TimeseriesQuery};
+use shared::http::{Answer, Incoming, Method, Problem};
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml` and in the logs.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::POST,
+    "/v0/errors/timeseries/query",
+    Access::ApiKey(Scope::ErrorsRead, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+)
+.within(COUNTING_TIME_BUDGET);
 
 /// How many projects are read at the same time: bounds the memory of a query.
 const PROJECTS_AT_ONCE: usize = 5;
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
-    // Request, in the order of checks that contract.md §1 lays down.
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::ErrorsRead)?;
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+    // Request.
     let now = app.clock.now();
     let query = TimeseriesQuery::read(&incoming.json()?, now)?;
     let names = query.projects.iter().map(|named| (named.written.as_str(), named.name.as_ref()));
-    let projects = caller.projects(app, names).await?;
+    let projects = caller.projects(names).await?;
 
     // Storage and rules: each project is counted as soon as it is read.
     let mut counter = Counter::new(&query.range, &query.event_filters);

@@ -1,28 +1,32 @@
-//! Splits pain points off a replay insight, into a new one (`interface.md` §4.2): POST
-//! `/v0/projects/{idOrSlug}/replay-insights/{insightId}/split`.
+//! Splits pain points off a replay insight, into a new one.
 
-use shared::app::App;
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem};
-use shared::insights::Insight;
+use shared::dynamodb::{ConflictRetry, Idempotent};
+use shared::http::{Answer, Incoming, Method, Problem};
+use shared::insights::draft::SplitRequest;
+use shared::insights::store::{InsightWrite, RequestRecord};
+use shared::insights::{Insight, InsightId};
 use shared::json::Violations;
-use shared::models::api_key::Scope;
-use shared::models::insight::InsightId;
-use shared::models::insight::draft::SplitRequest;
-use shared::models::timestamp::Timestamp;
-use shared::store::{Attempts, Idempotent, InsightWrite, Together};
+use shared::projects::api_key::Scope;
+use shared::timestamp::Timestamp;
 
-/// The operation's name in `openapi.yaml`, in the logs and among idempotency keys.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::POST,
+    "/v0/projects/{idOrSlug}/replay-insights/{insightId}/split",
+    Access::ApiKey(Scope::InsightsWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
-    // Request, in the order of checks that contract.md §1 lays down.
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::InsightsWrite)?;
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+    // Request.
     let mut violations = Violations::default();
     let id = incoming.insight_id(&mut violations);
-    let request = incoming.read_idempotent(caller.key_id(), OPERATION, &mut violations);
+    let request = incoming.read_idempotent(caller.key_id(), &mut violations);
     let (id, request) = violations.into_result(id.zip(request))?;
     let project_id = caller.project()?;
     let split = SplitRequest::read(&incoming.json()?)?;
@@ -31,11 +35,11 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     let now = app.clock.now();
     let new_id = || app.ids.new_uuid(now);
     let made_id = InsightId::new(new_id());
-    let mut attempts = Attempts::default();
-    while attempts.another().await {
+    let mut retry = ConflictRetry::default();
+    while retry.next_attempt().await {
         // Storage: the insight as it is.
         let Some(mut source) = app.store.find_insight(project_id, id).await? else {
-            return app.repeated_or(Problem::insight_not_found(), request.as_ref()).await;
+            return app.replay_or(Problem::insight_not_found(), request.as_ref()).await;
         };
 
         // Rules. What is refused may have been done before: the pain points are gone then.
@@ -43,8 +47,8 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
             Ok(made) => made,
             Err(refusal) => {
                 let request = request.as_ref();
-                if let Some(repetition) = app.store.find_repetition(request, now).await? {
-                    return Answer::repeated(repetition);
+                if let Some(replay) = app.store.find_replay(request, now).await? {
+                    return Answer::replay(replay);
                 }
                 let Some(made) = app.store.find_split(fingerprint).await? else {
                     return Err(refusal.into());
@@ -55,21 +59,21 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
         };
         let unknown = [&source, &made].map(Insight::unknown_latest);
         let details = app.store.find_pain_points(project_id, unknown.into_iter().flatten()).await?;
-        source.learn_latest(&details);
+        source.refresh_latest(&details);
         let latest = made.unknown_latest().and_then(|latest| details.get(&latest));
         let title = || latest.map(|latest| latest.title.clone()).unwrap_or_default();
         made.title = split.title.clone().unwrap_or_else(title);
         made.description.clone_from(&split.description);
-        made.learn_latest(&details);
+        made.refresh_latest(&details);
 
         // Storage and answer: both insights in one transaction, or neither.
         let answer = created(&made, now)?;
         let stored_answer = answer.to_stored();
         let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
-        let together = Together::Split { fingerprint, made: made_id };
-        match app.store.save_insights(&[&source, &made], together, idempotent, now).await? {
+        let request_record = RequestRecord::Split { fingerprint, made: made_id };
+        match app.store.save_insights(&[&source, &made], request_record, idempotent, now).await? {
             InsightWrite::Done => return Ok(answer),
-            InsightWrite::Repetition(repetition) => return Answer::repeated(repetition),
+            InsightWrite::Replay(replay) => return Answer::replay(replay),
             InsightWrite::Outdated | InsightWrite::BatchAbandoned => {}
         }
     }

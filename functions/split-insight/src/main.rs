@@ -1,9 +1,5 @@
 //! The Lambda function split-insight.
 
-use shared::app::{StartError, serve};
-use split_insight::{OPERATION, handle};
-
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), StartError> {
-    serve(OPERATION, |app, incoming| Box::pin(handle(app, incoming))).await
+fn main() -> Result<(), shared::app::StartError> {
+    shared::app::serve(&split_insight::OPERATION)
 }

@@ -1,20 +1,24 @@
-//! Changes the caller's notification email preferences (`interface.md` §4.4): PUT
-//! `/v0/notifications/email-preferences`.
+//! Changes the caller's notification email preferences.
 
-use shared::app::App;
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem};
-use shared::models::api_key::Scope;
-use shared::models::email_preferences::EmailPreferencesUpdate;
+use shared::http::{Answer, Incoming, Method, Problem};
+use shared::preferences::EmailPreferencesUpdate;
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml` and in the logs.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::PUT,
+    "/v0/notifications/email-preferences",
+    Access::ApiKey(Scope::NotificationsWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
-    // Request, in the order of checks that contract.md §1 lays down.
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::NotificationsWrite)?;
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+    // Request.
 
     // Rules: one body can tell them all.
     let update = EmailPreferencesUpdate::read(&incoming.json()?)?;

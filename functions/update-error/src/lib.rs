@@ -1,28 +1,34 @@
-//! Sets the status of an error: PATCH `/v0/projects/{idOrSlug}/errors/{errorId}`.
+//! Sets the status of an error.
 
-use shared::app::App;
+use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem};
-use shared::models::api_key::Scope;
-use shared::models::error::read_status_patch;
-use shared::store::Attempts;
+use shared::dynamodb::ConflictRetry;
+use shared::error_tracking::read_status_patch;
+use shared::http::{Answer, Incoming, Method, Problem};
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml` and in the logs.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::PATCH,
+    "/v0/projects/{idOrSlug}/errors/{errorId}",
+    Access::ApiKey(Scope::ErrorsWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+)
+.within(COUNTING_TIME_BUDGET);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::ErrorsWrite)?;
     let if_match = incoming.if_match();
     let project_id = caller.project()?;
     let status = read_status_patch(&incoming.merge_patch()?)?;
     let id = incoming.error_id()?;
 
     let now = app.clock.now();
-    let mut attempts = Attempts::default();
-    while attempts.another().await {
+    let mut retry = ConflictRetry::default();
+    while retry.next_attempt().await {
         // Storage: the error as it is.
         let stored = app.store.find_error(project_id, id).await?;
         let stored = stored.ok_or_else(Problem::error_not_found)?;

@@ -1,21 +1,26 @@
-//! Changes, archives or brings back a feature flag: PATCH
-//! `/v0/project/{idOrSlug}/feature-flags/{key}`.
+//! Changes, archives or brings back a feature flag.
 
-use shared::app::App;
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem};
-use shared::models::api_key::Scope;
-use shared::models::feature_flag::patch::FlagPatch;
-use shared::store::{Attempts, FlagReplacement};
+use shared::dynamodb::ConflictRetry;
+use shared::flags::patch::FlagPatch;
+use shared::flags::store::FlagReplacement;
+use shared::http::{Answer, Incoming, Method, Problem};
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml` and in the logs.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::PATCH,
+    "/v0/project/{idOrSlug}/feature-flags/{key}",
+    Access::ApiKey(Scope::FlagsWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::FlagsWrite)?;
     let if_match = incoming.if_match();
     let project_id = caller.project()?;
     let body = incoming.merge_patch()?;
@@ -23,8 +28,8 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     let key = incoming.flag_key()?;
 
     let now = app.clock.now();
-    let mut attempts = Attempts::default();
-    while attempts.another().await {
+    let mut retry = ConflictRetry::default();
+    while retry.next_attempt().await {
         // Storage: the flag as it is.
         let stored = app.store.find_flag(project_id, &key).await?;
         let stored = stored.ok_or_else(Problem::flag_not_found)?;

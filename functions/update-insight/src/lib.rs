@@ -1,22 +1,27 @@
-//! Changes title, description, status or `viewed` of a replay insight: PATCH
-//! `/v0/projects/{idOrSlug}/replay-insights/{insightId}`.
+//! Changes title, description, status or `viewed` of a replay insight.
 
-use shared::app::App;
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Problem};
+use shared::dynamodb::ConflictRetry;
+use shared::http::{Answer, Incoming, Method, Problem};
+use shared::insights::draft::InsightPatch;
+use shared::insights::store::{InsightWrite, RequestRecord};
 use shared::json::Violations;
-use shared::models::api_key::Scope;
-use shared::models::insight::draft::InsightPatch;
-use shared::store::{Attempts, InsightWrite, Together};
+use shared::projects::api_key::Scope;
 
-/// The operation's name in `openapi.yaml` and in the logs.
-pub const OPERATION: &str = env!("CARGO_PKG_NAME");
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::PATCH,
+    "/v0/projects/{idOrSlug}/replay-insights/{insightId}",
+    Access::ApiKey(Scope::InsightsWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
 
 /// Answers one request.
-pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
-    let caller = Caller::authenticate(app, incoming).await?;
-    caller.require(Scope::InsightsWrite)?;
     let mut violations = Violations::default();
     let id = incoming.insight_id(&mut violations);
     let id = violations.into_result(id)?;
@@ -25,8 +30,8 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     let patch = InsightPatch::read(&incoming.merge_patch()?)?;
 
     let now = app.clock.now();
-    let mut attempts = Attempts::default();
-    while attempts.another().await {
+    let mut retry = ConflictRetry::default();
+    while retry.next_attempt().await {
         // Storage: the insight as it is.
         let insight = app.store.find_insight(project_id, id).await?;
         let mut insight = insight.ok_or_else(Problem::insight_not_found)?;
@@ -37,7 +42,7 @@ pub async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
 
         // Storage and answer.
         let answer = Answer::ok(&insight.at(now))?.with_version(insight.version)?;
-        let written = app.store.save_insights(&[&insight], Together::Nothing, None, now).await?;
+        let written = app.store.save_insights(&[&insight], RequestRecord::None, None, now).await?;
         if written == InsightWrite::Done {
             return Ok(answer);
         }

@@ -1,7 +1,8 @@
-//! The key that a request carries (`interface.md` §5): `x-api-key`, or a bearer token.
+//! The key that a request carries (`docs/api-conventions.md`, "Authentication"): `x-api-key`, or a
+//! bearer token.
 
 use crate::http::{Incoming, Problem};
-use crate::models::api_key::ApiKey;
+use crate::projects::api_key::ApiKey;
 
 /// The request's key. Both headers may carry it, as long as they agree.
 pub(super) fn read(incoming: &Incoming) -> Result<ApiKey, Problem> {
@@ -38,7 +39,7 @@ mod tests {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let incoming = Incoming::new(request.body(Body::Empty).unwrap());
+        let incoming = Incoming::new("an-operation", request.body(Body::Empty).unwrap());
         read(&incoming).map(|key| key.reveal()).map_err(|problem| problem.code())
     }
 

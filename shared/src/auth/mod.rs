@@ -1,53 +1,60 @@
-//! Who calls, what they may do, and which project they may see (`contract.md` §1).
+//! Who calls, what they may do, and which project they may see (`docs/api-conventions.md`,
+//! "Authentication").
 
 mod cache;
 mod credential;
-mod delivery;
 
 use std::collections::HashMap;
 
-use crate::app::App;
+use crate::dynamodb::Store;
 use crate::http::{Incoming, Problem};
-use crate::models::api_key::{ApiKeyRecord, KeyId, Scope, UserId};
-use crate::models::project::{IdOrSlug, Organization, ProjectId};
-use crate::store::{Access, ProjectIdentity};
+use crate::projects::api_key::{ApiKeyRecord, KeyId, Scope, UserId};
+use crate::projects::project::{IdOrSlug, Organization, ProjectId};
+use crate::projects::store::{Access, ProjectIdentity};
+use crate::timestamp::Timestamp;
 
 pub(crate) use cache::AccessCache;
-pub use delivery::find_ingest_project;
 
 /// A caller whose key was checked, and the project that the path names.
 pub struct Caller<'r> {
     key: ApiKeyRecord,
     project: Option<ProjectIdentity>,
     incoming: &'r Incoming,
+    store: &'r Store,
+    cache: &'r AccessCache,
+    now: Timestamp,
 }
 
 impl<'r> Caller<'r> {
     /// Checks the request's key and looks up the project in its path, both in one round trip, or in
     /// none where a warm function remembers them. Fails with 401.
-    pub async fn authenticate(app: &App, incoming: &'r Incoming) -> Result<Self, Problem> {
+    pub(crate) async fn authenticate(
+        store: &'r Store,
+        cache: &'r AccessCache,
+        incoming: &'r Incoming,
+        now: Timestamp,
+    ) -> Result<Self, Problem> {
         let sent = credential::read(incoming)?;
         let project = incoming.path_parameter("idOrSlug").as_deref().and_then(IdOrSlug::parse);
-        let now = app.clock.now();
 
-        let mut access = app.access.recall(sent.key_id(), project.as_ref(), now);
+        let mut access = cache.get(sent.key_id(), project.as_ref(), now);
         let missing_key = access.key.is_none().then(|| sent.key_id());
         let missing_project = project.as_ref().filter(|_| access.project.is_none());
         if missing_key.is_some() || missing_project.is_some() {
-            let found = app.store.find_access(missing_key, missing_project).await?;
-            app.access.remember(&found, missing_project, now);
+            let found = store.find_access(missing_key, missing_project).await?;
+            cache.insert(&found, missing_project, now);
             access =
                 Access { key: access.key.or(found.key), project: access.project.or(found.project) };
         }
         let key = access.key.filter(|key| key.admits(&sent, now));
         let key = key.ok_or_else(Problem::invalid_api_key)?;
         // Only now: an id under which nobody was let in would look like a caller in the log.
-        let _ = incoming.key_id.set(key.key_id.clone());
-        Ok(Self { key, project: access.project, incoming })
+        incoming.note_key(&key.key_id);
+        Ok(Self { key, project: access.project, incoming, store, cache, now })
     }
 
     /// Fails with 403 unless the key has the scope.
-    pub fn require(&self, scope: Scope) -> Result<(), Problem> {
+    pub(crate) fn require(&self, scope: Scope) -> Result<(), Problem> {
         if self.key.scopes.contains(&scope) {
             Ok(())
         } else {
@@ -62,7 +69,7 @@ impl<'r> Caller<'r> {
             |project: &&ProjectIdentity| self.key.may_see(project.id, &project.organization);
         let project =
             self.project.as_ref().filter(visible).ok_or_else(Problem::project_not_found)?;
-        let _ = self.incoming.project_id.set(project.id);
+        self.incoming.note_project(project.id);
         Ok(project.id)
     }
 
@@ -70,22 +77,20 @@ impl<'r> Caller<'r> {
     /// them that does not exist, or that the key may not see, naming all of those.
     pub async fn projects<'n>(
         &self,
-        app: &App,
         names: impl Iterator<Item = (&'n str, Option<&'n IdOrSlug>)>,
     ) -> Result<Vec<ProjectId>, Problem> {
         let names: Vec<_> = names.collect();
-        let now = app.clock.now();
         let mut known: HashMap<IdOrSlug, ProjectIdentity> = HashMap::new();
         let mut missing = Vec::new();
         for name in names.iter().filter_map(|(_, name)| *name) {
-            match app.access.recall_project(name, now) {
+            match self.cache.get_project(name, self.now) {
                 Some(project) => drop(known.insert(name.clone(), project)),
                 None => missing.push(name.clone()),
             }
         }
-        for (name, project) in app.store.find_projects(&missing).await? {
+        for (name, project) in self.store.find_projects(&missing).await? {
             let found = Access { key: None, project: Some(project.clone()) };
-            app.access.remember(&found, Some(&name), now);
+            self.cache.insert(&found, Some(&name), self.now);
             known.insert(name, project);
         }
         let visible = |name: &IdOrSlug| {

@@ -1,261 +1,436 @@
-//! Conditions compiled for their evaluation.
+//! Conditions of a rule: which operators there are, and which values each of them takes
+//! (`docs/semantics/feature-flags.md`).
 
-use std::cmp::Ordering;
+use std::net::IpAddr;
 
 use ipnet::IpNet;
-use regex::Regex;
-use semver::Version;
+use regex::{Regex, RegexBuilder};
+use serde::de::IntoDeserializer;
+use serde::{Deserialize, Serialize};
 
-use crate::errors::decimal::Decimal;
-use crate::models::feature_flag::condition::{
-    Condition, NOW, Operator, compile_pattern, is_number, parse_address_range, parse_version,
-};
-use crate::models::timestamp::Timestamp;
+use crate::json::{Fault, Json, JsonPath, ViolationCode, Violations};
+use crate::text::{check_label, unknown_name};
+use crate::timestamp::Timestamp;
 
-use super::attribute::{Attribute, AttributePaths, Found, Text};
+/// The most values of one condition.
+pub const MAX_VALUES: usize = 250;
+/// The most bytes of one value.
+const MAX_VALUE_BYTES: usize = 1_000;
+/// The most bytes of a regular expression.
+const MAX_PATTERN_BYTES: usize = 512;
+/// The most memory, in bytes, that a compiled regular expression may take.
+const MAX_COMPILED_PATTERN_BYTES: usize = 64 * 1024;
+/// The name of the evaluation's own point in time.
+pub const NOW: &str = "$now";
 
-/// A condition whose values are parsed; attributes are indices of the flag's [`AttributePaths`].
-#[derive(Debug)]
-pub(super) enum CompiledCondition {
-    /// The time of the evaluation is compared.
-    Now { holds: Comparison, than: Timestamp },
-    /// The attribute is there, and not null, or neither.
-    Presence { of: usize, expected: bool },
-    /// The attribute matches one of the values, or none.
-    Attribute { of: usize, test: Test, negated: bool },
+/// A test of one attribute of the evaluation context.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "StoredCondition")]
+pub struct Condition {
+    /// The name of the attribute; `$now` is the time of the evaluation.
+    pub attribute: String,
+    /// How the attribute is compared.
+    pub operator: Operator,
+    /// What it is compared with, valid for the operator.
+    pub values: Vec<String>,
 }
 
-/// Whether a comparison's outcome is the wanted one.
-type Comparison = fn(Ordering) -> bool;
-
-/// What is compared with the attribute. Any of several values may match.
-#[derive(Debug)]
-pub(super) enum Test {
-    OneOf(OneOf),
-    Contains(Box<[Box<str>]>),
-    StartsWith(Box<[Box<str>]>),
-    EndsWith(Box<[Box<str>]>),
-    Matches(Box<[Regex]>),
-    Number(Comparison, Box<[Decimal]>),
-    Date(Comparison, Box<[MomentOfTime]>),
-    Version(Comparison, Box<[Version]>),
-    AddressIn(Box<[IpNet]>),
+/// A condition as it was stored. Its values are left to their compilation, which reads them anyway.
+#[derive(Deserialize)]
+#[serde(rename = "Condition", deny_unknown_fields)]
+struct StoredCondition {
+    attribute: String,
+    operator: Operator,
+    values: Vec<String>,
 }
 
-/// A point in time, also as the number of milliseconds since the Unix epoch.
-#[derive(Debug)]
-pub(super) struct MomentOfTime {
-    timestamp: Timestamp,
-    millis: Decimal,
-}
+impl TryFrom<StoredCondition> for Condition {
+    type Error = String;
 
-impl CompiledCondition {
-    /// Compiles a condition. The error says which value its operator cannot use.
-    pub(super) fn new(condition: &Condition, paths: &mut AttributePaths) -> Result<Self, String> {
-        use Operator as O;
-        let Condition { attribute, operator, values } = condition;
-        let operator = *operator;
-        if attribute == NOW {
-            let parsed = parse_all(values, |value| Timestamp::parse_rfc3339(value).ok())?;
-            let than = parsed.first().copied().ok_or("`$now` is compared with nothing")?;
-            return match operator {
-                O::Before => Ok(Self::Now { holds: Ordering::is_lt, than }),
-                O::After => Ok(Self::Now { holds: Ordering::is_gt, than }),
-                _ => Err("`$now` is only before or after a date".to_owned()),
-            };
+    fn try_from(stored: StoredCondition) -> Result<Self, String> {
+        let StoredCondition { attribute, operator, values } = stored;
+        let mut violations = Violations::default();
+        operator.check_count(values.len(), &JsonPath::Root, &mut violations);
+        operator.check_attribute(&attribute, &JsonPath::Root, &mut violations);
+        if let Some(violation) = violations.listed().first() {
+            return Err(violation.message.clone());
         }
-        let of = paths.index_of(attribute);
-        let test = match operator {
-            O::Exists | O::NotExists => {
-                return Ok(Self::Presence { of, expected: operator == O::Exists });
-            }
-            O::Equals | O::In | O::NotEquals | O::NotIn => Test::OneOf(OneOf::new(values)),
-            O::Contains | O::NotContains => Test::Contains(texts(values)),
-            O::StartsWith | O::NotStartsWith => Test::StartsWith(texts(values)),
-            O::EndsWith | O::NotEndsWith => Test::EndsWith(texts(values)),
-            O::Matches | O::NotMatches => {
-                Test::Matches(parse_all(values, |value| compile_pattern(value).ok())?)
-            }
-            O::GreaterThan => numbers(Ordering::is_gt, values)?,
-            O::GreaterThanOrEqual => numbers(Ordering::is_ge, values)?,
-            O::LessThan => numbers(Ordering::is_lt, values)?,
-            O::LessThanOrEqual => numbers(Ordering::is_le, values)?,
-            O::Before => dates(Ordering::is_lt, values)?,
-            O::After => dates(Ordering::is_gt, values)?,
-            O::SemverEquals => versions(Ordering::is_eq, values)?,
-            O::SemverGreaterThan => versions(Ordering::is_gt, values)?,
-            O::SemverGreaterThanOrEqual => versions(Ordering::is_ge, values)?,
-            O::SemverLessThan => versions(Ordering::is_lt, values)?,
-            O::SemverLessThanOrEqual => versions(Ordering::is_le, values)?,
-            O::InCidr => Test::AddressIn(parse_all(values, parse_address_range)?),
+        let attribute = parse_attribute(&attribute).map_err(|fault| fault.message)?;
+        Ok(Self { attribute, operator, values })
+    }
+}
+
+/// How an attribute is compared with the values of a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // Their meanings stand in openapi.yaml, once.
+pub enum Operator {
+    Equals,
+    NotEquals,
+    In,
+    NotIn,
+    Contains,
+    NotContains,
+    StartsWith,
+    NotStartsWith,
+    EndsWith,
+    NotEndsWith,
+    Matches,
+    NotMatches,
+    Exists,
+    NotExists,
+    GreaterThan,
+    GreaterThanOrEqual,
+    LessThan,
+    LessThanOrEqual,
+    Before,
+    After,
+    SemverEquals,
+    SemverGreaterThan,
+    SemverGreaterThanOrEqual,
+    SemverLessThan,
+    SemverLessThanOrEqual,
+    InCidr,
+}
+
+/// What an operator's values must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ValueForm {
+    None,
+    AnyText,
+    NonEmptyText,
+    Pattern,
+    OneNumber,
+    OneDate,
+    OneVersion,
+    AddressRange,
+}
+
+impl Operator {
+    /// Reads an operator's name. The message of a refusal lists all names.
+    pub fn parse(name: &str) -> Result<Self, Fault> {
+        Self::deserialize(name.into_deserializer())
+            .map_err(|error| unknown_name("operator", &error))
+    }
+
+    fn value_form(self) -> ValueForm {
+        match self {
+            Self::Equals | Self::NotEquals | Self::In | Self::NotIn => ValueForm::AnyText,
+            Self::Contains
+            | Self::NotContains
+            | Self::StartsWith
+            | Self::NotStartsWith
+            | Self::EndsWith
+            | Self::NotEndsWith => ValueForm::NonEmptyText,
+            Self::Matches | Self::NotMatches => ValueForm::Pattern,
+            Self::Exists | Self::NotExists => ValueForm::None,
+            Self::GreaterThan
+            | Self::GreaterThanOrEqual
+            | Self::LessThan
+            | Self::LessThanOrEqual => ValueForm::OneNumber,
+            Self::Before | Self::After => ValueForm::OneDate,
+            Self::SemverEquals
+            | Self::SemverGreaterThan
+            | Self::SemverGreaterThanOrEqual
+            | Self::SemverLessThan
+            | Self::SemverLessThanOrEqual => ValueForm::OneVersion,
+            Self::InCidr => ValueForm::AddressRange,
+        }
+    }
+
+    /// Notes a number of values that this operator does not take.
+    pub(super) fn check_count(
+        self,
+        count: usize,
+        path: &JsonPath<'_>,
+        violations: &mut Violations,
+    ) {
+        let (least, most) = match self.value_form() {
+            ValueForm::None => (0, 0),
+            ValueForm::OneNumber | ValueForm::OneDate | ValueForm::OneVersion => (1, 1),
+            _ => (1, MAX_VALUES),
         };
-        Ok(Self::Attribute { of, test, negated: is_negated(operator) })
+        if count < least {
+            let message = "this operator needs a value";
+            violations.note(path, ViolationCode::TooFewItems, message);
+        } else if count > most {
+            let message = match most {
+                0 => "this operator takes no values".to_owned(),
+                1 => "this operator takes one value".to_owned(),
+                most => format!("this operator takes at most {most} values"),
+            };
+            violations.note(path, ViolationCode::TooManyItems, message);
+        }
     }
 
-    /// Whether the condition holds. One on an attribute that is missing, null or of a type that
-    /// the operator does not know fails, negated or not; only `not_exists` can hold then.
-    pub(super) fn holds(&self, attributes: &Found<'_, '_>, now: Timestamp) -> bool {
+    /// Notes an attribute that cannot be used with this operator.
+    pub(super) fn check_attribute(
+        self,
+        attribute: &str,
+        path: &JsonPath<'_>,
+        violations: &mut Violations,
+    ) {
+        if attribute == NOW && self.value_form() != ValueForm::OneDate {
+            let message = "`$now` can only be compared with `before` and `after`";
+            violations.note(path, ViolationCode::InvalidValue, message);
+        }
+    }
+}
+
+impl ValueForm {
+    fn check(self, value: &str) -> Result<(), Fault> {
+        let invalid = |message: &str| Err(Fault::new(ViolationCode::InvalidFormat, message));
         match self {
-            Self::Now { holds, than } => holds(now.cmp(than)),
-            Self::Presence { of, expected } => attributes.get(*of).is_some() == *expected,
-            Self::Attribute { of, test, negated } => match attributes.get(*of) {
-                None => false,
-                Some(Attribute::List(items)) => {
-                    items.iter().any(|item| test.matches(item) == Some(true)) != *negated
-                }
-                Some(scalar) => test.matches(scalar).is_some_and(|matches| matches != *negated),
-            },
+            Self::NonEmptyText if value.is_empty() => {
+                Err(Fault::new(ViolationCode::TooShort, "must not be empty"))
+            }
+            Self::OneNumber if !is_number(value) => {
+                invalid("must be a finite JSON number, such as \"12\" or \"-0.5\"")
+            }
+            Self::OneDate => Timestamp::parse_rfc3339(value)
+                .map(drop)
+                .map_err(|error| Fault::new(ViolationCode::InvalidFormat, error)),
+            Self::OneVersion if parse_version(value).is_none() => invalid(
+                "must be a semantic version without a leading v, such as \"2.1.0\" or \"2\"",
+            ),
+            Self::AddressRange if parse_address_range(value).is_none() => {
+                invalid("must be an IPv4 or IPv6 range, such as \"10.0.0.0/8\", or address")
+            }
+            Self::Pattern => compile_pattern(value).map(drop),
+            _ => Ok(()),
         }
     }
 }
 
-impl Test {
-    /// Whether a value of the test matches; nothing if the test does not know the attribute's type.
-    fn matches(&self, attribute: &Attribute<'_>) -> Option<bool> {
-        match self {
-            Self::OneOf(values) => values.include(attribute),
-            Self::Contains(parts) => any_text(attribute, parts, |text, part| text.contains(part)),
-            Self::StartsWith(parts) => {
-                any_text(attribute, parts, |text, part| text.starts_with(part))
-            }
-            Self::EndsWith(parts) => any_text(attribute, parts, |text, part| text.ends_with(part)),
-            Self::Matches(patterns) => {
-                let text = text_of(attribute)?.as_str();
-                Some(patterns.iter().any(|pattern| pattern.is_match(text)))
-            }
-            Self::Number(holds, values) => {
-                let number = match attribute {
-                    Attribute::Number(number) => number.exact()?,
-                    Attribute::Text(text) => text.number()?,
-                    _ => return None,
-                };
-                Some(values.iter().any(|value| holds(number.cmp(value))))
-            }
-            Self::Date(holds, values) => match attribute {
-                Attribute::Number(number) => {
-                    let millis = number.exact()?;
-                    Some(values.iter().any(|value| holds(millis.cmp(&value.millis))))
-                }
-                Attribute::Text(text) => {
-                    let date = text.date()?;
-                    Some(values.iter().any(|value| holds(date.cmp(&value.timestamp))))
-                }
-                _ => None,
-            },
-            Self::Version(holds, values) => {
-                let version = text_of(attribute)?.version()?;
-                Some(values.iter().any(|value| holds(version.cmp_precedence(value))))
-            }
-            Self::AddressIn(ranges) => {
-                let address = text_of(attribute)?.address()?;
-                // An IPv4 address that a dual-stack socket wrote as IPv6 is in ranges of both.
-                let canonical = address.to_canonical();
-                let holds = |range: &IpNet| range.contains(&address) || range.contains(&canonical);
-                Some(ranges.iter().any(holds))
-            }
-        }
+/// Reads one value of a condition, valid for its operator where that is known.
+pub(super) fn parse_value(operator: Option<Operator>, text: &str) -> Result<String, Fault> {
+    if text.len() > MAX_VALUE_BYTES {
+        let message = format_args!("a value has at most {MAX_VALUE_BYTES} bytes");
+        return Err(Fault::new(ViolationCode::TooLong, message));
     }
+    operator.map_or(Ok(()), |operator| operator.value_form().check(text))?;
+    Ok(text.to_owned())
 }
 
-/// Up to this number, values are found sooner one by one, since most differ in length.
-const FEW_VALUES: usize = 16;
-
-/// Values by each type that they can be equal to, each list sorted.
-#[derive(Debug)]
-pub(super) struct OneOf {
-    texts: Box<[Box<str>]>,
-    numbers: Box<[Decimal]>,
-    includes_true: bool,
-    includes_false: bool,
+/// Reads the name of an attribute: 1 to 128 characters, none of them a control character.
+pub(super) fn parse_attribute(text: &str) -> Result<String, Fault> {
+    // Not trimmed: it must be found in a context as it is.
+    check_label(text, 1, 128)?;
+    Ok(text.to_owned())
 }
 
-impl OneOf {
-    fn new(values: &[String]) -> Self {
-        let mut texts = texts(values);
-        texts.sort_unstable();
-        let is_number = |value: &&String| is_number(value);
-        let mut numbers: Box<[Decimal]> =
-            values.iter().filter(is_number).filter_map(|value| Decimal::parse(value)).collect();
-        numbers.sort_unstable();
-        let includes = |name: &str| values.iter().any(|value| value == name);
-        let (includes_true, includes_false) = (includes("true"), includes("false"));
-        Self { texts, numbers, includes_true, includes_false }
-    }
-
-    fn include(&self, attribute: &Attribute<'_>) -> Option<bool> {
-        match attribute {
-            Attribute::Text(text) => {
-                let text = text.as_str();
-                Some(if self.texts.len() <= FEW_VALUES {
-                    self.texts.iter().any(|value| value.as_ref() == text)
-                } else {
-                    self.texts.binary_search_by(|value| value.as_ref().cmp(text)).is_ok()
-                })
-            }
-            Attribute::Number(number) => {
-                let exact = number.exact()?;
-                Some(self.numbers.binary_search(exact).is_ok())
-            }
-            Attribute::Bool(true) => Some(self.includes_true),
-            Attribute::Bool(false) => Some(self.includes_false),
-            Attribute::Null | Attribute::List(_) | Attribute::Object(_) => None,
-        }
-    }
+/// Whether `text` is exactly one JSON number with a finite value.
+pub(crate) fn is_number(text: &str) -> bool {
+    let is_literal = matches!(Json::parse(text, 1), Ok(Json::Number(written)) if written == text);
+    is_literal && text.parse().is_ok_and(f64::is_finite)
 }
 
-fn is_negated(operator: Operator) -> bool {
-    matches!(
-        operator,
-        Operator::NotEquals
-            | Operator::NotIn
-            | Operator::NotContains
-            | Operator::NotStartsWith
-            | Operator::NotEndsWith
-            | Operator::NotMatches
-    )
-}
-
-fn text_of<'c, 'a>(attribute: &'c Attribute<'a>) -> Option<&'c Text<'a>> {
-    match attribute {
-        Attribute::Text(text) => Some(text),
-        _ => None,
-    }
-}
-
-fn any_text(
-    attribute: &Attribute<'_>,
-    values: &[Box<str>],
-    matches: impl Fn(&str, &str) -> bool,
-) -> Option<bool> {
-    let text = text_of(attribute)?.as_str();
-    Some(values.iter().any(|value| matches(text, value)))
-}
-
-fn texts(values: &[String]) -> Box<[Box<str>]> {
-    values.iter().map(|value| value.as_str().into()).collect()
-}
-
-fn numbers(holds: Comparison, values: &[String]) -> Result<Test, String> {
-    let number = |value: &str| is_number(value).then(|| Decimal::parse(value)).flatten();
-    Ok(Test::Number(holds, parse_all(values, number)?))
-}
-
-fn dates(holds: Comparison, values: &[String]) -> Result<Test, String> {
-    let moment = |value: &str| {
-        let timestamp = Timestamp::parse_rfc3339(value).ok()?;
-        Some(MomentOfTime { timestamp, millis: Decimal::from(timestamp.as_millis()) })
+/// Reads a semantic version, whose minor and patch number may be missing.
+pub(crate) fn parse_version(text: &str) -> Option<semver::Version> {
+    let end_of_core = text.find(['-', '+']).unwrap_or(text.len());
+    let (core, suffix) = text.split_at(end_of_core);
+    let padding = match core.matches('.').count() {
+        0 => ".0.0",
+        1 => ".0",
+        _ => "",
     };
-    Ok(Test::Date(holds, parse_all(values, moment)?))
+    semver::Version::parse(&format!("{core}{padding}{suffix}")).ok()
 }
 
-fn versions(holds: Comparison, values: &[String]) -> Result<Test, String> {
-    Ok(Test::Version(holds, parse_all(values, parse_version)?))
+/// Reads a range of addresses; a single address is the range of itself.
+pub(crate) fn parse_address_range(text: &str) -> Option<IpNet> {
+    text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
 }
 
-fn parse_all<T>(values: &[String], parse: impl Fn(&str) -> Option<T>) -> Result<Box<[T]>, String> {
-    let unusable = |value: &str| format!("an operator cannot use the value {value:?}");
-    values.iter().map(|value| parse(value).ok_or_else(|| unusable(value))).collect()
+/// Compiles a pattern. It is searched in linear time, without look-around and back-references; the
+/// size limit keeps what `{1000}` and Unicode classes multiply up to within bounds.
+pub(crate) fn compile_pattern(pattern: &str) -> Result<Regex, Fault> {
+    if pattern.len() > MAX_PATTERN_BYTES {
+        let message = format_args!("a pattern has at most {MAX_PATTERN_BYTES} bytes");
+        return Err(Fault::new(ViolationCode::TooLong, message));
+    }
+    let compiled = RegexBuilder::new(pattern).size_limit(MAX_COMPILED_PATTERN_BYTES).build();
+    compiled.map_err(|error| match error {
+        regex::Error::CompiledTooBig(limit) => Fault::new(
+            ViolationCode::TooLong,
+            format_args!("the compiled pattern would be larger than {limit} bytes; shorten it"),
+        ),
+        other => {
+            // The library draws the place of the fault over several lines; the last one names it.
+            let drawn = other.to_string();
+            let reason = drawn.lines().last().unwrap_or_default();
+            let reason = reason.trim_start_matches("error: ");
+            Fault::new(
+                ViolationCode::InvalidFormat,
+                format_args!("not a regular expression: {reason}"),
+            )
+        }
+    })
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    fn violations(operator: &str, values: &[&str]) -> Vec<(String, ViolationCode)> {
+        let mut violations = Violations::default();
+        let operator = Operator::parse(operator).unwrap();
+        let path = JsonPath::Root.member("values");
+        operator.check_count(values.len(), &path, &mut violations);
+        for (index, value) in values.iter().enumerate() {
+            if let Err(Fault { code, message }) = parse_value(Some(operator), value) {
+                violations.note(&path.item(index), code, message);
+            }
+        }
+        violations.listed().iter().map(|v| (v.pointer.clone(), v.code)).collect()
+    }
+
+    fn accepts(operator: &str, value: &str) -> bool {
+        violations(operator, &[value]).is_empty()
+    }
+
+    #[test]
+    fn names_are_snake_case_and_unknown_ones_are_told_the_list() {
+        for name in ["equals", "not_in", "greater_than_or_equal", "semver_less_than", "in_cidr"] {
+            assert!(Operator::parse(name).is_ok(), "{name}");
+        }
+        for name in ["Equals", "EQUALS", "eq", "greaterThan", "", "equals "] {
+            let fault = Operator::parse(name).unwrap_err();
+            assert_eq!(fault.code, ViolationCode::InvalidValue);
+            assert!(fault.message.contains("`not_starts_with`"), "{}", fault.message);
+        }
+    }
+
+    #[test]
+    fn each_operator_takes_its_number_of_values() {
+        let too_few = [("/values".to_owned(), ViolationCode::TooFewItems)];
+        let too_many = [("/values".to_owned(), ViolationCode::TooManyItems)];
+        for operator in ["exists", "not_exists"] {
+            assert_eq!(violations(operator, &[]), []);
+            assert_eq!(violations(operator, &["x"]), too_many);
+        }
+        for (operator, value) in [
+            ("greater_than", "1"),
+            ("greater_than_or_equal", "1"),
+            ("less_than", "1"),
+            ("less_than_or_equal", "1"),
+            ("before", "2026-01-01T00:00:00Z"),
+            ("after", "2026-01-01T00:00:00Z"),
+            ("semver_equals", "1"),
+            ("semver_greater_than", "1"),
+            ("semver_greater_than_or_equal", "1"),
+            ("semver_less_than", "1"),
+            ("semver_less_than_or_equal", "1"),
+        ] {
+            assert_eq!(violations(operator, &[]), too_few, "{operator}");
+            assert_eq!(violations(operator, &[value]), [], "{operator}");
+            assert_eq!(violations(operator, &[value, value]), too_many, "{operator}");
+        }
+        for operator in [
+            "equals",
+            "not_equals",
+            "in",
+            "not_in",
+            "contains",
+            "not_contains",
+            "starts_with",
+            "not_starts_with",
+            "ends_with",
+            "not_ends_with",
+            "matches",
+            "not_matches",
+        ] {
+            assert_eq!(violations(operator, &[]), too_few, "{operator}");
+            assert_eq!(violations(operator, &["a", "a"]), [], "{operator}");
+        }
+    }
+
+    #[test]
+    fn empty_text_can_be_equal_but_not_contained() {
+        assert!(accepts("equals", "") && accepts("not_in", ""));
+        for operator in ["contains", "not_contains", "starts_with", "ends_with", "not_ends_with"] {
+            let expected = [("/values/1".to_owned(), ViolationCode::TooShort)];
+            assert_eq!(violations(operator, &["a", ""]), expected, "{operator}");
+        }
+    }
+
+    #[test]
+    fn numbers_follow_the_grammar_of_json() {
+        for value in ["0", "-0", "12", "12.0", "-1.5e-3", "123456789012345678901234567890"] {
+            assert!(accepts("less_than", value), "{value}");
+        }
+        for value in
+            ["", " 1", "1 ", "+1", "01", ".5", "1.", "1e", "0x1", "NaN", "1e999", "1,0", "\"1\""]
+        {
+            assert!(!accepts("less_than", value), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn versions_may_be_short_but_have_no_v() {
+        for value in
+            ["2", "2.1", "2.1.0", "2-rc", "2.1-rc.1+b5", "1.0.0+build", "18446744073709551615"]
+        {
+            assert!(accepts("semver_equals", value), "{value}");
+        }
+        for value in
+            ["", "v2", "2.", "2.1.0.0", "02", "2.x", "18446744073709551616", "-rc", "1.0.0-"]
+        {
+            assert!(!accepts("semver_equals", value), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_addresses_with_or_without_a_prefix() {
+        for value in
+            ["10.0.0.0/8", "10.1.2.3/8", "192.168.0.1", "2001:db8::/32", "::1", "0.0.0.0/0"]
+        {
+            assert!(accepts("in_cidr", value), "{value}");
+        }
+        for value in
+            ["", "10.0.0.0/33", "10.0.0/8", "2001:db8::/129", "localhost", "10.0.0.0/", "010.0.0.1"]
+        {
+            assert!(!accepts("in_cidr", value), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn patterns_are_checked_for_syntax_and_size() {
+        for value in ["", "^a+$", "(?i)beta", r"\p{Greek}{1,3}", r"\d+\.\d+"] {
+            assert_eq!(violations("matches", &[value]), [], "{value}");
+        }
+        let at_first = |code| [("/values/0".to_owned(), code)];
+        for value in ["(", "a{2,1}", r"(?=look)", r"(a)\1", "[z-a]"] {
+            assert_eq!(
+                violations("matches", &[value]),
+                at_first(ViolationCode::InvalidFormat),
+                "{value}"
+            );
+        }
+        let bomb = "(((a{100}){100}){100})";
+        assert_eq!(violations("not_matches", &[bomb]), at_first(ViolationCode::TooLong));
+        assert_eq!(violations("matches", &[&"a".repeat(513)]), at_first(ViolationCode::TooLong));
+        assert!(accepts("matches", &"a".repeat(512)));
+        let fault = compile_pattern("a(").unwrap_err();
+        assert_eq!(fault.message, "not a regular expression: unclosed group");
+    }
+
+    #[test]
+    fn dates_need_a_zone() {
+        assert!(accepts("after", "2026-12-01T00:00:00+02:00"));
+        assert!(!accepts("after", "2026-12-01"));
+        assert!(!accepts("before", "1795234560007"));
+    }
+
+    #[test]
+    fn now_is_only_before_or_after() {
+        for (operator, allowed) in
+            [("before", true), ("after", true), ("equals", false), ("exists", false)]
+        {
+            let mut violations = Violations::default();
+            let operator = Operator::parse(operator).unwrap();
+            operator.check_attribute("$now", &JsonPath::Root, &mut violations);
+            assert_eq!(violations.is_empty(), allowed, "{operator:?}");
+        }
+    }
+}

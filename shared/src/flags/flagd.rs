@@ -13,13 +13,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::json::Place;
-use crate::models::feature_flag::{
-    FeatureFlag, FlagKey, FlagType, RolloutEntry, Rule, Serve, Target, VariantKey,
-};
-use crate::models::project::ProjectId;
+use crate::flags::{FeatureFlag, FlagKey, FlagType, RolloutEntry, Rule, Serve, Target, VariantKey};
+use crate::json::JsonPath;
+use crate::projects::project::ProjectId;
 
-use super::variant::TypedVariant;
+use super::evaluation::variant::TypedVariant;
 use json_logic::{all, condition};
 
 /// The largest sum of weights that flagd takes.
@@ -105,7 +103,7 @@ pub fn export(project_id: ProjectId, flags: &[FeatureFlag]) -> FlagdExport {
                 exported.insert(flag.key.as_str(), flagd_flag);
                 if !flag.enabled {
                     let disabled = obstacle(
-                        &Place::Root.member("enabled"),
+                        &JsonPath::Root.member("enabled"),
                         "flagd serves no off variant; the flag is exported as one that serves its \
                          off variant to everyone, without its targeting",
                     );
@@ -131,13 +129,13 @@ pub fn export(project_id: ProjectId, flags: &[FeatureFlag]) -> FlagdExport {
 fn flagd_flag(flag: &FeatureFlag) -> Expressed<FlagdFlag<'_>> {
     let mut obstacles = Vec::new();
     if flag.archived_at.is_some() {
-        let place = Place::Root.member("archivedAt");
+        let place = JsonPath::Root.member("archivedAt");
         return Err(vec![obstacle(&place, "an archived flag does not exist for evaluations")]);
     }
     let variants = note(variants(flag), &mut obstacles);
     let targeting = if flag.enabled {
         if !flag.prerequisites.is_empty() {
-            let place = Place::Root.member("prerequisites");
+            let place = JsonPath::Root.member("prerequisites");
             obstacles.push(obstacle(&place, "flagd has no prerequisites"));
         }
         note(targeting(flag), &mut obstacles)
@@ -158,7 +156,7 @@ fn flagd_flag(flag: &FeatureFlag) -> Expressed<FlagdFlag<'_>> {
 }
 
 fn variants(flag: &FeatureFlag) -> Expressed<BTreeMap<&str, Box<RawValue>>> {
-    let place = Place::Root.member("variants");
+    let place = JsonPath::Root.member("variants");
     if flag.variants.is_empty() {
         return Err(vec![obstacle(&place, "a flag of flagd has at least one variant")]);
     }
@@ -191,13 +189,13 @@ struct Targeting<'f> {
 fn targeting(flag: &FeatureFlag) -> Expressed<Targeting<'_>> {
     let mut obstacles = Vec::new();
     let mut branches = target_branches(&flag.targets);
-    let rules = Place::Root.member("rules");
+    let rules = JsonPath::Root.member("rules");
     for (index, rule) in flag.rules.iter().enumerate() {
         if let Some(branch) = note(rule_branch(rule, &rules.item(index)), &mut obstacles) {
             branches.extend(branch);
         }
     }
-    let fallthrough_place = Place::Root.member("fallthrough");
+    let fallthrough_place = JsonPath::Root.member("fallthrough");
     let fallthrough = note(serve(&flag.fallthrough, &fallthrough_place), &mut obstacles);
     let Some(fallthrough) = fallthrough.filter(|_| obstacles.is_empty()) else {
         return Err(obstacles);
@@ -231,7 +229,7 @@ fn target_branches(targets: &[Target]) -> Vec<Value> {
     individuals.into_iter().flat_map(branch).collect()
 }
 
-fn rule_branch(rule: &Rule, place: &Place<'_>) -> Expressed<[Value; 2]> {
+fn rule_branch(rule: &Rule, place: &JsonPath<'_>) -> Expressed<[Value; 2]> {
     let mut obstacles = Vec::new();
     let conditions_place = place.member("conditions");
     let mut conditions = Vec::with_capacity(rule.conditions.len());
@@ -260,7 +258,7 @@ fn only_variant(serve: &Serve) -> Option<&VariantKey> {
     }
 }
 
-fn serve(serve: &Serve, place: &Place<'_>) -> Expressed<Value> {
+fn serve(serve: &Serve, place: &JsonPath<'_>) -> Expressed<Value> {
     match serve {
         Serve::CodeDefault => Ok(Value::Null),
         Serve::Variant(key) => Ok(json!(key)),
@@ -270,7 +268,7 @@ fn serve(serve: &Serve, place: &Place<'_>) -> Expressed<Value> {
 
 /// A rollout by flag key and targeting key, flagd's default. Dividing all weights by the same number
 /// moves nobody, and brings nearly all sums within flagd's bounds.
-fn fractional(entries: &[RolloutEntry], place: &Place<'_>) -> Expressed<Value> {
+fn fractional(entries: &[RolloutEntry], place: &JsonPath<'_>) -> Expressed<Value> {
     let weights = || entries.iter().map(|entry| u64::from(entry.weight.thousandths()));
     let divisor = weights().fold(0, greatest_common_divisor).max(1);
     if weights().sum::<u64>() / divisor > MAX_TOTAL_WEIGHT {
@@ -290,7 +288,7 @@ fn greatest_common_divisor(one: u64, other: u64) -> u64 {
     if other == 0 { one } else { greatest_common_divisor(other, one % other) }
 }
 
-fn obstacle(place: &Place<'_>, reason: impl fmt::Display) -> Obstacle {
+fn obstacle(place: &JsonPath<'_>, reason: impl fmt::Display) -> Obstacle {
     Obstacle { pointer: place.to_string(), reason: reason.to_string() }
 }
 

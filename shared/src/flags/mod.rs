@@ -1,24 +1,21 @@
-//! Evaluation of feature flags without any I/O (`contract.md` §2): what a context is served, and why.
-//!
-//! A flag is compiled once ([`compiled`]) and evaluated often. [`project_flags`] is the way in,
-//! [`ofrep`] the way out to `OpenFeature`'s providers, [`flagd`] the way out to flagd.
+//! Feature flags: what they are, how a request becomes one, what a context is served, and where they
+//! are stored.
 
-mod attribute;
-mod bucketing;
-mod compiled;
-mod condition;
-mod context;
-mod evaluation;
+pub(crate) mod cache;
+pub mod condition;
+pub mod definition;
+mod dependencies;
+pub mod draft;
+pub mod evaluation;
+mod feature_flag;
 pub mod flagd;
+mod http;
 pub mod ofrep;
-mod prerequisites;
-mod project_flags;
-#[cfg(test)]
-mod test_flags;
-mod variant;
+pub mod patch;
+mod rule_ids;
+pub mod store;
 
-pub use compiled::{CompiledFlag, DamagedFlag};
-pub use context::{Context, InvalidContext};
-pub use evaluation::{ErrorCode, Evaluation, EvaluationError, Metadata, Reason};
-pub use project_flags::{Flags, LoadedFlag};
-pub use variant::TypedVariant;
+pub use cache::Freshness;
+pub use dependencies::{Dependencies, UnsoundChain};
+pub use feature_flag::*;
+pub use rule_ids::with_known_ids;

@@ -1,20 +1,26 @@
 //! The `OpenFeature` Remote Evaluation Protocol (OFREP 0.3.0), as its official providers need it:
 //! requests read into contexts, evaluations written as answers.
 
+mod http;
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
+use crate::flags::VariantKey;
 use crate::json::{Json, MAX_BODY_DEPTH};
-use crate::models::feature_flag::VariantKey;
-use crate::models::project::ProjectId;
-use crate::models::timestamp::Timestamp;
+use crate::projects::project::ProjectId;
+use crate::timestamp::Timestamp;
 
-use super::context::Context;
-use super::evaluation::{ErrorCode, Evaluation, EvaluationError, Metadata, Reason};
-use super::project_flags::Flags;
+use super::evaluation::context::Context;
+use super::evaluation::outcome::{ErrorCode, Evaluation, EvaluationError, Metadata, Reason};
+use super::evaluation::project_flags::Flags;
+
+pub use http::OFREP;
 
 /// The most bytes of a request's body.
 pub const MAX_BODY_BYTES: usize = 64_000;
@@ -40,7 +46,7 @@ pub struct EntityTag(String);
 
 /// Why a request cannot be evaluated, or an evaluation failed, in OFREP's terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct EvaluationFailure {
     code: ErrorCode,
     details: String,
 }
@@ -69,7 +75,7 @@ struct FailureBody<'f, D: fmt::Display> {
 #[serde(untagged)]
 enum ItemBody<'f> {
     Success(SuccessBody<'f>),
-    Failure(FailureBody<'f, EvaluationError<'f>>),
+    EvaluationFailure(FailureBody<'f, EvaluationError<'f>>),
 }
 
 #[derive(Serialize)]
@@ -86,14 +92,17 @@ struct FlagSetMetadata {
 
 /// Reads a request's body. No body, no context and a null context are an empty context; members
 /// beside the context are none of our business.
-pub fn read_context(body: &[u8]) -> Result<Context<'_>, Failure> {
+pub fn read_context(body: &[u8]) -> Result<Context<'_>, EvaluationFailure> {
     if body.len() > MAX_BODY_BYTES {
         let details =
             format_args!("the body has {} bytes; at most {MAX_BODY_BYTES} are allowed", body.len());
-        return Err(Failure::new(ErrorCode::InvalidContext, details));
+        return Err(EvaluationFailure::new(ErrorCode::InvalidContext, details));
     }
     let malformed = |reason: &dyn fmt::Display| {
-        Failure::new(ErrorCode::ParseError, format_args!("the body is not JSON: {reason}"))
+        EvaluationFailure::new(
+            ErrorCode::ParseError,
+            format_args!("the body is not JSON: {reason}"),
+        )
     };
     let text = std::str::from_utf8(body).map_err(|error| malformed(&error))?;
     if text.trim_ascii().is_empty() {
@@ -102,17 +111,20 @@ pub fn read_context(body: &[u8]) -> Result<Context<'_>, Failure> {
     let json = Json::parse(text, MAX_BODY_DEPTH).map_err(|error| malformed(&error))?;
     let Json::Object(members) = json else {
         let details = "the body must be an object with a context";
-        return Err(Failure::new(ErrorCode::ParseError, details));
+        return Err(EvaluationFailure::new(ErrorCode::ParseError, details));
     };
     let mut contexts = members.into_iter().filter(|(name, _)| name == "context");
     let context = match (contexts.next(), contexts.next()) {
         (None | Some((_, Json::Null)), None) => return Ok(Context::default()),
         (Some((_, context)), None) => context,
         (_, Some(_)) => {
-            return Err(Failure::new(ErrorCode::InvalidContext, "the body has two contexts"));
+            return Err(EvaluationFailure::new(
+                ErrorCode::InvalidContext,
+                "the body has two contexts",
+            ));
         }
     };
-    Context::read(context).map_err(|error| Failure::new(ErrorCode::InvalidContext, error))
+    Context::read(context).map_err(|error| EvaluationFailure::new(ErrorCode::InvalidContext, error))
 }
 
 /// Evaluates one flag.
@@ -124,7 +136,7 @@ pub fn evaluate_one(
 ) -> OfrepAnswer {
     match flags.evaluate(key, context, now) {
         Ok(evaluation) => OfrepAnswer::new(200, &success_body(key, &evaluation)),
-        Err(error) => Failure::new(error.code(), error).for_flag(key),
+        Err(error) => EvaluationFailure::new(error.code(), error).for_flag(key),
     }
 }
 
@@ -148,7 +160,7 @@ pub fn evaluate_all<'v>(
             "the project's flags make an answer of {bytes} bytes as Lambda sends it, of which \
              {MAX_ANSWER_BYTES} are allowed; evaluate them one by one"
         );
-        return Failure::new(ErrorCode::General, details).for_all_flags();
+        return EvaluationFailure::new(ErrorCode::General, details).for_all_flags();
     }
     let etag = EntityTag::of(&body);
     if etag.is_named_by(if_none_match) {
@@ -202,7 +214,7 @@ impl EntityTag {
     }
 }
 
-impl Failure {
+impl EvaluationFailure {
     /// A failure with details for the caller.
     pub fn new(code: ErrorCode, details: impl fmt::Display) -> Self {
         Self { code, details: details.to_string() }
@@ -242,7 +254,7 @@ fn item_body<'f>(
 ) -> ItemBody<'f> {
     match outcome {
         Ok(evaluation) => ItemBody::Success(success_body(key, evaluation)),
-        Err(error) => ItemBody::Failure(FailureBody {
+        Err(error) => ItemBody::EvaluationFailure(FailureBody {
             key: Some(key),
             error_code: error.code(),
             error_details: *error,
@@ -267,6 +279,3 @@ fn displayed<S: serde::Serializer>(
 ) -> Result<S::Ok, S::Error> {
     serializer.collect_str(details)
 }
-
-#[cfg(test)]
-mod tests;

@@ -5,8 +5,8 @@ use lambda_http::http::header::{CONTENT_TYPE, ETAG, HeaderName, LOCATION};
 use lambda_http::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 
-use crate::models::idempotency::StoredAnswer;
-use crate::store::Repetition;
+use crate::dynamodb::Replay;
+use crate::idempotency::StoredAnswer;
 
 use super::{Problem, cors};
 
@@ -32,7 +32,7 @@ impl Answer {
     }
 
     /// An answer whose body, if it has one, is JSON already.
-    pub(super) fn of_json_text(status: StatusCode, body: Option<String>) -> Self {
+    pub(crate) fn of_json_text(status: StatusCode, body: Option<String>) -> Self {
         Self { status, headers: HeaderMap::new(), body }
     }
 
@@ -85,11 +85,11 @@ impl Answer {
     }
 
     /// The answer to a request under an idempotency key that was used before.
-    pub fn repeated(repetition: Repetition) -> Result<Self, Problem> {
-        match repetition {
-            Repetition::Answered(stored) => Self::replayed(stored),
-            Repetition::OtherRequest => Err(Problem::idempotency_conflict()),
-            Repetition::StillRunning => Err(Problem::idempotency_in_progress()),
+    pub fn replay(replay: Replay) -> Result<Self, Problem> {
+        match replay {
+            Replay::Answered(stored) => Self::replayed(stored),
+            Replay::OtherRequest => Err(Problem::idempotency_conflict()),
+            Replay::StillRunning => Err(Problem::idempotency_in_progress()),
         }
     }
 
@@ -125,7 +125,7 @@ impl Answer {
     }
 }
 
-pub(super) fn header_value(text: &str) -> Result<HeaderValue, Problem> {
+pub(crate) fn header_value(text: &str) -> Result<HeaderValue, Problem> {
     HeaderValue::from_str(text)
         .map_err(|error| Problem::internal(format!("a header cannot be written: {error}")))
 }

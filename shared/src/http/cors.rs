@@ -1,4 +1,5 @@
-//! Cross-origin requests (`contract.md` §1): any page may call, since only a key gives access.
+//! Cross-origin requests (`docs/api-conventions.md`, "Cross-origin requests"): any page may call,
+//! since only a key gives access.
 
 use lambda_http::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -6,13 +7,12 @@ use lambda_http::http::header::{
 };
 use lambda_http::http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::{Answer, Protocol};
+use super::{Answer, Problem, Protocol, header_value};
 
 const ALLOWED_METHODS: &str = "GET, POST, PUT, PATCH, DELETE";
-const ALLOWED_HEADERS: &str =
-    "authorization, x-api-key, content-type, if-match, if-none-match, idempotency-key";
-const ALLOWED_SENTRY_HEADERS: &str = "authorization, x-api-key, content-type, if-match, \
-     if-none-match, idempotency-key, x-sentry-auth, content-encoding, sentry-trace, baggage";
+/// The request headers of every operation.
+const ALLOWED_HEADERS: [&str; 6] =
+    ["authorization", "x-api-key", "content-type", "if-match", "if-none-match", "idempotency-key"];
 /// What a page's script may read of an answer.
 pub const EXPOSED_HEADERS: &str = "etag, location, retry-after, x-request-id, \
      idempotency-replayed, x-bucket-seconds, x-range-from, x-range-to";
@@ -20,15 +20,12 @@ pub const EXPOSED_HEADERS: &str = "etag, location, retry-after, x-request-id, \
 const MAX_AGE: &str = "86400";
 
 /// The answer to a preflight request for an operation of a protocol.
-pub fn preflight(protocol: Protocol) -> Answer {
-    let allowed_headers = match protocol {
-        Protocol::Waymark | Protocol::Ofrep => ALLOWED_HEADERS,
-        Protocol::Sentry => ALLOWED_SENTRY_HEADERS,
-    };
-    Answer::empty(StatusCode::NO_CONTENT)
+pub fn preflight(protocol: &Protocol) -> Result<Answer, Problem> {
+    let allowed_headers = [&ALLOWED_HEADERS, protocol.request_headers].concat().join(", ");
+    Ok(Answer::empty(StatusCode::NO_CONTENT)
         .with_header(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(ALLOWED_METHODS))
-        .with_header(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(allowed_headers))
-        .with_header(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(MAX_AGE))
+        .with_header(ACCESS_CONTROL_ALLOW_HEADERS, header_value(&allowed_headers)?)
+        .with_header(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(MAX_AGE)))
 }
 
 /// Lets any page read an answer, an error's too.

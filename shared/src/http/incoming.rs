@@ -1,6 +1,7 @@
 //! Requests, as API Gateway (HTTP and REST APIs) and `cargo lambda watch` hand them over.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::sync::OnceLock;
 
 use lambda_http::http::Method;
@@ -8,42 +9,44 @@ use lambda_http::http::header::CONTENT_TYPE;
 use lambda_http::{Request, RequestExt};
 use percent_encoding::percent_decode_str;
 
+use crate::idempotency::{IdempotencyKey, IdempotentRequest, RequestFingerprint};
 use crate::json::{Fault, Json, MAX_BODY_DEPTH, Violations};
-use crate::models::api_key::KeyId;
-use crate::models::error::ErrorId;
-use crate::models::event_marker::CollectionId;
-use crate::models::feature_flag::FlagKey;
-use crate::models::idempotency::{IdempotencyKey, IdempotentRequest, RequestFingerprint};
-use crate::models::insight::InsightId;
-use crate::models::project::ProjectId;
-use crate::telemetry::root_of_trace;
 
 use super::{IfMatch, Problem, ProblemCode};
 
 /// The most bytes of a body: 256 KiB.
 const MAX_BODY_BYTES: usize = 256 * 1024;
 
-pub(super) const JSON: &str = "application/json";
+pub(crate) const JSON: &str = "application/json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
-
-/// The path parameter that names a feature flag.
-pub(super) const FLAG_KEY: &str = "key";
 
 /// A request, and what the log should tell of it.
 pub struct Incoming {
+    operation: &'static str,
     request: Request,
     request_id: String,
-    pub(crate) key_id: OnceLock<KeyId>,
-    pub(crate) project_id: OnceLock<ProjectId>,
+    key_id: OnceLock<String>,
+    project_id: OnceLock<String>,
 }
 
 impl Incoming {
-    /// Takes a request. Its id is that of the Lambda invocation, under which AWS's own log lines
+    /// Takes a request for an operation. Its id is that of the Lambda invocation, under which AWS's own log lines
     /// and traces stand.
-    pub fn new(request: Request) -> Self {
+    pub fn new(operation: &'static str, request: Request) -> Self {
         let context = request.lambda_context_ref();
         let request_id = context.map(|context| context.request_id.clone()).unwrap_or_default();
-        Self { request, request_id, key_id: OnceLock::new(), project_id: OnceLock::new() }
+        Self {
+            operation,
+            request,
+            request_id,
+            key_id: OnceLock::new(),
+            project_id: OnceLock::new(),
+        }
+    }
+
+    /// The name of the operation that is asked for.
+    pub fn operation(&self) -> &'static str {
+        self.operation
     }
 
     /// The id under which the request is logged and answered.
@@ -55,6 +58,26 @@ impl Incoming {
     pub fn trace_id(&self) -> Option<&str> {
         let context = self.request.lambda_context_ref()?;
         context.xray_trace_id.as_deref().and_then(root_of_trace)
+    }
+
+    /// Notes the id of the key that was let in, for the log.
+    pub(crate) fn note_key(&self, id: impl Display) {
+        let _ = self.key_id.set(id.to_string());
+    }
+
+    /// Notes the id of the project that the request is about, for the log.
+    pub(crate) fn note_project(&self, id: impl Display) {
+        let _ = self.project_id.set(id.to_string());
+    }
+
+    /// The id of the key that was let in, once one was.
+    pub(crate) fn key_id(&self) -> Option<&str> {
+        self.key_id.get().map(String::as_str)
+    }
+
+    /// The id of the project that the request is about, once it is known.
+    pub(crate) fn project_id(&self) -> Option<&str> {
+        self.project_id.get().map(String::as_str)
     }
 
     /// The method.
@@ -88,38 +111,12 @@ impl Incoming {
         parameters.and_then(|parameters| parameters.all(name)).unwrap_or_default()
     }
 
-    /// The error in the path. A malformed id names no error, so it is a 404 as well.
-    pub fn error_id(&self) -> Result<ErrorId, Problem> {
-        let id = self.path_parameter("errorId");
-        id.as_deref().and_then(ErrorId::parse).ok_or_else(Problem::error_not_found)
-    }
-
     /// A path parameter, decoded: HTTP APIs hand it over decoded, the local stack as it was sent.
     /// Decoding once more does no harm, since nothing that a path names may contain `%`.
     pub fn path_parameter(&self, name: &str) -> Option<String> {
         let parameters = self.request.path_parameters_ref()?;
         let decoded = percent_decode_str(parameters.first(name)?).decode_utf8().ok()?;
         Some(decoded.into_owned())
-    }
-
-    /// The feature flag in the path. A malformed key names no flag, so it is a 404 as well.
-    pub fn flag_key(&self) -> Result<FlagKey, Problem> {
-        let key = self.path_parameter(FLAG_KEY);
-        key.and_then(|key| FlagKey::parse(&key).ok()).ok_or_else(Problem::flag_not_found)
-    }
-
-    /// The collection in the path. A malformed id names no collection, so it is a 404 as well.
-    pub fn collection_id(&self) -> Result<CollectionId, Problem> {
-        let id = self.path_parameter("collectionId");
-        id.as_deref().and_then(CollectionId::parse).ok_or_else(Problem::collection_not_found)
-    }
-
-    /// The insight in the path, whose id has a form of its own (`interface.md` §4.2). Another form is
-    /// noted.
-    pub fn insight_id(&self, violations: &mut Violations) -> Option<InsightId> {
-        const NAME: &str = "insightId";
-        let id = self.path_parameter(NAME).unwrap_or_default();
-        InsightId::parse(&id).map_err(|fault| violations.note_path(NAME, fault)).ok()
     }
 
     /// Which versions of a resource the request is meant for.
@@ -180,7 +177,7 @@ impl Incoming {
     }
 
     /// The body's media type, if it is given and is none of `expected`.
-    pub(super) fn other_media_type(&self, expected: &[&str]) -> Option<Cow<'_, str>> {
+    pub(crate) fn other_media_type(&self, expected: &[&str]) -> Option<Cow<'_, str>> {
         let value = self.request.headers().get(CONTENT_TYPE)?;
         let value = String::from_utf8_lossy(value.as_bytes());
         let media_type = value.split(';').next().unwrap_or_default().trim();
@@ -189,22 +186,17 @@ impl Incoming {
         (!is_expected).then_some(value)
     }
 
-    /// The request under its idempotency key, where it has one, for one operation of one API key.
-    pub fn idempotent(
-        &self,
-        api_key: &KeyId,
-        operation: &str,
-    ) -> Result<Option<IdempotentRequest>, Problem> {
+    /// The request under its idempotency key, where it has one, for its operation and one API key.
+    pub fn idempotent(&self, api_key: &impl Display) -> Result<Option<IdempotentRequest>, Problem> {
         let mut violations = Violations::default();
-        let request = self.read_idempotent(api_key, operation, &mut violations);
+        let request = self.read_idempotent(api_key, &mut violations);
         Ok(violations.into_result(request)?)
     }
 
     /// As [`Self::idempotent`], for a request with other parameters too: what is wrong is noted.
     pub fn read_idempotent(
         &self,
-        api_key: &KeyId,
-        operation: &str,
+        api_key: &impl Display,
         violations: &mut Violations,
     ) -> Option<Option<IdempotentRequest>> {
         const NAME: &str = "idempotency-key";
@@ -217,8 +209,14 @@ impl Incoming {
             self.request.raw_http_path(),
             self.request.body().as_ref(),
         );
-        Some(Some(IdempotentRequest::new(api_key, operation, &key, fingerprint)))
+        Some(Some(IdempotentRequest::new(api_key, self.operation, &key, fingerprint)))
     }
+}
+
+/// The part of a tracing header that names the whole trace, such as
+/// `1-68a5e988-bd862e3fe1be46a994272793` of `Root=1-68a5e988-bd862e3fe1be46a994272793;Sampled=1`.
+pub(crate) fn root_of_trace(header: &str) -> Option<&str> {
+    header.split(';').find_map(|part| part.trim().strip_prefix("Root="))
 }
 
 #[cfg(test)]
@@ -232,7 +230,7 @@ mod tests {
         if let Some(content_type) = content_type {
             request = request.header("content-type", content_type);
         }
-        Incoming::new(request.body(body.into()).unwrap())
+        Incoming::new("an-operation", request.body(body.into()).unwrap())
     }
 
     fn code(incoming: &Incoming) -> Option<ProblemCode> {
@@ -309,37 +307,22 @@ mod tests {
     }
 
     #[test]
-    fn an_insight_has_an_id_of_a_form_of_its_own() {
-        use std::collections::HashMap;
-        let read = |id: &str| {
-            let request = http::Request::new(Body::Empty);
-            let parameters = HashMap::from([("insightId".to_owned(), vec![id.to_owned()])]);
-            let incoming = Incoming::new(request.with_path_parameters(parameters));
-            let mut violations = Violations::default();
-            let id = incoming.insight_id(&mut violations);
-            violations.into_result(id.map(|id| id.to_string())).map_err(|violations| {
-                violations.listed().iter().map(|v| (v.pointer.clone(), v.code)).collect::<Vec<_>>()
-            })
-        };
-        let id = "0b24dd5a-0000-4000-8000-00000000000a";
-        for sent in [id, &id.to_uppercase(), &id.replace('-', "%2D")] {
-            assert_eq!(read(sent).as_deref(), Ok(id), "{sent}");
-        }
-        for other in ["", "a", &format!("{{{id}}}"), &id.replace('-', ""), "%FF"] {
-            let fault = ("path:insightId".to_owned(), crate::json::ViolationCode::InvalidFormat);
-            assert_eq!(read(other), Err(vec![fault]), "{other}");
-        }
-    }
-
-    #[test]
     fn reads_path_parameters_encoded_or_decoded() {
         use std::collections::HashMap;
         for (sent, read) in [("a-b", "a-b"), ("a%2Db", "a-b"), ("%C3%A9", "é"), ("é", "é")] {
             let request = http::Request::new(Body::Empty);
             let parameters = HashMap::from([("idOrSlug".to_owned(), vec![sent.to_owned()])]);
-            let incoming = Incoming::new(request.with_path_parameters(parameters));
+            let incoming = Incoming::new("an-operation", request.with_path_parameters(parameters));
             assert_eq!(incoming.path_parameter("idOrSlug").as_deref(), Some(read));
             assert_eq!(incoming.path_parameter("other"), None);
         }
+    }
+
+    #[test]
+    fn a_trace_is_named_by_its_root() {
+        let root = Some("1-68a5e988-bd862e3fe1be46a994272793");
+        assert_eq!(root_of_trace("Root=1-68a5e988-bd862e3fe1be46a994272793;Sampled=1"), root);
+        assert_eq!(root_of_trace("Self=1-2; Root=1-68a5e988-bd862e3fe1be46a994272793"), root);
+        assert_eq!(root_of_trace("Sampled=1"), None);
     }
 }

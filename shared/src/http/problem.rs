@@ -1,19 +1,16 @@
 //! Errors on the wire: the members of RFC 9457, a stable code, and for an invalid request
-//! everything that is wrong with it (`contract.md` §1).
+//! everything that is wrong with it (`docs/api-conventions.md`, "Errors").
+
+use std::fmt::Display;
 
 use lambda_http::http::StatusCode;
 use lambda_http::http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use serde::Serialize;
 
-use crate::errors::ingestion::IngestionFault;
-use crate::insights::Refusal;
+use crate::dynamodb::StoreError;
 use crate::json::{Malformed, Violation, Violations};
-use crate::models::api_key::Scope;
-use crate::models::feature_flag::{FlagKey, MAX_LIVE_FLAGS};
-use crate::models::insight::{MAX_PAIN_POINTS, PainPointId};
-use crate::store::StoreError;
 
-use super::{Answer, Incoming, Protocol, ofrep};
+use super::Answer;
 
 /// Declares the codes, each with its name on the wire, its status and what it is called.
 macro_rules! problem_codes {
@@ -123,7 +120,7 @@ impl Problem {
     }
 
     /// 403: the key does not allow this.
-    pub fn insufficient_scope(scope: Scope) -> Self {
+    pub fn insufficient_scope(scope: impl Display) -> Self {
         let detail = format!("The API key lacks the scope {scope}.");
         Self::new(ProblemCode::InsufficientScope, detail)
     }
@@ -143,81 +140,6 @@ impl Problem {
         let detail =
             format!("There is no project of these names that the API key may see: {names}.");
         Self::new(ProblemCode::ProjectNotFound, detail)
-    }
-
-    /// 400: a Sentry endpoint that is not taken, such as `minidump`.
-    pub fn unknown_endpoint() -> Self {
-        let detail = "Send events to envelope/ or store/; other endpoints are not supported.";
-        Self::new(ProblemCode::MalformedEnvelope, detail)
-    }
-
-    /// 404: the project has no such error.
-    pub fn error_not_found() -> Self {
-        Self::new(ProblemCode::ErrorNotFound, "The project has no error of this id.")
-    }
-
-    /// 404: the project has no such feature flag.
-    pub fn flag_not_found() -> Self {
-        Self::new(ProblemCode::FlagNotFound, "The project has no feature flag of this key.")
-    }
-
-    /// 404: below the path under which flags are evaluated, something else was asked for.
-    pub fn unknown_evaluation() -> Self {
-        let detail = "Evaluate all flags at flags, one at flags/ and its key.";
-        Self::new(ProblemCode::FlagNotFound, detail)
-    }
-
-    /// 409: an archived flag cannot be changed.
-    pub fn flag_archived() -> Self {
-        let detail = "The flag is archived, and can only be brought back or deleted. To change it, \
-                      send \"archived\": false, alone or with the changes.";
-        Self::new(ProblemCode::FlagArchived, detail)
-    }
-
-    /// 409: only an archived flag can be deleted.
-    pub fn flag_not_archived() -> Self {
-        let detail = "The flag is not archived. Archive it first, then delete it.";
-        Self::new(ProblemCode::FlagNotArchived, detail)
-    }
-
-    /// 409: a flag cannot be archived, or lose variants, while others depend on that.
-    pub fn flag_in_use(dependents: &[FlagKey]) -> Self {
-        let named = named_of(dependents);
-        let detail = format!(
-            "Other flags have this one, or a variant that is removed, as a prerequisite: {named}. \
-             Change them first."
-        );
-        Self::new(ProblemCode::FlagInUse, detail)
-    }
-
-    /// 409: the project has as many live flags as it may have.
-    pub fn flag_limit_reached() -> Self {
-        let detail = format!(
-            "The project has {MAX_LIVE_FLAGS} flags that are not archived, as many as it may have. \
-             Archive one first."
-        );
-        Self::new(ProblemCode::FlagLimitReached, detail)
-    }
-
-    /// 404: the project has no such event marker collection, or not any more.
-    pub fn collection_not_found() -> Self {
-        let detail = "The project has no event marker collection of this id.";
-        Self::new(ProblemCode::CollectionNotFound, detail)
-    }
-
-    /// 404: the project has no such insight.
-    pub fn insight_not_found() -> Self {
-        let detail = "The project has no replay insight of this id.";
-        Self::new(ProblemCode::InsightNotFound, detail)
-    }
-
-    /// 409: the pain points belong to an insight already, and to only one they may.
-    pub fn pain_point_exists(ids: &[PainPointId]) -> Self {
-        let named = named_of(ids);
-        let detail = format!(
-            "Another insight of the project has these pain points: {named}. Leave them out."
-        );
-        Self::new(ProblemCode::PainPointExists, detail)
     }
 
     /// 412: the resource is not of the version that the caller has seen.
@@ -292,45 +214,26 @@ impl Problem {
         self.cause.as_deref()
     }
 
-    /// The answer to a request for an operation of this protocol.
-    pub fn to_answer(&self, incoming: &Incoming, protocol: Protocol) -> Answer {
-        match protocol {
-            Protocol::Waymark => self.to_problem_answer(incoming.request_id()),
-            Protocol::Sentry => self.to_sentry_answer(),
-            Protocol::Ofrep => match self.code.status() {
-                // The protocol has no body for these.
-                StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                    self.to_problem_answer(incoming.request_id())
-                }
-                status => self.with_retry_after(ofrep::failure(status, &self.detail, incoming)),
-            },
-        }
+    /// The HTTP status code.
+    pub fn status(&self) -> StatusCode {
+        self.code.status()
     }
 
-    fn with_retry_after(&self, answer: Answer) -> Answer {
+    /// What is wrong and what to do, for the caller.
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// An answer with the time after which to try again, if the problem has one.
+    pub fn with_retry_after(&self, answer: Answer) -> Answer {
         match self.retry_after_seconds {
             Some(seconds) => answer.with_header(RETRY_AFTER, seconds.into()),
             None => answer,
         }
     }
 
-    /// What SDKs expect: a `detail`, and no time after which to try again, which they would take for
-    /// a ban of all that they send.
-    fn to_sentry_answer(&self) -> Answer {
-        #[derive(Serialize)]
-        struct Body<'p> {
-            detail: &'p str,
-        }
-        let status = match self.code {
-            // SDKs know of no conflict.
-            ProblemCode::Conflict => StatusCode::SERVICE_UNAVAILABLE,
-            code => code.status(),
-        };
-        Answer::json(status, &Body { detail: &self.detail })
-            .unwrap_or_else(|_| Answer::empty(status))
-    }
-
-    fn to_problem_answer(&self, request_id: &str) -> Answer {
+    /// The problem as RFC 9457 writes it, for the request `request_id`.
+    pub fn to_answer(&self, request_id: &str) -> Answer {
         let (code, status, title) = self.code.parts();
         let violations = self.violations.listed();
         let body = ProblemBody {
@@ -352,7 +255,7 @@ impl Problem {
 }
 
 /// The first few of a list, and how many more there are.
-fn named_of(items: &[impl ToString]) -> String {
+pub(crate) fn named_of(items: &[impl ToString]) -> String {
     const MAX_NAMED: usize = 10;
     let named: Vec<String> = items.iter().take(MAX_NAMED).map(ToString::to_string).collect();
     let named = named.join(", ");
@@ -397,40 +300,6 @@ impl From<Malformed> for Problem {
     }
 }
 
-impl From<IngestionFault> for Problem {
-    fn from(fault: IngestionFault) -> Self {
-        let code = match fault {
-            IngestionFault::Malformed(_) => ProblemCode::MalformedEnvelope,
-            IngestionFault::TooLarge(_) => ProblemCode::BodyTooLarge,
-            IngestionFault::Unauthorized => ProblemCode::InvalidDsnKey,
-        };
-        Self::new(code, fault.to_string())
-    }
-}
-
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Strangers(violations) => violations.into(),
-            Refusal::Merged => {
-                let detail =
-                    "The insight is merged into another one, and can no longer be changed.";
-                Self::new(ProblemCode::InsightMerged, detail)
-            }
-            Refusal::Full => {
-                let detail = format!(
-                    "The insight would have more than {MAX_PAIN_POINTS} pain points. Split it first."
-                );
-                Self::new(ProblemCode::InsightFull, detail)
-            }
-            Refusal::WouldEmpty => {
-                let detail = "The split would leave no pain point behind. Move fewer of them.";
-                Self::new(ProblemCode::SplitWouldEmptyInsight, detail)
-            }
-        }
-    }
-}
-
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let cause = error.to_string();
@@ -445,17 +314,11 @@ impl From<StoreError> for Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::{Place, ViolationCode};
-    use lambda_http::{Body, RequestExt};
-
-    fn request(id: &str) -> Incoming {
-        let mut context = lambda_http::Context::default();
-        id.clone_into(&mut context.request_id);
-        Incoming::new(lambda_http::Request::new(Body::Empty).with_lambda_context(context))
-    }
+    use crate::json::{JsonPath, ViolationCode};
+    use lambda_http::Body;
 
     fn shown(problem: &Problem) -> (serde_json::Value, lambda_http::http::HeaderMap) {
-        let answer = problem.to_answer(&request("r-1"), Protocol::Waymark);
+        let answer = problem.to_answer("r-1");
         let (parts, body) = answer.into_response("r-1").into_parts();
         let Body::Text(body) = body else { panic!("a problem has a body") };
         (serde_json::from_str(&body).unwrap(), parts.headers)
@@ -479,7 +342,11 @@ mod tests {
     #[test]
     fn lists_violations_and_counts_them() {
         let mut violations = Violations::default();
-        violations.note(&Place::Root.member("key"), ViolationCode::Required, "`key` is required");
+        violations.note(
+            &JsonPath::Root.member("key"),
+            ViolationCode::Required,
+            "`key` is required",
+        );
         let (body, _) = shown(&violations.clone().into());
         assert_eq!(body["detail"], "The request has 1 error; see `errors`.");
         assert_eq!(
@@ -489,7 +356,7 @@ mod tests {
             ])
         );
         for index in 0..2_000 {
-            violations.note(&Place::Root.item(index), ViolationCode::InvalidType, "no");
+            violations.note(&JsonPath::Root.item(index), ViolationCode::InvalidType, "no");
         }
         let (body, _) = shown(&violations.into());
         assert_eq!(body["detail"], "The request has 2001 errors; `errors` lists the first 1000.");
@@ -499,9 +366,9 @@ mod tests {
     fn never_shows_a_cause() {
         for problem in [
             Problem::internal("secret cause"),
-            StoreError::Unavailable("secret cause".to_owned()).into(),
-            StoreError::Contended("secret cause".to_owned()).into(),
-            StoreError::Refused("secret cause".to_owned()).into(),
+            StoreError::Unavailable("secret cause".into()).into(),
+            StoreError::Contended("secret cause".into()).into(),
+            StoreError::Refused("secret cause".into()).into(),
         ] {
             assert!(problem.cause().is_some_and(|cause| cause.contains("secret cause")));
             let (body, _) = shown(&problem);

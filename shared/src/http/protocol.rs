@@ -1,25 +1,24 @@
-//! Protocols: most operations are Waymark's own, some are other systems'.
+//! The protocols that operations speak.
 
-/// Whose rules an operation follows where they differ: in the form of errors, and in what pages may
-/// send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
-    /// Waymark's own: errors have the members of RFC 9457.
-    Waymark,
-    /// Sentry's, for its SDKs: errors are `{detail}`.
-    Sentry,
-    /// OFREP, for `OpenFeature`'s providers: errors are `{key, errorCode, errorDetails}`, but for
-    /// those that the protocol leaves open.
-    Ofrep,
+use super::{Answer, Incoming, Problem};
+
+/// What differs between operations whose clients are this API's own, and those whose clients are
+/// others' SDKs: how a problem is answered, and which headers pages may send.
+#[derive(Debug, Clone, Copy)]
+pub struct Protocol {
+    /// What it is called.
+    pub name: &'static str,
+    /// Writes the answer to a request that ends in a problem.
+    pub answer_problem: fn(&Problem, &Incoming) -> Answer,
+    /// The request headers that pages may send, beside those of every operation.
+    pub request_headers: &'static [&'static str],
 }
 
 impl Protocol {
-    /// The protocol of an operation.
-    pub fn of(operation: &str) -> Self {
-        match operation {
-            "ingest-error-events" => Self::Sentry,
-            "evaluate-feature-flag" | "evaluate-feature-flags" => Self::Ofrep,
-            _ => Self::Waymark,
-        }
-    }
+    /// This API's own: problems as RFC 9457 writes them.
+    pub const WAYMARK: Self = Self {
+        name: "Waymark",
+        answer_problem: |problem, incoming| problem.to_answer(incoming.request_id()),
+        request_headers: &[],
+    };
 }

@@ -14,8 +14,8 @@ use std::collections::HashSet;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use crate::models::insight::{PainPoint, PainPointId};
-use crate::models::timestamp::Timestamp;
+use crate::insights::{PainPoint, PainPointId};
+use crate::timestamp::Timestamp;
 
 /// The most members of a chunk, which then has 22,800 bytes.
 pub const CHUNK_MEMBERS: usize = 400;
@@ -325,7 +325,7 @@ impl Membership {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::insight::MAX_PAIN_POINTS;
+    use crate::insights::MAX_PAIN_POINTS;
     use proptest::collection::vec;
     use proptest::prelude::*;
 

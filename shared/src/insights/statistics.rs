@@ -1,10 +1,11 @@
-//! An insight's numbers: a pure function of its members and of now (`contract.md` §3).
+//! An insight's numbers: a pure function of its members and of now
+//! (`docs/semantics/replay-insights.md`, "Statistics").
 
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::models::insight::Percent;
-use crate::models::timestamp::Timestamp;
+use crate::insights::Percent;
+use crate::timestamp::Timestamp;
 
 use super::membership::Member;
 
@@ -85,8 +86,8 @@ fn count<T>(distinct: &HashSet<T>) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::insights::PainPointId;
     use crate::insights::membership::Subject;
-    use crate::models::insight::PainPointId;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
     use uuid::Uuid;

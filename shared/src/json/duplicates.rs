@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use super::{Json, Place, ViolationCode, Violations};
+use super::{Json, JsonPath, ViolationCode, Violations};
 
 /// Notes every item whose identity an earlier item of the same array has, at the `member` that
 /// makes it up, or at the item. Works on the JSON, so that items with other faults count too; an
 /// array of more than `max` items has been noted as a whole.
 pub fn note_duplicates(
     json: &Json<'_>,
-    place: &Place<'_>,
+    path: &JsonPath<'_>,
     max: usize,
     member: Option<&str>,
     identity: impl Fn(&Json<'_>) -> Option<String>,
@@ -22,7 +22,7 @@ pub fn note_duplicates(
     let mut seen = HashSet::new();
     for (index, item) in items.iter().enumerate() {
         if identity(item).is_some_and(|identity| !seen.insert(identity)) {
-            let item_place = place.item(index);
+            let item_place = path.item(index);
             let message = "an earlier item of this list is the same; keep one";
             match member {
                 Some(name) => {
@@ -42,7 +42,7 @@ mod tests {
         let json = Json::parse(text, 8).unwrap();
         let mut violations = Violations::default();
         let identity = |item: &Json<'_>| item.member_text("id").map(str::to_owned);
-        note_duplicates(&json, &Place::Root, max, member, identity, &mut violations);
+        note_duplicates(&json, &JsonPath::Root, max, member, identity, &mut violations);
         assert!(violations.listed().iter().all(|v| v.code == ViolationCode::Duplicate));
         violations.listed().iter().map(|v| v.pointer.clone()).collect()
     }

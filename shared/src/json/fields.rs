@@ -1,8 +1,9 @@
 //! Reading JSON values into types, noting every fault on the way.
 
+use std::cell::RefCell;
 use std::fmt;
 
-use super::{Fault, Json, Place, ViolationCode, Violations};
+use super::{Fault, Json, JsonPath, ViolationCode, Violations};
 
 /// An optional member of an object after reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,60 +66,75 @@ impl<T> Field<T> {
     }
 }
 
-/// The members of one object.
-#[derive(Debug, Clone, Copy)]
+/// The members of one object. Those that are asked for, by any of its functions, are those that the
+/// object may have.
+#[derive(Debug)]
 pub struct Fields<'j, 'a, 'p> {
     members: &'j [(std::borrow::Cow<'a, str>, Json<'a>)],
-    place: &'p Place<'p>,
+    path: &'p JsonPath<'p>,
+    known: RefCell<Vec<&'static str>>,
 }
 
 impl<'j, 'a, 'p> Fields<'j, 'a, 'p> {
-    /// Opens an object that may have the `known` members and no others. Notes a value that is no
-    /// object, and each unknown or repeated member.
-    pub fn open(
+    /// Reads an object with `read`, which asks for every member that the object may have, whatever
+    /// the others are. Notes a value that is no object, and, before what `read` notes, each unknown
+    /// or repeated member.
+    pub fn read<T>(
         json: &'j Json<'a>,
-        place: &'p Place<'p>,
-        known: &[&str],
+        path: &'p JsonPath<'p>,
         violations: &mut Violations,
-    ) -> Option<Self> {
+        read: impl FnOnce(&Self, &mut Violations) -> Option<T>,
+    ) -> Option<T> {
         let Json::Object(members) = json else {
-            note_type(json, place, "an object", violations);
+            note_type(json, path, "an object", violations);
             return None;
         };
+        let fields = Self { members, path, known: RefCell::default() };
+        let position = violations.count();
+        let value = read(&fields, violations);
+        violations.note_at(position, |violations| fields.note_members(violations));
+        value
+    }
+
+    fn note_members(&self, violations: &mut Violations) {
+        let known = self.known.borrow();
         let mut names: Vec<&str> = Vec::with_capacity(known.len());
-        for (name, _) in members {
+        for (name, _) in self.members {
             let name = name.as_ref();
             if !known.contains(&name) {
-                let message = UnknownField { known };
-                violations.note(&place.member(name), ViolationCode::UnknownField, message);
+                let message = UnknownField { known: &known };
+                violations.note(&self.path.member(name), ViolationCode::UnknownField, message);
             } else if names.contains(&name) {
                 let message = "the field stands here twice; keep one";
-                violations.note(&place.member(name), ViolationCode::Duplicate, message);
+                violations.note(&self.path.member(name), ViolationCode::Duplicate, message);
             } else {
                 names.push(name);
             }
         }
-        Some(Self { members, place })
     }
 
     /// The member as it was sent, `null` included.
-    pub fn get(&self, name: &str) -> Option<&'j Json<'a>> {
+    pub fn get(&self, name: &'static str) -> Option<&'j Json<'a>> {
+        let mut known = self.known.borrow_mut();
+        if !known.contains(&name) {
+            known.push(name);
+        }
         self.members.iter().find(|(member, _)| member == name).map(|(_, value)| value)
     }
 
     /// Reads a member that must be there.
     pub fn required<T>(
         &self,
-        name: &str,
+        name: &'static str,
         violations: &mut Violations,
-        read: impl FnOnce(&'j Json<'a>, &Place<'_>, &mut Violations) -> Option<T>,
+        read: impl FnOnce(&'j Json<'a>, &JsonPath<'_>, &mut Violations) -> Option<T>,
     ) -> Option<T> {
         match self.optional(name, violations, read) {
             Field::Valid(value) => Some(value),
             Field::Invalid => None,
             Field::Absent | Field::Null => {
                 let message = format_args!("`{name}` is required");
-                violations.note(&self.place.member(name), ViolationCode::Required, message);
+                violations.note(&self.path.member(name), ViolationCode::Required, message);
                 None
             }
         }
@@ -127,14 +143,14 @@ impl<'j, 'a, 'p> Fields<'j, 'a, 'p> {
     /// Reads a member that may be missing.
     pub fn optional<T>(
         &self,
-        name: &str,
+        name: &'static str,
         violations: &mut Violations,
-        read: impl FnOnce(&'j Json<'a>, &Place<'_>, &mut Violations) -> Option<T>,
+        read: impl FnOnce(&'j Json<'a>, &JsonPath<'_>, &mut Violations) -> Option<T>,
     ) -> Field<T> {
         match self.get(name) {
             None => Field::Absent,
             Some(Json::Null) => Field::Null,
-            Some(value) => match read(value, &self.place.member(name), violations) {
+            Some(value) => match read(value, &self.path.member(name), violations) {
                 Some(value) => Field::Valid(value),
                 None => Field::Invalid,
             },
@@ -145,38 +161,38 @@ impl<'j, 'a, 'p> Fields<'j, 'a, 'p> {
 /// Reads a string into a type. NUL is refused everywhere: few systems downstream can hold it.
 pub fn text<'j, T>(
     parse: impl FnOnce(&'j str) -> Result<T, Fault>,
-) -> impl FnOnce(&'j Json<'_>, &Place<'_>, &mut Violations) -> Option<T> {
-    move |json, place, violations| {
+) -> impl FnOnce(&'j Json<'_>, &JsonPath<'_>, &mut Violations) -> Option<T> {
+    move |json, path, violations| {
         let Json::String(text) = json else {
-            note_type(json, place, "a string", violations);
+            note_type(json, path, "a string", violations);
             return None;
         };
         if text.contains('\0') {
             let message = "NUL (\\u0000) is not allowed in text";
-            violations.note(place, ViolationCode::InvalidFormat, message);
+            violations.note(path, ViolationCode::InvalidFormat, message);
             return None;
         }
-        note_fault(parse(text), place, violations)
+        note_fault(parse(text), path, violations)
     }
 }
 
 /// Reads a number, given as it was written, into a type.
 pub fn number<'a, T>(
     parse: impl FnOnce(&'a str) -> Result<T, Fault>,
-) -> impl FnOnce(&Json<'a>, &Place<'_>, &mut Violations) -> Option<T> {
-    move |json, place, violations| {
+) -> impl FnOnce(&Json<'a>, &JsonPath<'_>, &mut Violations) -> Option<T> {
+    move |json, path, violations| {
         let Json::Number(written) = json else {
-            note_type(json, place, "a number", violations);
+            note_type(json, path, "a number", violations);
             return None;
         };
-        note_fault(parse(written), place, violations)
+        note_fault(parse(written), path, violations)
     }
 }
 
 /// Reads `true` or `false`.
-pub fn boolean(json: &Json<'_>, place: &Place<'_>, violations: &mut Violations) -> Option<bool> {
+pub fn boolean(json: &Json<'_>, path: &JsonPath<'_>, violations: &mut Violations) -> Option<bool> {
     let Json::Bool(value) = json else {
-        note_type(json, place, "true or false", violations);
+        note_type(json, path, "true or false", violations);
         return None;
     };
     Some(*value)
@@ -186,27 +202,27 @@ pub fn boolean(json: &Json<'_>, place: &Place<'_>, violations: &mut Violations) 
 /// are left unread.
 pub fn array<'j, 'a, T>(
     max: usize,
-    mut read: impl FnMut(&'j Json<'a>, &Place<'_>, &mut Violations) -> Option<T>,
-) -> impl FnOnce(&'j Json<'a>, &Place<'_>, &mut Violations) -> Option<Vec<T>>
+    mut read: impl FnMut(&'j Json<'a>, &JsonPath<'_>, &mut Violations) -> Option<T>,
+) -> impl FnOnce(&'j Json<'a>, &JsonPath<'_>, &mut Violations) -> Option<Vec<T>>
 where
     'a: 'j,
 {
-    move |json, place, violations| {
+    move |json, path, violations| {
         let Json::Array(items) = json else {
-            note_type(json, place, "an array", violations);
+            note_type(json, path, "an array", violations);
             return None;
         };
         if items.len() > max {
             let message =
                 format_args!("at most {max} items are allowed; there are {}", items.len());
-            violations.note(place, ViolationCode::TooManyItems, message);
+            violations.note(path, ViolationCode::TooManyItems, message);
             return None;
         }
         // Every item is read, also after a fault: all violations are answered at once.
         let read_items: Vec<Option<T>> = items
             .iter()
             .enumerate()
-            .map(|(index, item)| read(item, &place.item(index), violations))
+            .map(|(index, item)| read(item, &path.item(index), violations))
             .collect();
         read_items.into_iter().collect()
     }
@@ -225,20 +241,20 @@ impl fmt::Display for UnknownField<'_> {
 
 fn note_fault<T>(
     result: Result<T, Fault>,
-    place: &Place<'_>,
+    path: &JsonPath<'_>,
     violations: &mut Violations,
 ) -> Option<T> {
-    result.map_err(|Fault { code, message }| violations.note(place, code, message)).ok()
+    result.map_err(|Fault { code, message }| violations.note(path, code, message)).ok()
 }
 
 fn note_type(
     json: &Json<'_>,
-    place: &Place<'_>,
+    path: &JsonPath<'_>,
     expected: impl fmt::Display,
     violations: &mut Violations,
 ) {
     let message = format_args!("must be {expected}, not {}", json.type_name());
-    violations.note(place, ViolationCode::InvalidType, message);
+    violations.note(path, ViolationCode::InvalidType, message);
 }
 
 #[cfg(test)]
@@ -259,15 +275,20 @@ mod tests {
     #[test]
     fn notes_each_unknown_and_repeated_member() {
         let (opened, violations) = read(r#"{"a":1,"x":2,"a":3,"y/z":4}"#, |json, violations| {
-            Fields::open(json, &Place::Root, &["a", "b"], violations).is_some()
+            Fields::read(json, &JsonPath::Root, violations, |fields, violations| {
+                fields.optional("a", violations, boolean).valid();
+                fields.get("b");
+                Some(())
+            })
         });
-        assert!(opened);
+        assert_eq!(opened, Some(()));
         assert_eq!(
             violations,
             [
                 ("/x".to_owned(), ViolationCode::UnknownField),
                 ("/a".to_owned(), ViolationCode::Duplicate),
                 ("/y~1z".to_owned(), ViolationCode::UnknownField),
+                ("/a".to_owned(), ViolationCode::InvalidType),
             ]
         );
     }
@@ -275,9 +296,10 @@ mod tests {
     #[test]
     fn tells_absent_null_invalid_and_valid_apart() {
         let (fields, violations) = read(r#"{"b":null,"c":1,"d":true}"#, |json, violations| {
-            let known = ["a", "b", "c", "d"];
-            let fields = Fields::open(json, &Place::Root, &known, violations).unwrap();
-            known.map(|name| fields.optional(name, violations, boolean))
+            Fields::read(json, &JsonPath::Root, violations, |fields, violations| {
+                Some(["a", "b", "c", "d"].map(|name| fields.optional(name, violations, boolean)))
+            })
+            .unwrap()
         });
         assert_eq!(fields, [Field::Absent, Field::Null, Field::Invalid, Field::Valid(true)]);
         assert_eq!(violations, [("/c".to_owned(), ViolationCode::InvalidType)]);
@@ -303,9 +325,11 @@ mod tests {
     #[test]
     fn a_required_member_may_neither_be_missing_nor_null() {
         let ((), violations) = read(r#"{"b":null}"#, |json, violations| {
-            let fields = Fields::open(json, &Place::Root, &["a", "b"], violations).unwrap();
-            fields.required("a", violations, boolean);
-            fields.required("b", violations, boolean);
+            Fields::read(json, &JsonPath::Root, violations, |fields, violations| {
+                fields.required("a", violations, boolean);
+                fields.required("b", violations, boolean);
+                Some(())
+            });
         });
         assert_eq!(
             violations,
@@ -319,7 +343,7 @@ mod tests {
     #[test]
     fn reads_every_item_of_an_array_but_none_of_one_that_is_too_long() {
         let (items, violations) = read("[true, 1, false, \"x\"]", |json, violations| {
-            array(4, boolean)(json, &Place::Root, violations)
+            array(4, boolean)(json, &JsonPath::Root, violations)
         });
         assert_eq!(items, None);
         assert_eq!(
@@ -329,8 +353,9 @@ mod tests {
                 ("/3".to_owned(), ViolationCode::InvalidType)
             ]
         );
-        let (items, violations) =
-            read("[1, 2, 3]", |json, violations| array(2, boolean)(json, &Place::Root, violations));
+        let (items, violations) = read("[1, 2, 3]", |json, violations| {
+            array(2, boolean)(json, &JsonPath::Root, violations)
+        });
         assert_eq!(items, None);
         assert_eq!(violations, [(String::new(), ViolationCode::TooManyItems)]);
     }
@@ -338,7 +363,7 @@ mod tests {
     #[test]
     fn refuses_nul_in_text() {
         let (value, violations) = read(r#""a\u0000b""#, |json, violations| {
-            text(|text| Ok(text.to_owned()))(json, &Place::Root, violations)
+            text(|text| Ok(text.to_owned()))(json, &JsonPath::Root, violations)
         });
         assert_eq!(value, None);
         assert_eq!(violations, [(String::new(), ViolationCode::InvalidFormat)]);

@@ -7,7 +7,7 @@
 
 mod duplicates;
 mod fields;
-mod place;
+mod path;
 mod violations;
 
 use std::borrow::Cow;
@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 
 pub use duplicates::note_duplicates;
 pub use fields::{Field, Fields, array, boolean, number, text};
-pub use place::Place;
+pub use path::JsonPath;
 pub use violations::{Fault, Violation, ViolationCode, Violations};
 
 /// How deep arrays and objects of a request body may nest; the root counts as one. The deepest

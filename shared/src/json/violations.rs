@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Place;
+use super::JsonPath;
 
 /// How many violations of one request are listed. A body of 256 KiB can hold more than 100,000,
 /// and their list would not fit into an answer; what is left out is counted.
@@ -88,7 +88,7 @@ pub struct Violations {
 
 impl Violations {
     /// Notes a fault at a place of the body.
-    pub fn note(&mut self, place: &Place<'_>, code: ViolationCode, message: impl fmt::Display) {
+    pub fn note(&mut self, place: &JsonPath<'_>, code: ViolationCode, message: impl fmt::Display) {
         self.push(place, code, message);
     }
 
@@ -105,6 +105,14 @@ impl Violations {
     /// Notes a fault of a query parameter.
     pub fn note_query(&mut self, name: &str, Fault { code, message }: Fault) {
         self.push(format_args!("query:{name}"), code, message);
+    }
+
+    /// Notes what comes before all that was noted since there were `position` violations.
+    pub(super) fn note_at(&mut self, position: usize, note: impl FnOnce(&mut Self)) {
+        let later = self.listed.split_off(position.min(self.listed.len()));
+        note(self);
+        self.listed.extend(later);
+        self.listed.truncate(MAX_LISTED);
     }
 
     /// Nothing is written out for what is counted only: a hostile body costs no more than its size.
@@ -153,7 +161,7 @@ mod tests {
     fn lists_the_first_thousand_and_counts_the_rest() {
         let mut violations = Violations::default();
         for index in 0..MAX_LISTED + 5 {
-            violations.note(&Place::Root.item(index), ViolationCode::InvalidType, "no");
+            violations.note(&JsonPath::Root.item(index), ViolationCode::InvalidType, "no");
         }
         assert_eq!(violations.listed().len(), MAX_LISTED);
         assert_eq!(violations.listed()[MAX_LISTED - 1].pointer, "/999");
@@ -161,10 +169,27 @@ mod tests {
     }
 
     #[test]
+    fn what_is_noted_at_a_position_comes_before_what_is_there() {
+        let note = |violations: &mut Violations, index| {
+            violations.note(&JsonPath::Root.item(index), ViolationCode::InvalidType, "no");
+        };
+        let mut violations = Violations::default();
+        for index in 0..MAX_LISTED {
+            note(&mut violations, index);
+        }
+        violations.note_at(1, |violations| note(violations, 7_000));
+        violations.note_at(MAX_LISTED + 1, |violations| note(violations, 8_000));
+        let pointers: Vec<_> = violations.listed().iter().map(|it| it.pointer.as_str()).collect();
+        assert_eq!(pointers[..3], ["/0", "/7000", "/1"]);
+        assert_eq!((pointers.len(), pointers[MAX_LISTED - 1]), (MAX_LISTED, "/998"));
+        assert_eq!(violations.count(), MAX_LISTED + 2);
+    }
+
+    #[test]
     fn a_violation_spoils_a_value_that_could_be_read() {
         let mut violations = Violations::default();
         assert_eq!(violations.clone().into_result(Some(1)), Ok(1));
-        violations.note(&Place::Root, ViolationCode::Required, "x");
+        violations.note(&JsonPath::Root, ViolationCode::Required, "x");
         assert!(violations.into_result(Some(1)).is_err());
     }
 }

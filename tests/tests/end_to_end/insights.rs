@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
-use shared::models::api_key::{ApiKeyRecord, Scope};
+use shared::projects::api_key::{ApiKeyRecord, Scope};
 use tests::app::{PROJECT, items};
 use tests::call::Reply;
 use tests::insights::{self, upload};

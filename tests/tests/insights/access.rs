@@ -1,8 +1,8 @@
 //! Who may do what, which ids name insights, and what is checked first.
 
 use serde_json::json;
-use shared::models::api_key::{ApiKeyRecord, Scope};
-use shared::models::project::Organization;
+use shared::projects::api_key::ApiKeyRecord;
+use shared::projects::project::Organization;
 use tests::app::{PROJECT, TestApp};
 use tests::call::{Call, Gateway};
 use tests::insights::upload;
@@ -11,30 +11,6 @@ use super::{
     ADD, CREATE, GET, LIST, LIST_PAIN_POINTS, MERGE, NOWHERE, OF_AN_INSIGHT, OPERATIONS, SPLIT,
     UPDATE, call, call_for, create, creation, merge, other_project, split_of, stored, valid,
 };
-
-#[tokio::test]
-async fn every_operation_asks_for_a_key_and_for_its_scope() {
-    let test = TestApp::start().await;
-    let (id, into) = (create(&test, 0..2).await, create(&test, 10..11).await);
-    let before = stored(&test).await;
-    for (operation, changes) in OPERATIONS {
-        let needed = if changes { Scope::InsightsWrite } else { Scope::InsightsRead };
-        test.assert_asks_for(needed, &valid(operation, PROJECT, &id, &into)).await;
-    }
-    assert_eq!(stored(&test).await, before);
-}
-
-#[tokio::test]
-async fn its_scope_is_all_that_an_operation_needs() {
-    let test = TestApp::start().await;
-    let (id, into) = (create(&test, 0..2).await, create(&test, 10..11).await);
-    for (operation, changes) in OPERATIONS {
-        let scopes = [if changes { Scope::InsightsWrite } else { Scope::InsightsRead }].into();
-        let key = test.key_with(|key| ApiKeyRecord { scopes, ..key }).await;
-        let reply = valid(operation, PROJECT, &id, &into).key(&key).send(&test.app).await;
-        assert!(reply.status < 300, "{}: {}", operation.id, reply.body);
-    }
-}
 
 #[tokio::test]
 async fn projects_that_a_key_may_not_see_do_not_exist() {
@@ -46,7 +22,7 @@ async fn projects_that_a_key_may_not_see_do_not_exist() {
     let elsewhere =
         test.key_with(|key| ApiKeyRecord { projects: Some([other].into()), ..key }).await;
     let before = stored(&test).await;
-    for (operation, _) in OPERATIONS {
+    for operation in OPERATIONS {
         for (project, key) in [
             (PROJECT, &foreign),
             (PROJECT, &elsewhere),
@@ -55,7 +31,7 @@ async fn projects_that_a_key_may_not_see_do_not_exist() {
             ("01902f3c-0000-7000-8000-000000000000", &test.key),
         ] {
             let reply = valid(operation, project, &id, &into).key(key).send(&test.app).await;
-            assert_eq!(reply.problem(), (404, "project_not_found"), "{} {project}", operation.id);
+            assert_eq!(reply.problem(), (404, "project_not_found"), "{} {project}", operation.name);
         }
     }
     assert_eq!(stored(&test).await, before);
@@ -70,7 +46,7 @@ async fn an_insight_is_found_in_its_own_project_only() {
     for operation in OF_AN_INSIGHT {
         for (project, id) in [("other", id.as_str()), (PROJECT, NOWHERE)] {
             let reply = valid(operation, project, id, &into).key(&test.key).send(&test.app).await;
-            assert_eq!(reply.problem(), (404, "insight_not_found"), "{}", operation.id);
+            assert_eq!(reply.problem(), (404, "insight_not_found"), "{}", operation.name);
         }
     }
     // Nor can one be merged into another project's.
@@ -121,12 +97,12 @@ async fn an_insight_id_is_checked_by_the_rule_of_the_interface() {
     for operation in OF_AN_INSIGHT {
         for id in NO_UUIDS {
             let reply = valid(operation, PROJECT, id, &into).key(&test.key).send(&test.app).await;
-            assert_eq!(reply.problem(), (400, "validation_failed"), "{} {id}", operation.id);
+            assert_eq!(reply.problem(), (400, "validation_failed"), "{} {id}", operation.name);
             assert_eq!(reply.violations(), [("path:insightId", "invalid_format")]);
         }
         for id in UUIDS {
             let reply = valid(operation, PROJECT, id, &into).key(&test.key).send(&test.app).await;
-            assert_eq!(reply.problem(), (404, "insight_not_found"), "{} {id}", operation.id);
+            assert_eq!(reply.problem(), (404, "insight_not_found"), "{} {id}", operation.name);
         }
     }
 }
@@ -176,7 +152,7 @@ async fn ids_may_be_sent_in_either_case() {
         let call = valid(operation, &project, &id.to_uppercase(), &into.to_uppercase());
         for gateway in [Gateway::HttpApi, Gateway::RestApi] {
             let reply = call.clone().gateway(gateway).key(&test.key).send(&test.app).await;
-            assert!(reply.status < 300, "{}: {}", operation.id, reply.body);
+            assert!(reply.status < 300, "{}: {}", operation.name, reply.body);
             if reply.body["mergedInto"].is_string() {
                 assert_eq!(reply.body["mergedInto"], into);
             }
@@ -193,7 +169,7 @@ async fn all_that_is_wrong_with_path_query_and_headers_is_told_at_once() {
         let reply = call.header("idempotency-key", "").bytes("{").send(&test.app).await;
         let expected =
             [("path:insightId", "invalid_format"), ("header:idempotency-key", "invalid_format")];
-        assert_eq!(reply.violations(), expected, "{}", operation.id);
+        assert_eq!(reply.violations(), expected, "{}", operation.name);
     }
     let call = valid(CREATE, "missing", "", NOWHERE).key(&test.key).header("idempotency-key", "é");
     let reply = call.bytes("{").send(&test.app).await;
@@ -221,26 +197,26 @@ async fn checks_go_from_the_form_over_the_project_and_the_body_to_the_insight() 
     let test = TestApp::start().await;
     for operation in [CREATE, ADD, SPLIT, MERGE, UPDATE] {
         let bad = |project: &str| -> Call {
-            let call = operation.call().parameter("idOrSlug", project);
+            let call = Call::of(operation).parameter("idOrSlug", project);
             call.parameter("insightId", NOWHERE).key(&test.key)
         };
         let reply = bad("missing").bytes("{").send(&test.app).await;
-        assert_eq!(reply.problem(), (404, "project_not_found"), "{}", operation.id);
+        assert_eq!(reply.problem(), (404, "project_not_found"), "{}", operation.name);
         let large = bad(PROJECT).header("content-type", "text/plain").bytes(" ".repeat(1_048_577));
         assert_eq!(large.send(&test.app).await.problem(), (413, "body_too_large"));
         let other = bad(PROJECT).header("content-type", "text/plain").bytes("{");
         assert_eq!(other.send(&test.app).await.problem(), (415, "unsupported_media_type"));
         for malformed in ["", "{", "{} {}"] {
             let reply = bad(PROJECT).bytes(malformed).send(&test.app).await;
-            assert_eq!(reply.problem(), (400, "malformed_json"), "{} {malformed}", operation.id);
+            assert_eq!(reply.problem(), (400, "malformed_json"), "{} {malformed}", operation.name);
         }
         let reply = bad(PROJECT).json(&json!({"surprise": 1})).send(&test.app).await;
-        assert_eq!(reply.problem(), (400, "validation_failed"), "{}", operation.id);
+        assert_eq!(reply.problem(), (400, "validation_failed"), "{}", operation.name);
         assert!(reply.violations().contains(&("/surprise", "unknown_field")));
     }
     for operation in OF_AN_INSIGHT {
         let reply = valid(operation, PROJECT, NOWHERE, NOWHERE).key(&test.key).send(&test.app);
-        assert_eq!(reply.await.problem(), (404, "insight_not_found"), "{}", operation.id);
+        assert_eq!(reply.await.problem(), (404, "insight_not_found"), "{}", operation.name);
     }
 }
 
@@ -262,7 +238,7 @@ async fn that_an_insight_is_merged_is_told_before_what_else_its_state_forbids() 
         (MERGE, json!({"into": other})),
     ] {
         let reply = call_for(&test, operation, &id).json(&body).send(&test.app).await;
-        assert_eq!(reply.problem(), (409, "insight_merged"), "{} {body}", operation.id);
+        assert_eq!(reply.problem(), (409, "insight_merged"), "{} {body}", operation.name);
     }
     // What the body names wrongly comes after the 404s.
     let reply = merge(&test, &id, &id).await;
@@ -286,9 +262,9 @@ async fn only_pain_points_may_come_in_a_large_body() {
     ] {
         let call = call_for(&test, operation, &id);
         let reply = call.clone().bytes(padded(&body, most + 1)).send(&test.app).await;
-        assert_eq!(reply.problem(), (413, "body_too_large"), "{}", operation.id);
+        assert_eq!(reply.problem(), (413, "body_too_large"), "{}", operation.name);
         let reply = call.bytes(padded(&body, most)).send(&test.app).await;
-        assert!(reply.status < 300, "{}: {}", operation.id, reply.body);
+        assert!(reply.status < 300, "{}: {}", operation.name, reply.body);
     }
 }
 

@@ -6,8 +6,9 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use shared::app::Operation;
 use tests::app::{PROJECT, TestApp};
-use tests::call::{Call, Operation, Reply};
+use tests::call::{Call, Reply};
 use tests::insights::pain_point;
 use tests::scripted::{KEY, Turn, access, cancelled, reply_under};
 
@@ -19,7 +20,7 @@ use super::{
 const ID: &str = "01902f3c-0000-7000-8000-eeeeeeeeeeee";
 const CHUNK: &str = "01902f3c-0000-7000-8000-cccccccccccc";
 
-fn any(operation: Operation) -> Call {
+fn any(operation: &'static Operation) -> Call {
     valid(operation, PROJECT, ID, NOWHERE).key(KEY)
 }
 
@@ -104,9 +105,9 @@ async fn a_dynamodb_that_is_down_gives_503() {
     let mut test = TestApp::start().await;
     let (id, into) = (create(&test, 0..2).await, create(&test, 10..11).await);
     test.engine.kill();
-    for (operation, _) in OPERATIONS {
+    for operation in OPERATIONS {
         let reply = valid(operation, PROJECT, &id, &into).key(&test.key).send(&test.app).await;
-        assert_tells_when_to_retry(&reply, (503, "unavailable"), operation.id);
+        assert_tells_when_to_retry(&reply, (503, "unavailable"), operation.name);
     }
 }
 
@@ -125,10 +126,10 @@ async fn writes_that_meet_others_are_tried_again() {
             any(operation),
         )
         .await;
-        assert!(reply.status < 300, "{}: {}", operation.id, reply.body);
-        let claims = usize::from([CREATE.id, ADD.id].contains(&operation.id));
+        assert!(reply.status < 300, "{}: {}", operation.name, reply.body);
+        let claims = usize::from([CREATE.name, ADD.name].contains(&operation.name));
         let transactions = dynamodb.requests("TransactWriteItems");
-        assert_eq!(transactions.len(), 3 + claims, "{}", operation.id);
+        assert_eq!(transactions.len(), 3 + claims, "{}", operation.name);
     }
 }
 
@@ -145,7 +146,7 @@ async fn writes_that_keep_meeting_others_give_409() {
             any(operation),
         )
         .await;
-        assert_tells_when_to_retry(&reply, (409, "conflict"), operation.id);
+        assert_tells_when_to_retry(&reply, (409, "conflict"), operation.name);
     });
     let splitting = async {
         let (reply, _) = reply_under(
@@ -159,7 +160,7 @@ async fn writes_that_keep_meeting_others_give_409() {
             any(SPLIT),
         )
         .await;
-        assert_tells_when_to_retry(&reply, (409, "conflict"), SPLIT.id);
+        assert_tells_when_to_retry(&reply, (409, "conflict"), SPLIT.name);
     };
     tokio::join!(join_all(replies), splitting);
 }
@@ -177,7 +178,7 @@ async fn writes_that_are_always_too_late_give_409() {
             any(UPDATE),
         )
         .await;
-        assert_tells_when_to_retry(&reply, (409, "conflict"), UPDATE.id);
+        assert_tells_when_to_retry(&reply, (409, "conflict"), UPDATE.name);
         let (read, written) =
             (dynamodb.requests("GetItem").len(), dynamodb.requests("TransactWriteItems").len());
         assert!(read > 2 && read == written, "each attempt reads anew: {read} {written}");
@@ -190,7 +191,7 @@ async fn writes_that_are_always_too_late_give_409() {
             _ => cancelled(&["None", "ConditionalCheckFailed"]),
         };
         let (reply, _) = reply_under(script, any(MERGE)).await;
-        assert_tells_when_to_retry(&reply, (409, "conflict"), MERGE.id);
+        assert_tells_when_to_retry(&reply, (409, "conflict"), MERGE.name);
     };
     let splitting = async {
         let script = |target: &str, before| match (target, before) {
@@ -201,7 +202,7 @@ async fn writes_that_are_always_too_late_give_409() {
             _ => cancelled(&["ConditionalCheckFailed", "None", "None", "None", "None"]),
         };
         let (reply, dynamodb) = reply_under(script, any(SPLIT)).await;
-        assert_tells_when_to_retry(&reply, (409, "conflict"), SPLIT.id);
+        assert_tells_when_to_retry(&reply, (409, "conflict"), SPLIT.name);
         assert!(dynamodb.requests("GetItem").len() > 2);
     };
     let adding = async {
@@ -214,7 +215,7 @@ async fn writes_that_are_always_too_late_give_409() {
             _ => cancelled(&["ConditionalCheckFailed", "None", "None"]),
         };
         let (reply, dynamodb) = reply_under(script, any(ADD)).await;
-        assert_tells_when_to_retry(&reply, (409, "conflict"), ADD.id);
+        assert_tells_when_to_retry(&reply, (409, "conflict"), ADD.name);
         assert!(dynamodb.requests("GetItem").len() > 2);
     };
     tokio::join!(updating, merging, splitting, adding);
@@ -234,7 +235,7 @@ async fn an_upload_whose_batch_was_given_up_starts_again_with_a_new_one() {
             any(operation),
         )
         .await;
-        assert!(reply.status < 300, "{}: {}", operation.id, reply.body);
+        assert!(reply.status < 300, "{}: {}", operation.name, reply.body);
         let transactions = dynamodb.requests("TransactWriteItems");
         let batch = |transaction: &Value| {
             transaction["TransactItems"][0]["Put"]["Item"]["batch"]["S"].as_str().map(str::to_owned)
@@ -265,7 +266,7 @@ async fn a_dynamodb_that_throttles_gives_503() {
             },
         ] {
             let (reply, _) = reply_under(script, any(operation)).await;
-            assert_tells_when_to_retry(&reply, (503, "unavailable"), operation.id);
+            assert_tells_when_to_retry(&reply, (503, "unavailable"), operation.name);
         }
     });
     let reads = [GET, LIST, LIST_PAIN_POINTS, SPLIT].map(|operation| async move {
@@ -274,7 +275,7 @@ async fn a_dynamodb_that_throttles_gives_503() {
             _ => throttled(),
         };
         let (reply, _) = reply_under(script, any(operation)).await;
-        assert_tells_when_to_retry(&reply, (503, "unavailable"), operation.id);
+        assert_tells_when_to_retry(&reply, (503, "unavailable"), operation.name);
     });
     tokio::join!(join_all(writes), join_all(reads));
 }
@@ -294,10 +295,10 @@ async fn what_is_left_unprocessed_is_asked_for_again() {
             any(operation),
         )
         .await;
-        assert_eq!(reply.status, 200, "{}: {}", operation.id, reply.body);
+        assert_eq!(reply.status, 200, "{}: {}", operation.name, reply.body);
         let asked = dynamodb.requests("BatchGetItem");
         assert_eq!(asked[1]["RequestItems"], asked[3]["RequestItems"]);
-        if operation.id == GET.id {
+        if operation.name == GET.name {
             assert_eq!((etag(&reply), &reply.body["occurrences"]), ("\"3\"", &json!(2)));
         }
     }
@@ -309,7 +310,7 @@ async fn what_is_left_unprocessed_is_asked_for_again() {
             _ => Turn::Answer(json!({})),
         };
         let (reply, dynamodb) = reply_under(script, any(operation)).await;
-        assert_tells_when_to_retry(&reply, (503, "unavailable"), operation.id);
+        assert_tells_when_to_retry(&reply, (503, "unavailable"), operation.name);
         assert!(dynamodb.requests("TransactWriteItems").is_empty());
     });
     join_all(replies).await;
@@ -340,7 +341,7 @@ async fn an_insight_whose_chunks_are_never_as_it_says_is_not_shown() {
     let replies = operations
         .map(|operation| valid(operation, PROJECT, &id, NOWHERE).key(&test.key).send(&test.app));
     for (reply, operation) in join_all(replies).await.iter().zip(operations) {
-        assert_tells_when_to_retry(reply, (503, "unavailable"), operation.id);
+        assert_tells_when_to_retry(reply, (503, "unavailable"), operation.name);
     }
     assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
     assert_eq!(stored(&test).await, before);
@@ -359,11 +360,11 @@ async fn reads_between_which_somebody_writes_are_repeated() {
         };
         // A patch that changes nothing.
         let call = super::call_for(&test, operation, &id);
-        let call = if operation.id == UPDATE.id { call.json(&json!({})) } else { call };
+        let call = if operation.name == UPDATE.name { call.json(&json!({})) } else { call };
         test.round_trips();
         let (reply, ()) = tokio::join!(call.send(&test.app), writing);
-        assert_eq!(reply.status, 200, "{}: {}", operation.id, reply.body);
-        assert!(test.round_trips() > 3, "{}", operation.id);
+        assert_eq!(reply.status, 200, "{}: {}", operation.name, reply.body);
+        assert!(test.round_trips() > 3, "{}", operation.name);
     }
 }
 
@@ -374,7 +375,7 @@ async fn what_is_damaged_is_an_internal_error_and_not_the_callers_fault() {
     tamper_with_chunk(&test, "members", AttributeValue::B(Blob::new([0; 56]))).await;
     for operation in [GET, LIST, LIST_PAIN_POINTS, UPDATE, ADD, SPLIT] {
         let reply = valid(operation, PROJECT, &id, NOWHERE).key(&test.key).send(&test.app).await;
-        assert_eq!(reply.problem(), (500, "internal"), "{}", operation.id);
+        assert_eq!(reply.problem(), (500, "internal"), "{}", operation.name);
     }
     let other = create(&test, 10..11).await;
     for (attribute, value) in [

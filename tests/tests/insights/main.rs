@@ -3,119 +3,69 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod access;
-mod adding;
+mod add_pain_points;
 mod claims;
 mod concurrency;
-mod creation;
+mod create_insight;
 mod failures;
-mod listing;
-mod merging;
+mod list_insights;
+mod merge_insights;
 mod size;
-mod splitting;
+mod split_insight;
 mod statistics;
-mod updating;
+mod update_insight;
 
 use std::collections::BTreeSet;
 
 use local::demo;
 use serde_json::{Value, json};
-use shared::models::project::ProjectId;
+use shared::app::Operation;
+use shared::projects::project::ProjectId;
 use tests::app::{PROJECT, TestApp};
-use tests::call::{Call, Operation, Reply};
+use tests::call::{Call, Reply};
 use tests::insights::{self, upload};
 
 const TABLE: &str = "replay-insights";
-const INSIGHTS: &str = "/v0/projects/{idOrSlug}/replay-insights";
-const INSIGHT: &str = "/v0/projects/{idOrSlug}/replay-insights/{insightId}";
-const PAIN_POINTS: &str = "/v0/projects/{idOrSlug}/replay-insights/{insightId}/pain-points";
 
-const CREATE: Operation = Operation {
-    id: create_insight::OPERATION,
-    method: "POST",
-    path: INSIGHTS,
-    handler: |app, incoming| Box::pin(create_insight::handle(app, incoming)),
-};
-const LIST: Operation = Operation {
-    id: list_insights::OPERATION,
-    method: "GET",
-    path: INSIGHTS,
-    handler: |app, incoming| Box::pin(list_insights::handle(app, incoming)),
-};
-const GET: Operation = Operation {
-    id: get_insight::OPERATION,
-    method: "GET",
-    path: INSIGHT,
-    handler: |app, incoming| Box::pin(get_insight::handle(app, incoming)),
-};
-const UPDATE: Operation = Operation {
-    id: update_insight::OPERATION,
-    method: "PATCH",
-    path: INSIGHT,
-    handler: |app, incoming| Box::pin(update_insight::handle(app, incoming)),
-};
-const ADD: Operation = Operation {
-    id: add_pain_points::OPERATION,
-    method: "POST",
-    path: PAIN_POINTS,
-    handler: |app, incoming| Box::pin(add_pain_points::handle(app, incoming)),
-};
-const LIST_PAIN_POINTS: Operation = Operation {
-    id: list_pain_points::OPERATION,
-    method: "GET",
-    path: PAIN_POINTS,
-    handler: |app, incoming| Box::pin(list_pain_points::handle(app, incoming)),
-};
-const SPLIT: Operation = Operation {
-    id: split_insight::OPERATION,
-    method: "POST",
-    path: "/v0/projects/{idOrSlug}/replay-insights/{insightId}/split",
-    handler: |app, incoming| Box::pin(split_insight::handle(app, incoming)),
-};
-const MERGE: Operation = Operation {
-    id: merge_insights::OPERATION,
-    method: "POST",
-    path: "/v0/projects/{idOrSlug}/replay-insights/{insightId}/merge",
-    handler: |app, incoming| Box::pin(merge_insights::handle(app, incoming)),
-};
+const CREATE: &Operation = &::create_insight::OPERATION;
+const LIST: &Operation = &::list_insights::OPERATION;
+const GET: &Operation = &get_insight::OPERATION;
+const UPDATE: &Operation = &::update_insight::OPERATION;
+const ADD: &Operation = &::add_pain_points::OPERATION;
+const LIST_PAIN_POINTS: &Operation = &list_pain_points::OPERATION;
+const SPLIT: &Operation = &::split_insight::OPERATION;
+const MERGE: &Operation = &::merge_insights::OPERATION;
 
-/// Every operation, with whether it changes anything.
-const OPERATIONS: [(Operation, bool); 8] = [
-    (CREATE, true),
-    (LIST, false),
-    (GET, false),
-    (UPDATE, true),
-    (ADD, true),
-    (LIST_PAIN_POINTS, false),
-    (SPLIT, true),
-    (MERGE, true),
-];
+/// Every operation.
+const OPERATIONS: [&Operation; 8] =
+    [CREATE, LIST, GET, UPDATE, ADD, LIST_PAIN_POINTS, SPLIT, MERGE];
 
 /// The operations whose path names an insight.
-const OF_AN_INSIGHT: [Operation; 6] = [GET, UPDATE, ADD, LIST_PAIN_POINTS, SPLIT, MERGE];
+const OF_AN_INSIGHT: [&Operation; 6] = [GET, UPDATE, ADD, LIST_PAIN_POINTS, SPLIT, MERGE];
 
 /// An insight that no project has.
 const NOWHERE: &str = "01902f3c-0000-7000-8000-ffffffffffff";
 
 /// A call in the tests' project.
-fn call(test: &TestApp, operation: Operation) -> Call {
-    operation.call().parameter("idOrSlug", PROJECT).key(&test.key)
+fn call(test: &TestApp, operation: &'static Operation) -> Call {
+    Call::of(operation).parameter("idOrSlug", PROJECT).key(&test.key)
 }
 
 /// A call for one insight.
-fn call_for(test: &TestApp, operation: Operation, id: &str) -> Call {
+fn call_for(test: &TestApp, operation: &'static Operation, id: &str) -> Call {
     call(test, operation).parameter("insightId", id)
 }
 
 /// A call that would be carried out, without a key, for an insight that has the pain points 0 and 1,
 /// in a project that has the insight `into` too.
-fn valid(operation: Operation, project: &str, id: &str, into: &str) -> Call {
-    let call = operation.call().parameter("idOrSlug", project).parameter("insightId", id);
-    match operation.id {
-        create_insight::OPERATION => call.json(&creation(100..102)),
-        add_pain_points::OPERATION => call.json(&upload(200..202)),
-        update_insight::OPERATION => call.json(&json!({"viewed": true})),
-        split_insight::OPERATION => call.json(&split_of([1])),
-        merge_insights::OPERATION => call.json(&json!({"into": into})),
+fn valid(operation: &'static Operation, project: &str, id: &str, into: &str) -> Call {
+    let call = Call::of(operation).parameter("idOrSlug", project).parameter("insightId", id);
+    match operation.name {
+        "create-insight" => call.json(&creation(100..102)),
+        "add-pain-points" => call.json(&upload(200..202)),
+        "update-insight" => call.json(&json!({"viewed": true})),
+        "split-insight" => call.json(&split_of([1])),
+        "merge-insights" => call.json(&json!({"into": into})),
         _ => call,
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use shared::models::timestamp::Timestamp;
+use shared::timestamp::Timestamp;
 use tests::app::{START, TestApp};
 use tests::insights;
 

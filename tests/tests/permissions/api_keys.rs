@@ -1,83 +1,67 @@
-//! Every operation asks for a key of the scope that `openapi.yaml` names, before it looks at anything
-//! else.
+//! Every operation asks for a valid key, and for its own scope and no other, before it looks at
+//! anything else. That `openapi.yaml` names the same scope is seen by `tests/tests/contract.rs`.
 
-use std::collections::BTreeMap;
-
-use shared::models::api_key::{ApiKeyRecord, Scope};
+use shared::app::Operation;
+use shared::projects::api_key::{ApiKey, ApiKeyRecord, Scope};
+use shared::timestamp::Timestamp;
 use tests::app::{PROJECT, TestApp};
-use tests::call::{Call, Operation};
-use tests::contract::OPENAPI;
+use tests::call::{Call, Reply};
+use tests::contract::example_body;
+use tests::error_tracking::project;
+use tests::operations::OPERATIONS;
+use tests::permissions::used_during;
 
-use super::errors::interpret;
-use super::operation;
-
-/// Every operation that `openapi.yaml` gives a scope.
-fn operations() -> [Operation; 29] {
-    [
-        operation!(add_event_markers),
-        operation!(add_pain_points),
-        operation!(create_event_marker_collection),
-        operation!(create_feature_flag),
-        operation!(create_insight),
-        operation!(delete_event_marker_collection),
-        operation!(delete_feature_flag),
-        operation!(evaluate_feature_flag),
-        operation!(evaluate_feature_flags),
-        operation!(get_email_preferences),
-        operation!(get_error),
-        operation!(get_event_marker_collection),
-        operation!(get_feature_flag),
-        operation!(get_insight),
-        interpret(),
-        operation!(list_error_events),
-        operation!(list_errors),
-        operation!(list_event_marker_collections),
-        operation!(list_event_markers),
-        operation!(list_feature_flags),
-        operation!(list_insights),
-        operation!(list_pain_points),
-        operation!(merge_insights),
-        operation!(query_error_timeseries),
-        operation!(split_insight),
-        operation!(update_email_preferences),
-        operation!(update_error),
-        operation!(update_feature_flag),
-        operation!(update_insight),
-    ]
-}
-
-/// The scopes of `openapi.yaml`, by operation.
-fn scopes() -> BTreeMap<&'static str, Scope> {
-    let paths = OPENAPI["paths"].as_object().unwrap().values();
-    let described = paths.flat_map(|path| path.as_object().unwrap().values());
-    let scope_of = |operation: &'static serde_json::Value| {
-        let scope = operation["x-required-scope"].as_str()?;
-        // A path with a slash at its end is an operation of its own there.
-        let id = operation["operationId"].as_str()?.trim_end_matches("-with-slash");
-        Some((id, scope.parse().unwrap()))
-    };
-    described.filter_map(scope_of).collect()
-}
-
-/// A call that names things that are not there.
-fn call(operation: Operation) -> Call {
-    let call = operation.call().parameter("idOrSlug", PROJECT);
+/// A call without a key that could otherwise be carried out, unless it names things that are not
+/// there.
+fn call(operation: &'static Operation) -> Call {
+    let call = Call::of(operation).parameter("idOrSlug", PROJECT);
     let ids = ["key", "insightId", "collectionId", "errorId"];
-    ids.into_iter().fold(call, |call, name| call.parameter(name, "nothing"))
+    let call = ids.into_iter().fold(call, |call, name| call.parameter(name, "nothing"));
+    example_body(operation.name).into_iter().fold(call, Call::json)
+}
+
+/// Sends a call for which nothing may be done but reading keys, and the project with them.
+async fn refused(test: &TestApp, call: Call) -> Reply {
+    let mut reply = None;
+    let used = used_during(async { reply = Some(call.send(&test.app).await) }).await;
+    for permission in used.values().flatten() {
+        let reads = permission.action == "BatchGetItem";
+        let before = ["api-keys", "projects"].contains(&permission.resource.as_str());
+        assert!(reads && before, "{permission}");
+    }
+    reply.unwrap()
 }
 
 #[tokio::test]
-async fn every_operation_of_the_api_description_asks_for_a_key_of_its_scope_first() {
+async fn every_operation_asks_for_a_valid_key_with_its_scope_and_for_no_other() {
     let test = TestApp::start().await;
-    let mut scopes = scopes();
-    for operation in operations() {
-        let id = operation.id;
-        let needed = scopes.remove(id).unwrap_or_else(|| panic!("{id} has no scope"));
-        test.assert_asks_for(needed, &call(operation)).await;
-        let insider = [needed].into();
-        let insider = test.key_with(|key| ApiKeyRecord { scopes: insider, ..key }).await;
-        let reply = call(operation).key(&insider).send(&test.app).await;
-        assert!(!matches!(reply.status, 401 | 403), "{id}: {}", reply.body);
+    let past = Some(Timestamp::from_millis(1_000_000_000_000));
+    let invalid = [
+        "wm_nonsense".to_owned(),
+        ApiKey::generate().unwrap().reveal(),
+        test.key_with(|key| ApiKeyRecord { revoked_at: past, ..key }).await,
+        test.key_with(|key| ApiKeyRecord { expires_at: past, ..key }).await,
+        // The key of a DSN is for reporting errors alone.
+        project(&test.app.store, test.project_id).await.public_key.to_string(),
+    ];
+    for operation in OPERATIONS {
+        let Some(scope) = operation.scope() else { continue };
+        let (name, call) = (operation.name, call(operation));
+        let reply = refused(&test, call.clone()).await;
+        assert_eq!(reply.problem(), (401, "missing_api_key"), "{name}");
+        assert_eq!(reply.headers["www-authenticate"], "Bearer", "{name}");
+        for key in &invalid {
+            let reply = refused(&test, call.clone().key(key)).await;
+            assert_eq!(reply.problem(), (401, "invalid_api_key"), "{name}");
+            assert_eq!(reply.headers["www-authenticate"], "Bearer", "{name}");
+        }
+        let others = Scope::ALL.into_iter().filter(|other| *other != scope).collect();
+        let outsider = test.key_with(|key| ApiKeyRecord { scopes: others, ..key }).await;
+        let reply = refused(&test, call.clone().key(&outsider)).await;
+        assert_eq!(reply.problem(), (403, "insufficient_scope"), "{name}");
+        assert!(reply.body["detail"].as_str().unwrap().contains(scope.as_str()), "{}", reply.body);
+        let insider = test.key_with(|key| ApiKeyRecord { scopes: [scope].into(), ..key }).await;
+        let reply = call.key(&insider).send(&test.app).await;
+        assert!(!matches!(reply.status, 401 | 403), "{name}: {}", reply.body);
     }
-    assert!(scopes.is_empty(), "not called: {scopes:?}");
 }

@@ -5,66 +5,37 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod api_keys;
-mod email_preferences;
-mod errors;
-mod event_markers;
-mod feature_flags;
+mod error_tracking;
+mod flags;
 mod insights;
+mod markers;
+mod preferences;
 mod request_units;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::Value;
-use shared::app::{Deadline, Handler, warm_up};
-use shared::store::StoreError;
+use shared::app::{Deadline, Operation, warm_up};
+use shared::dynamodb::StoreError;
 use tests::app::{PROJECT, TestApp, app_over};
-use tests::call::{Call, Operation, Reply};
-use tests::contract::OPENAPI;
+use tests::call::{Call, Reply};
+use tests::operations::OPERATIONS;
 use tests::permissions::{ALLOWED, checked, used_during};
 
 /// The functions of each scenario. Whoever adds a function adds it here, and to the scenario
 /// something that uses its every permission.
 const SCENARIOS: [&[&str]; 5] = [
-    &email_preferences::FUNCTIONS,
-    &errors::FUNCTIONS,
-    &event_markers::FUNCTIONS,
-    &feature_flags::FUNCTIONS,
+    &error_tracking::FUNCTIONS,
+    &flags::FUNCTIONS,
     &insights::FUNCTIONS,
+    &markers::FUNCTIONS,
+    &preferences::FUNCTIONS,
 ];
 
-/// Makes an [`Operation`] of the crate of a function.
-macro_rules! operation {
-    ($function:ident) => {
-        crate::described($function::OPERATION, |app, incoming| {
-            Box::pin($function::handle(app, incoming))
-        })
-    };
-}
-use operation;
-
-/// An operation, where `openapi.yaml` says that it is.
-fn described(id: &'static str, handler: Handler) -> Operation {
-    let paths = OPENAPI["paths"].as_object().unwrap();
-    let find = |method| {
-        let path = paths.iter().find(|(_, item)| item[method]["operationId"] == id);
-        path.map(|(path, _)| path.as_str())
-    };
-    let methods = [
-        ("get", "GET"),
-        ("post", "POST"),
-        ("put", "PUT"),
-        ("patch", "PATCH"),
-        ("delete", "DELETE"),
-    ];
-    let found = methods.into_iter().find_map(|(name, method)| Some((method, find(name)?)));
-    let (method, path) = found.unwrap_or_else(|| panic!("{id} has no path"));
-    Operation { id, method, path, handler }
-}
-
 /// A call in the tests' project, by a key that may do everything.
-fn call(test: &TestApp, operation: Operation) -> Call {
-    operation.call().parameter("idOrSlug", PROJECT).key(&test.key)
+fn call(test: &TestApp, operation: &'static Operation) -> Call {
+    Call::of(operation).parameter("idOrSlug", PROJECT).key(&test.key)
 }
 
 /// Sends a call that is answered with a status, when nothing is remembered of calls before it.
@@ -117,11 +88,10 @@ fn every_function_has_its_place_in_a_scenario() {
 async fn every_function_may_make_the_call_that_opens_its_connection() {
     let test = TestApp::start().await;
     let (app, _) = app_over(&test.engine.endpoint());
-    let schedules = local::template::read_schedules(&tests::workspace().join("template.yaml"));
-    let jobs: Vec<String> = schedules.unwrap().into_iter().map(|it| it.function).collect();
-    for function in ALLOWED.keys().filter(|function| !jobs.contains(function)) {
-        let used = used_during(checked(function, Box::pin(warm_up(&app.store, function)))).await;
-        assert_eq!(used[function].len(), 1, "{function}");
+    for operation in OPERATIONS {
+        let opening = checked(operation.name, Box::pin(warm_up(&app.store, operation)));
+        let used = used_during(opening).await;
+        assert_eq!(used[operation.name].len(), 1, "{}", operation.name);
     }
 }
 

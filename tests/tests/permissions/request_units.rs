@@ -3,16 +3,17 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
-use shared::app::{App, Clock};
+use shared::app::{App, Clock, Operation};
 use shared::usage::{Usage, counted};
 use tests::app::{PROJECT, TestApp, app_over};
-use tests::call::{Call, Operation, Reply};
-use tests::errors::{SentEvent, envelope, project};
+use tests::call::{Call, Reply};
+use tests::error_tracking::{SentEvent, envelope, project};
 use tests::insights::upload;
-use tests::random::Random;
 
-use super::{deadline, id, operation, scheduled};
+use super::{deadline, id, scheduled};
 
 /// How many events a day has here, and of how many errors.
 const EVENTS: u64 = 300;
@@ -32,8 +33,8 @@ impl Bill {
         Self { test, app, lines: Vec::new() }
     }
 
-    fn call(&self, operation: Operation) -> Call {
-        operation.call().parameter("idOrSlug", PROJECT).key(&self.test.key)
+    fn call(&self, operation: &'static Operation) -> Call {
+        Call::of(operation).parameter("idOrSlug", PROJECT).key(&self.test.key)
     }
 
     async fn send(&self, call: Call) -> Reply {
@@ -60,14 +61,14 @@ impl Bill {
 /// about 5 kB, of which compression leaves a fifth.
 fn typical_event(sent: &SentEvent, kind: u64) -> String {
     let mut payload = sent.payload();
-    let mut random = Random::of_seed(u64::from_str_radix(&sent.id[16..], 16).unwrap());
+    let mut random = ChaCha8Rng::seed_from_u64(u64::from_str_radix(&sent.id[16..], 16).unwrap());
     let frames: Vec<Value> = (0..20)
         .map(|line| {
             json!({
                 "filename": format!("webpack:///./src/checkout/step-{line}.ts"),
                 "function": format!("handleStep{line}Of{kind}"), "lineno": 100 + line, "colno": 17,
                 "in_app": line % 2 == 0, "context_line": "    const total = cart.items.sum();",
-                "vars": {"order": format!("{:016x}{:08x}", random.number(), random.number() >> 32)},
+                "vars": {"order": format!("{:016x}{:08x}", random.random::<u64>(), random.random::<u32>())},
             })
         })
         .collect();
@@ -88,16 +89,16 @@ async fn flags_and_preferences(bill: &mut Bill) {
             "rules": [{"name": "Staff first", "serve": {"variant": "on"}, "conditions": [
                 {"attribute": "email", "operator": "ends_with", "values": ["@example.com"]}]}]})
     };
-    let create = bill.call(operation!(create_feature_flag));
+    let create = bill.call(&create_feature_flag::OPERATION);
     bill.send(create.clone().json(&flag("first"))).await;
     bill.enter("create-feature-flag", create.clone().json(&flag("second"))).await;
     let once = create.header("idempotency-key", "k").json(&flag("third"));
     bill.enter("create-feature-flag, with an idempotency key", once).await;
 
     let key = bill.test.key.clone();
-    let get = operation!(get_email_preferences).call().key(&key);
+    let get = Call::of(&get_email_preferences::OPERATION).key(&key);
     bill.enter("get-email-preferences", get).await;
-    let update = operation!(update_email_preferences).call().key(&key);
+    let update = Call::of(&update_email_preferences::OPERATION).key(&key);
     let update = update.json(&json!({"preferences": [{"type": "billing", "emailEnabled": false}]}));
     bill.enter("update-email-preferences", update).await;
 }
@@ -105,20 +106,20 @@ async fn flags_and_preferences(bill: &mut Bill) {
 async fn insights(bill: &mut Bill) {
     let mut body = upload(0..10);
     body["title"] = json!("Checkout");
-    let create = bill.call(operation!(create_insight)).json(&body);
+    let create = bill.call(&create_insight::OPERATION).json(&body);
     let insight = id(&bill.enter("create-insight, of 10 pain points", create).await);
     let of = |bill: &Bill, operation| bill.call(operation).parameter("insightId", &insight);
-    let add = of(bill, operation!(add_pain_points)).json(&upload(10..11));
+    let add = of(bill, &add_pain_points::OPERATION).json(&upload(10..11));
     bill.enter("add-pain-points, of 1", add).await;
-    let get = of(bill, operation!(get_insight));
+    let get = of(bill, &get_insight::OPERATION);
     bill.enter("get-insight", get).await;
     let split = json!({"painPointIds": [tests::insights::id(0)], "title": "Part"});
-    let split = of(bill, operation!(split_insight)).json(&split);
+    let split = of(bill, &split_insight::OPERATION).json(&split);
     bill.enter("split-insight", split).await;
 }
 
 async fn markers(bill: &mut Bill) {
-    let create = bill.call(operation!(create_event_marker_collection));
+    let create = bill.call(&create_event_marker_collection::OPERATION);
     let create = create.json(&json!({"name": "Releases"}));
     let collection = id(&bill.enter("create-event-marker-collection", create).await);
     let of = |bill: &Bill, operation| bill.call(operation).parameter("collectionId", &collection);
@@ -126,15 +127,15 @@ async fn markers(bill: &mut Bill) {
         let event = json!({"name": "v1.2.3", "occurredAt": "2026-11-21T04:16:00Z"});
         json!({ "events": vec![event; count] })
     };
-    let add = of(bill, operation!(add_event_markers));
+    let add = of(bill, &add_event_markers::OPERATION);
     bill.enter("add-event-markers, of 1", add.clone().json(&events(1))).await;
     bill.send(add.json(&events(99))).await;
-    let list = of(bill, operation!(list_event_markers)).query("limit", 100);
+    let list = of(bill, &list_event_markers::OPERATION).query("limit", 100);
     bill.enter("list-event-markers, of 100", list).await;
-    let delete = of(bill, operation!(delete_event_marker_collection));
+    let delete = of(bill, &delete_event_marker_collection::OPERATION);
     bill.enter("delete-event-marker-collection", delete).await;
-    let purge = Box::pin(purge_event_markers::run(&bill.app, deadline()));
-    let ((), usage) = counted(scheduled(purge_event_markers::OPERATION, purge)).await;
+    let purge = Box::pin((purge_event_markers::JOB.run)(&bill.app, deadline()));
+    let ((), usage) = counted(scheduled(purge_event_markers::JOB.name, purge)).await;
     bill.note("purging its 100 events", &usage);
 }
 
@@ -143,7 +144,8 @@ async fn errors(bill: &mut Bill) {
     let delivery = |bill: &Bill, number: u64, ago: Duration| {
         let at = bill.app.clock.now().minus(ago);
         let sent = SentEvent::new(number, at, "PaymentDeclined", "bad card");
-        let call = operation!(ingest_error_events).call().parameter("ingestId", project.ingest_id);
+        let call =
+            Call::of(&ingest_error_events::OPERATION).parameter("ingestId", project.ingest_id);
         call.query("sentry_key", project.public_key).bytes(typical_event(&sent, number % KINDS))
     };
     bill.send(delivery(bill, 1, Duration::ZERO)).await;
@@ -156,11 +158,11 @@ async fn errors(bill: &mut Bill) {
     }
     let Clock::Fixed(now) = &bill.app.clock else { unreachable!("a test's clock is fixed") };
     now.fetch_add(2 * 24 * 60 * 60 * 1_000, Ordering::Relaxed);
-    let compact = Box::pin(compact_error_segments::run(&bill.app, deadline()));
-    let ((), usage) = counted(scheduled(compact_error_segments::OPERATION, compact)).await;
+    let compact = Box::pin((compact_error_segments::JOB.run)(&bill.app, deadline()));
+    let ((), usage) = counted(scheduled(compact_error_segments::JOB.name, compact)).await;
     bill.note("packing a day of 300 events", &usage);
 
-    let query = |body: Value| operation!(query_error_timeseries).call().json(&body);
+    let query = |body: Value| Call::of(&query_error_timeseries::OPERATION).json(&body);
     let key = bill.test.key.clone();
     let week = json!({ "projectIds": [PROJECT] });
     bill.send(query(week.clone()).key(&key)).await;

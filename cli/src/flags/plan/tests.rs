@@ -1,10 +1,10 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use shared::flags::RuleId;
+use shared::flags::draft::FlagDraft;
 use shared::json::Json;
-use shared::models::feature_flag::RuleId;
-use shared::models::feature_flag::draft::FlagDraft;
-use shared::models::project::ProjectId;
+use shared::projects::project::ProjectId;
 use uuid::Uuid;
 
 use super::*;

@@ -329,7 +329,7 @@ impl<'a> Scene<'a> {
         let compared = self.previous(at).is_some_and(|before| {
             self.is_any(before, &[Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::Between])
                 && !self.is_any(before, &[Class::Is])
-                || self.is(before, Class::Than)
+                || self.is(before, Class::ComparisonEnd)
         });
         let suffixed = self.is_any(at + 1, &[Class::AfterGte, Class::AfterLte]);
         let single = self.element(at).is_some_and(|element| element.tokens.len() == 1);

@@ -45,7 +45,7 @@ classes! {
     Between = "between", "Opens a range.";
     To = "to", "Stands between the ends of a range.";
     Is = "is", "Joins a label and its value.";
-    Than = "exactly_from", "Ends a comparison that a label interrupts: more events than.";
+    ComparisonEnd = "exactly_from", "Ends a comparison that a label interrupts: more events than.";
     Contains = "contains", "Joins a label and a text in it.";
     Mentions = "mentions", "Precedes a text of the message.";
     InLabel = "in_label", "Stands between a text and its label.";

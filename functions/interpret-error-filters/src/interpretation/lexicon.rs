@@ -51,7 +51,7 @@ pub(crate) struct Lexicon {
     verbs: HashSet<&'static str>,
     function_words: HashSet<&'static str>,
     generic_labels: HashSet<&'static str>,
-    weak_parts: HashSet<&'static str>,
+    stop_words: HashSet<&'static str>,
     participles: HashSet<&'static str>,
     units: HashMap<&'static str, Unit>,
     dimensions: HashMap<&'static str, Vec<&'static str>>,
@@ -117,7 +117,7 @@ impl Lexicon {
             function_words: word_set(include_str!("../../data/function-words.txt")),
             generic_labels: word_set(include_str!("../../data/generic-labels.txt")),
             participles: word_set(include_str!("../../data/participles.txt")),
-            weak_parts: word_set(include_str!("../../data/weak-parts.txt")),
+            stop_words: word_set(include_str!("../../data/stop-words.txt")),
             units: read_units(),
             dimensions: HashMap::new(),
             comparatives: HashMap::new(),
@@ -249,7 +249,7 @@ impl Lexicon {
 
     /// Whether the word is too ordinary to name a value that it is a part of.
     pub(crate) fn is_weak_part(&self, word: &str) -> bool {
-        self.weak_parts.contains(word)
+        self.stop_words.contains(word)
     }
 
     /// Whether the word is an irregular participle.

@@ -1,5 +1,6 @@
-//! Interprets a query in natural language as error filters (`SEMANTICS.md`): deterministic, in
-//! process, without a model. A pipeline, one module per stage, in this order:
+//! Interprets a query in natural language as error filters: deterministic, in process, without a
+//! model. The rules that modules cite by number are those of `docs/semantics/error-filters.md`.
+//! A pipeline, one module per stage, in this order:
 //!
 //! 1. `token`: cut the query into tokens with their places
 //! 2. `number`, `time`: written and spoken numbers; time expressions

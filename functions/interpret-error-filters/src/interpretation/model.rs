@@ -1,4 +1,4 @@
-//! What is asked and what is answered (`interface.md` §2.5 and §4.5), as types.
+//! What is asked and what is answered, as types.
 
 use std::fmt;
 
@@ -67,7 +67,7 @@ pub struct Filter {
     pub value: String,
 }
 
-/// How a category is compared with a value (`SEMANTICS.md` rule 3).
+/// How a category is compared with a value (rule 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operator {
     /// Equal.
@@ -93,7 +93,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// All operators, in the order of `SEMANTICS.md` rule 3.
+    /// All operators, in the order of rule 3.
     pub const ALL: [Self; 10] = [
         Self::Is,
         Self::IsNot,

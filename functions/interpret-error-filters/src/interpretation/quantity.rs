@@ -162,7 +162,7 @@ fn surroundings(scene: &Scene<'_>, first: usize, second: Option<usize>) -> Quant
         {
             quantity.operator = Some(operator);
             quantity.start = before;
-        } else if scene.is(before, Class::Than) && compares(scene, before).is_some() {
+        } else if scene.is(before, Class::ComparisonEnd) && compares(scene, before).is_some() {
             let (comparative, operator, dimensions) =
                 compares(scene, before).unwrap_or((before, Operator::Gt, Vec::new()));
             quantity.operator = Some(operator);

@@ -10,9 +10,9 @@ use aws_sdk_bedrockruntime::config::timeout::TimeoutConfig;
 use aws_sdk_bedrockruntime::error::{BuildError, ProvideErrorMetadata, SdkError};
 use aws_sdk_bedrockruntime::operation::converse::ConverseError;
 use aws_sdk_bedrockruntime::types::InferenceConfiguration;
-use shared::store::client::{ClientError, SdkConfig, function_config};
+use shared::dynamodb::client::{ClientError, SdkConfig, function_config};
 
-use super::{Failure, model_id, prompt, reply};
+use super::{OpinionError, model_id, prompt, reply};
 use crate::interpretation::{Filter, Request};
 
 /// The name of Bedrock's runtime in the variable of its endpoint, `AWS_ENDPOINT_URL_…`.
@@ -52,7 +52,7 @@ impl Model {
     }
 
     /// The filters that the model gives, which may be anything yet.
-    pub(super) async fn ask(&self, request: &Request) -> Result<Vec<Filter>, Failure> {
+    pub(super) async fn ask(&self, request: &Request) -> Result<Vec<Filter>, OpinionError> {
         // The most probable answer: the same question should have the same answer.
         let inference =
             InferenceConfiguration::builder().temperature(0.0).max_tokens(MAX_TOKENS).build();
@@ -70,14 +70,14 @@ impl Model {
     }
 }
 
-impl From<BuildError> for Failure {
+impl From<BuildError> for OpinionError {
     fn from(_: BuildError) -> Self {
         Self::Refused("the request is incomplete".to_owned())
     }
 }
 
 /// Only the kind of an error: its message may repeat what it was asked.
-impl From<SdkError<ConverseError>> for Failure {
+impl From<SdkError<ConverseError>> for OpinionError {
     fn from(error: SdkError<ConverseError>) -> Self {
         let kind = match &error {
             SdkError::ServiceError(_) => error.code().unwrap_or("an error without a code"),

@@ -3,10 +3,9 @@
 use std::convert::Infallible;
 use std::future::Ready;
 
-use shared::store::client::ClientError;
+use shared::dynamodb::client::ClientError;
 
-use super::{Failure, MODEL_VARIABLE, model_id};
-use crate::OPERATION;
+use super::{MODEL_VARIABLE, OpinionError, model_id};
 use crate::interpretation::{Filter, Request};
 
 /// A model that there never is.
@@ -18,7 +17,6 @@ impl Model {
     pub fn from_environment() -> Result<Option<Self>, ClientError> {
         if let Some(id) = model_id() {
             tracing::warn!(
-                operation = OPERATION,
                 model = id,
                 "{MODEL_VARIABLE} names a model, but this binary was built without the feature \
                  `bedrock`: no model is asked"
@@ -27,7 +25,7 @@ impl Model {
         Ok(None)
     }
 
-    pub(super) fn ask(&self, _: &Request) -> Ready<Result<Vec<Filter>, Failure>> {
+    pub(super) fn ask(&self, _: &Request) -> Ready<Result<Vec<Filter>, OpinionError>> {
         match self.0 {}
     }
 }

@@ -16,14 +16,15 @@ mod prompt;
 mod reply;
 
 use std::env;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use shared::app::{App, REQUEST_BUDGET};
+use shared::app::{App, TIME_BUDGET};
+use shared::dynamodb::client::ClientError;
 use shared::http::Incoming;
 use shared::telemetry::log_metric;
 use tokio::time::timeout;
 
-use crate::OPERATION;
 use crate::interpretation::{Filter, Interpretation, Request, valid_filters};
 
 #[cfg(feature = "bedrock")]
@@ -43,9 +44,24 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// What is left of a request's time for the answer after a model that did not answer.
 const ANSWER_MARGIN: Duration = Duration::from_millis(100);
 
+static CONFIGURED: OnceLock<Model> = OnceLock::new();
+
+/// Takes the model that the environment names, if it names one.
+pub fn configure() -> Result<(), ClientError> {
+    if let Some(model) = Model::from_environment()? {
+        CONFIGURED.get_or_init(|| model);
+    }
+    Ok(())
+}
+
+/// The model that [`configure`] took.
+pub(crate) fn configured() -> Option<&'static Model> {
+    CONFIGURED.get()
+}
+
 /// Why an opinion was not taken. It is logged, so it says nothing of the query.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub enum OpinionError {
     /// The model did not answer in time.
     #[error("the model did not answer in time")]
     Late,
@@ -79,14 +95,14 @@ pub async fn review(
     if interpretation.unexplained.is_empty() || request.categories.is_empty() {
         return interpretation.filters;
     }
-    let answer = timeout(patience(started.elapsed()), model.ask(request)).await;
-    let opinion = answer.unwrap_or(Err(Failure::Late)).and_then(|it| sound(request, it));
+    let answer = timeout(model_timeout(started.elapsed()), model.ask(request)).await;
+    let opinion = answer.unwrap_or(Err(OpinionError::Late)).and_then(|it| sound(request, it));
     let taken = if opinion.is_ok() { 1.0 } else { 0.0 };
-    log_metric(OPERATION, OPINION_TAKEN, "Count", taken, app.clock.now());
+    log_metric(incoming.operation(), OPINION_TAKEN, "Count", taken, app.clock.now());
     opinion.unwrap_or_else(|failure| {
         tracing::warn!(
             requestId = incoming.request_id(),
-            operation = OPERATION,
+            operation = incoming.operation(),
             cause = %failure,
             "no second opinion"
         );
@@ -95,17 +111,17 @@ pub async fn review(
 }
 
 /// How long a model is waited for when so much of the request's time has passed.
-fn patience(passed: Duration) -> Duration {
-    LONGEST_WAIT.min(REQUEST_BUDGET.saturating_sub(ANSWER_MARGIN).saturating_sub(passed))
+fn model_timeout(passed: Duration) -> Duration {
+    LONGEST_WAIT.min(TIME_BUDGET.saturating_sub(ANSWER_MARGIN).saturating_sub(passed))
 }
 
 /// The filters of a model, if all of them are valid: first those that stay, in their order
-/// (`SEMANTICS.md` rule 1).
-fn sound(request: &Request, answer: Vec<Filter>) -> Result<Vec<Filter>, Failure> {
+/// (`docs/semantics/error-filters.md`, "Rule 1: edits").
+fn sound(request: &Request, answer: Vec<Filter>) -> Result<Vec<Filter>, OpinionError> {
     let given = answer.len();
     let mut filters = valid_filters(request, answer);
     if filters.len() < given {
-        return Err(Failure::Invalid);
+        return Err(OpinionError::Invalid);
     }
     let old_place = |filter: &Filter| {
         request.current_filters.iter().position(|current| current == filter).unwrap_or(usize::MAX)

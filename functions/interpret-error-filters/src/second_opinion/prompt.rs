@@ -11,14 +11,14 @@ use aws_sdk_bedrockruntime::types::{
 use aws_smithy_types::Document;
 use serde::Serialize;
 
-use super::Failure;
+use super::OpinionError;
 use crate::interpretation::{Category, Kind, Operator, Request};
 use crate::question::WrittenFilter;
 
 /// The tool that the model calls with its filters.
 pub(super) const TOOL: &str = "set_filters";
 
-/// `SEMANTICS.md` for a model.
+/// The rules of `docs/semantics/error-filters.md`, for a model.
 const INSTRUCTIONS: &str = include_str!("instructions.txt");
 
 /// The most bytes of categories and current filters that are sent, about 8,000 tokens: more are not
@@ -47,7 +47,7 @@ pub(super) fn instructions() -> SystemContentBlock {
 }
 
 /// The question: the context in one block, the query alone in another.
-pub(super) fn question(request: &Request) -> Result<Message, Failure> {
+pub(super) fn question(request: &Request) -> Result<Message, OpinionError> {
     let message = Message::builder()
         .role(ConversationRole::User)
         .content(ContentBlock::Text(context(request)?))
@@ -70,14 +70,14 @@ pub(super) fn tool(request: &Request) -> Result<ToolConfiguration, BuildError> {
         .build()
 }
 
-fn context(request: &Request) -> Result<String, Failure> {
+fn context(request: &Request) -> Result<String, OpinionError> {
     let context = Context {
         categories: request.categories.iter().map(written).collect(),
         current_filters: request.current_filters.iter().cloned().map(Into::into).collect(),
     };
-    let text = serde_json::to_string(&context).map_err(|_| Failure::TooLarge)?;
+    let text = serde_json::to_string(&context).map_err(|_| OpinionError::TooLarge)?;
     if text.len() > MAX_CONTEXT_BYTES {
-        return Err(Failure::TooLarge);
+        return Err(OpinionError::TooLarge);
     }
     Ok(text)
 }

@@ -51,7 +51,7 @@ fn one_filter_that_is_not_valid_spoils_the_opinion() {
         chrome.clone(),
     ] {
         let answer = vec![chrome.clone(), wrong.clone()];
-        assert_eq!(sound(&request(Vec::new()), answer), Err(Failure::Invalid), "{wrong:?}");
+        assert_eq!(sound(&request(Vec::new()), answer), Err(OpinionError::Invalid), "{wrong:?}");
     }
 }
 
@@ -61,12 +61,12 @@ fn numbers_are_written_plainly_and_count_once() {
     let plain = vec![filter("users", Operator::Gt, "1500")];
     assert_eq!(sound(&request(Vec::new()), answer.clone()), Ok(plain.clone()));
     let twice = [answer, plain].concat();
-    assert_eq!(sound(&request(Vec::new()), twice), Err(Failure::Invalid));
+    assert_eq!(sound(&request(Vec::new()), twice), Err(OpinionError::Invalid));
 }
 
 #[test]
 fn a_model_is_waited_for_as_long_as_the_request_allows() {
-    assert_eq!(patience(Duration::ZERO), LONGEST_WAIT);
-    assert_eq!(patience(Duration::from_millis(800)), Duration::from_millis(1_500));
-    assert_eq!(patience(Duration::from_secs(9)), Duration::ZERO);
+    assert_eq!(model_timeout(Duration::ZERO), LONGEST_WAIT);
+    assert_eq!(model_timeout(Duration::from_millis(800)), Duration::from_millis(1_500));
+    assert_eq!(model_timeout(Duration::from_secs(9)), Duration::ZERO);
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::models::feature_flag::condition::{Condition, NOW, Operator, is_number, parse_version};
-use crate::models::timestamp::Timestamp;
+use crate::flags::condition::{Condition, NOW, Operator, is_number, parse_version};
+use crate::timestamp::Timestamp;
 
 /// A condition in `JsonLogic`, or why there is none.
 pub(super) fn condition(condition: &Condition) -> Result<Value, String> {

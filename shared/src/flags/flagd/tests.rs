@@ -1,5 +1,5 @@
 use super::*;
-use crate::flags::test_flags::{flag, project};
+use crate::flags::evaluation::test_flags::{flag, project};
 
 fn exported(flag: FeatureFlag) -> (Value, Vec<(String, bool)>) {
     let key = flag.key.clone();

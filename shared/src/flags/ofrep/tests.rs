@@ -3,9 +3,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::flags::test_flags::{flag, flags, now, project};
-use crate::flags::{DamagedFlag, LoadedFlag};
-use crate::models::feature_flag::FlagKey;
+use crate::flags::FlagKey;
+use crate::flags::evaluation::test_flags::{flag, flags, now, project};
+use crate::flags::evaluation::{DamagedFlag, LoadedFlag};
 
 fn failure(body: &[u8]) -> (ErrorCode, String) {
     let failure = read_context(body).unwrap_err();
@@ -143,7 +143,7 @@ fn failures_have_their_status_code_and_details() {
     assert_eq!(body["key"], "s");
     assert!(body["errorDetails"].is_string());
 
-    let answer = Failure::new(ErrorCode::General, "x").for_all_flags();
+    let answer = EvaluationFailure::new(ErrorCode::General, "x").for_all_flags();
     let expected = r#"{"errorCode":"GENERAL","errorDetails":"x"}"#;
     assert_eq!((answer.status, answer.body.as_deref()), (500, Some(expected)));
 }

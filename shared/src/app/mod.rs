@@ -1,0 +1,14 @@
+//! What a function is, what it works with, and what serves it.
+
+mod operation;
+mod serve;
+mod state;
+
+pub use operation::{
+    Access, COUNTING_TIME_BUDGET, Handler, Handling, Job, KeyHandler, Operation, Running,
+    TIME_BUDGET,
+};
+pub use serve::{
+    DEFAULT_TABLE_PREFIX, StartError, TABLE_PREFIX_VARIABLE, respond, serve, serve_job, warm_up,
+};
+pub use state::{App, CURSOR_KEY_VARIABLE, Clock, Deadline, Ids};

@@ -1,0 +1,214 @@
+//! What serves a function: configuration, clients, clock, and the loop around its handler.
+
+use std::convert::Infallible;
+use std::env;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use lambda_http::http::header::HOST;
+use lambda_http::http::{Method, Response};
+use lambda_http::request::LambdaRequest;
+use lambda_http::{Adapter, Body, Request, Service};
+use lambda_runtime::{LambdaEvent, service_fn};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use serde::de::IgnoredAny;
+
+use crate::auth::Caller;
+use crate::dynamodb::{Store, client};
+use crate::http::{Answer, CursorKey, Incoming, Problem, preflight};
+use crate::telemetry::{self, Spent};
+use crate::timestamp::Timestamp;
+use crate::usage::{Usage, counted};
+
+use super::operation::{Access, Job, Operation};
+use super::state::{App, CURSOR_KEY_VARIABLE, Clock, Deadline, Ids};
+
+/// The prefix of all table names, set by `template.yaml`.
+pub const TABLE_PREFIX_VARIABLE: &str = "WAYMARK_TABLE_PREFIX";
+/// The prefix where none is set.
+pub const DEFAULT_TABLE_PREFIX: &str = "waymark-";
+
+/// How long a cold start may wait for its first connection.
+const WARM_UP_BUDGET: Duration = Duration::from_millis(500);
+
+/// Why a function could not start.
+pub type StartError = lambda_runtime::Error;
+
+/// Serves an operation: reads the function's configuration, opens its connection and answers requests,
+/// one at a time, until Lambda stops it.
+pub fn serve(operation: &Operation) -> Result<(), StartError> {
+    run(async {
+        telemetry::start();
+        let store = Store::new(client::for_function()?, table_prefix());
+        // Lambda gives a full CPU before the first request: a good time for a TLS handshake.
+        let _ = tokio::time::timeout(WARM_UP_BUDGET, warm_up(&store, operation)).await;
+        let app = &App::new(store, Clock::System, Ids::Random).with_cursor_key(cursor_key());
+        let mut adapter = Adapter::from(service_fn(async |request: Request| {
+            Ok::<_, Infallible>(respond(app, operation, request).await)
+        }));
+        lambda_runtime::run(service_fn(move |mut event: LambdaEvent<LambdaRequest>| {
+            make_readable(&mut event.payload);
+            adapter.call(event)
+        }))
+        .await
+    })
+}
+
+/// What was spent on a request or a run that began at `started`.
+fn spent(app: &App, started: Instant, usage: Usage) -> Spent {
+    let is_cold_start = app.is_cold.swap(false, Ordering::Relaxed);
+    Spent { duration: started.elapsed(), usage, is_cold_start }
+}
+
+/// Runs a function to its end. One thread is enough: Lambda sends one request at a time.
+fn run(function: impl Future<Output = Result<(), StartError>>) -> Result<(), StartError> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(function)
+}
+
+/// Opens the connection of an operation's function, by a read that it may make anyway.
+pub async fn warm_up(store: &Store, operation: &Operation) {
+    match operation.access {
+        Access::ApiKey(..) => store.warm_up().await,
+        Access::Dsn(_) => store.warm_up_delivery().await,
+    }
+}
+
+/// How long before Lambda ends it a job stops by itself.
+const JOB_MARGIN: Duration = Duration::from_secs(10);
+/// How long a job works where nobody says when it ends, as on a laptop.
+const JOB_BUDGET: Duration = Duration::from_secs(50);
+
+/// Serves a job. What it could not do is an error of the invocation, so that AWS counts it; the next
+/// invocation goes on.
+pub fn serve_job(job: &Job) -> Result<(), StartError> {
+    run(async {
+        telemetry::start();
+        let store = Store::new(client::for_function()?, table_prefix());
+        let app = &App::new(store, Clock::System, Ids::Random);
+        lambda_runtime::run(service_fn(async |event: LambdaEvent<IgnoredAny>| {
+            let started = Instant::now();
+            let deadline = deadline(&event.context, app.clock.now());
+            let (outcome, usage) = counted((job.run)(app, deadline)).await;
+            let spent = spent(app, started, usage);
+            let (error, now) = (outcome.as_ref().err(), app.clock.now());
+            telemetry::log_job(job.name, &event.context, error, &spent, now);
+            outcome.map_err(|_| "the job failed; the log says why")
+        }))
+        .await
+    })
+}
+
+/// When a job stops. The local stack gives invocations a deadline in the past.
+fn deadline(context: &lambda_runtime::Context, now: Timestamp) -> Deadline {
+    let now = u64::try_from(now.as_millis()).unwrap_or_default();
+    match context.deadline.checked_sub(now).map(Duration::from_millis) {
+        Some(left) if left > JOB_MARGIN => Deadline::after(left.saturating_sub(JOB_MARGIN)),
+        Some(left) if !left.is_zero() => Deadline::after(left / 2),
+        _ => Deadline::after(JOB_BUDGET),
+    }
+}
+
+fn table_prefix() -> String {
+    env::var(TABLE_PREFIX_VARIABLE).unwrap_or_else(|_| DEFAULT_TABLE_PREFIX.to_owned())
+}
+
+fn cursor_key() -> Option<CursorKey> {
+    env::var(CURSOR_KEY_VARIABLE).ok().filter(|key| !key.is_empty()).map(CursorKey::new)
+}
+
+/// What a URL cannot have in its query, beside what is not ASCII.
+const NOT_IN_QUERIES: AsciiSet =
+    CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'`').add(b'{').add(b'}');
+
+/// Removes what the caller says of the host, for which no operation asks, and encodes what callers
+/// leave unencoded in queries. The library makes a URL of them, and panics where that cannot be done.
+fn make_readable(request: &mut LambdaRequest) {
+    let (headers, more_headers) = match request {
+        LambdaRequest::ApiGatewayV1(event) => {
+            event.request_context.domain_name = None;
+            (&mut event.headers, Some(&mut event.multi_value_headers))
+        }
+        LambdaRequest::ApiGatewayV2(event) => {
+            event.request_context.domain_name = None;
+            if let Some(query) = &mut event.raw_query_string {
+                *query = utf8_percent_encode(query, &NOT_IN_QUERIES).to_string();
+            }
+            (&mut event.headers, None)
+        }
+        _ => return,
+    };
+    for headers in [Some(headers), more_headers].into_iter().flatten() {
+        headers.remove(HOST);
+        headers.remove("x-forwarded-proto");
+    }
+}
+
+/// Answers one request, whatever happens: a problem, a panic and a request that takes too long all
+/// become answers, and every answer is logged once.
+pub async fn respond(app: &App, operation: &Operation, request: Request) -> Response<Body> {
+    let started = Instant::now();
+    let incoming = Incoming::new(operation.name, request);
+    let (outcome, usage) = if incoming.method() == Method::OPTIONS {
+        (preflight(&operation.protocol), Usage::default())
+    } else {
+        // A handler keeps nothing between requests but the caches, whose locks recover.
+        let handling = AssertUnwindSafe(Box::pin(handle(app, operation, &incoming))).catch_unwind();
+        let in_time = tokio::time::timeout(operation.time_budget, handling);
+        let (ended, usage) = counted(in_time).await;
+        let outcome = match ended {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(_)) => Err(Problem::internal("panic; the line before tells where")),
+            Err(_) => Err(Problem::timed_out(operation.time_budget.as_secs_f32())),
+        };
+        (outcome, usage)
+    };
+    let (answer, problem) = match outcome {
+        Ok(answer) => (answer, None),
+        Err(problem) => ((operation.protocol.answer_problem)(&problem, &incoming), Some(problem)),
+    };
+    let spent = spent(app, started, usage);
+    telemetry::log_request(&incoming, &answer, problem.as_ref(), &spent, app.clock.now());
+    answer.into_response(incoming.request_id())
+}
+
+/// Lets in whom the operation lets in, and has its handler answer (`docs/api-conventions.md`, "Order of
+/// checks").
+async fn handle(app: &App, operation: &Operation, incoming: &Incoming) -> Result<Answer, Problem> {
+    match operation.access {
+        Access::ApiKey(scope, handler) => {
+            let now = app.clock.now();
+            let caller = Caller::authenticate(&app.store, &app.access, incoming, now).await?;
+            caller.require(scope)?;
+            handler(app, &caller, incoming).await
+        }
+        Access::Dsn(handler) => handler(app, incoming).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lambda_http::RequestExt;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn whatever_a_caller_sends_as_host_and_query_can_be_read() {
+        for query in ["a=\"x\"&b=<y> z", "a=é`{}|\\^", "a=%22%zz#b", "a=\u{7f}\t", ""] {
+            let event = json!({
+                "version": "2.0", "routeKey": "$default", "rawPath": "/", "rawQueryString": query,
+                "headers": {"host": "a b"}, "isBase64Encoded": false,
+                "requestContext": {"http": {"method": "GET", "path": "/"}, "domainName": "a b"},
+            });
+            let mut event: LambdaRequest = serde_json::from_value(event).unwrap();
+            make_readable(&mut event);
+            let request = Request::from(event);
+            let read = request.query_string_parameters();
+            let first = query.split('&').next().and_then(|it| it.strip_prefix("a="));
+            let expected = first.map(|value| value.replace("%22", "\""));
+            assert_eq!(read.first("a"), expected.as_deref(), "{query:?}");
+        }
+    }
+}

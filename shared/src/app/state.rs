@@ -1,0 +1,155 @@
+//! What every operation and job works with.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use uuid::Uuid;
+
+use crate::auth::AccessCache;
+use crate::dynamodb::Store;
+use crate::http::{Answer, CursorKey, Problem};
+use crate::idempotency::IdempotentRequest;
+use crate::timestamp::Timestamp;
+
+/// What the cursors of lists are signed with, set by `template.yaml` for functions that list.
+pub const CURSOR_KEY_VARIABLE: &str = "WAYMARK_CURSOR_KEY";
+
+/// All that an operation works with.
+#[derive(Debug)]
+pub struct App {
+    /// The tables.
+    pub store: Store,
+    /// The time.
+    pub clock: Clock,
+    /// New identifiers.
+    pub ids: Ids,
+    pub(super) access: AccessCache,
+    caches: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+    cursor_key: Option<CursorKey>,
+    pub(super) is_cold: AtomicBool,
+}
+
+impl App {
+    /// An app that remembers nothing yet.
+    pub fn new(store: Store, clock: Clock, ids: Ids) -> Self {
+        Self {
+            store,
+            clock,
+            ids,
+            access: AccessCache::default(),
+            caches: Mutex::default(),
+            cursor_key: None,
+            is_cold: AtomicBool::new(true),
+        }
+    }
+
+    /// The app with a key for the cursors of its lists.
+    #[must_use]
+    pub fn with_cursor_key(mut self, key: Option<CursorKey>) -> Self {
+        self.cursor_key = key;
+        self
+    }
+
+    /// The answer to a request that is refused: that of its own earlier success under the same
+    /// idempotency key, whose traces may be what is in the way now, or else the `refusal`.
+    pub async fn replay_or(
+        &self,
+        refusal: impl Into<Problem>,
+        request: Option<&IdempotentRequest>,
+    ) -> Result<Answer, Problem> {
+        match self.store.find_replay(request, self.clock.now()).await? {
+            Some(replay) => Answer::replay(replay),
+            None => Err(refusal.into()),
+        }
+    }
+
+    /// What a field remembers between requests: the one value of its type, which is made when it is
+    /// first asked for.
+    pub(crate) fn cache<C: Any + Default + Send + Sync>(&self) -> Arc<C> {
+        // A panic while the lock was held cannot have left the map half-changed.
+        let mut caches = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
+        let cache = caches.entry(TypeId::of::<C>()).or_insert_with(|| Arc::new(C::default()));
+        // Only a value of its own type stands under a type's id.
+        Arc::clone(cache).downcast().unwrap_or_default()
+    }
+
+    /// What the cursors of lists are signed with.
+    pub fn cursor_key(&self) -> Result<&CursorKey, Problem> {
+        let missing = || Problem::internal(format!("{CURSOR_KEY_VARIABLE} is not set"));
+        self.cursor_key.as_ref().ok_or_else(missing)
+    }
+}
+
+/// Where the time comes from.
+#[derive(Debug)]
+pub enum Clock {
+    /// The system's clock.
+    System,
+    /// Milliseconds since the Unix epoch, set by a test.
+    Fixed(AtomicU64),
+}
+
+impl Clock {
+    /// The current time.
+    pub fn now(&self) -> Timestamp {
+        let millis = match self {
+            Self::System => SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |elapsed| u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)),
+            Self::Fixed(millis) => millis.load(Ordering::Relaxed),
+        };
+        Timestamp::from_millis(i64::try_from(millis).unwrap_or(i64::MAX))
+    }
+}
+
+/// Where new identifiers come from.
+#[derive(Debug)]
+pub enum Ids {
+    /// The time and the system's randomness.
+    Random,
+    /// The time and a counter, for a test.
+    Sequential(AtomicU64),
+}
+
+impl Ids {
+    /// A new UUID of version 7, made at `now`.
+    pub fn new_uuid(&self, now: Timestamp) -> Uuid {
+        let mut tail = [0; 10];
+        match self {
+            Self::Random => {
+                // Without the system's randomness the hasher's, seeded once per process, keeps
+                // identifiers apart; that they cannot be guessed is not relied on.
+                if getrandom::fill(&mut tail).is_err() {
+                    use std::hash::{BuildHasher, RandomState};
+                    let random = RandomState::new().hash_one(Instant::now());
+                    tail[2..].copy_from_slice(&random.to_le_bytes());
+                }
+            }
+            Self::Sequential(counter) => {
+                let count = counter.fetch_add(1, Ordering::Relaxed);
+                tail[2..].copy_from_slice(&count.to_be_bytes());
+            }
+        }
+        let millis = u64::try_from(now.as_millis()).unwrap_or_default();
+        uuid::Builder::from_unix_timestamp_millis(millis, &tail).into_uuid()
+    }
+}
+
+/// Until when a job may work.
+#[derive(Debug, Clone, Copy)]
+pub struct Deadline(Instant);
+
+impl Deadline {
+    /// A deadline after some time from now.
+    pub fn after(time: Duration) -> Self {
+        Self(Instant::now() + time)
+    }
+
+    /// Whether it has passed.
+    pub fn has_passed(self) -> bool {
+        Instant::now() >= self.0
+    }
+}

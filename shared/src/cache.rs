@@ -1,0 +1,75 @@
+//! What a warm function remembers between requests: a bounded number of values, each for a while.
+
+use std::hash::Hash;
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use lru::LruCache;
+
+use crate::timestamp::Timestamp;
+use crate::usage::note_cache_lookup;
+
+/// Values by key, of which the one that was of no use for the longest time makes way for a new one.
+#[derive(Debug)]
+pub(crate) struct TimedCache<K: Eq + Hash, V> {
+    max_age: Duration,
+    entries: Mutex<LruCache<K, (V, Timestamp)>>,
+}
+
+impl<K: Eq + Hash, V: Clone> TimedCache<K, V> {
+    /// A cache of at most `capacity` values, each of use for less than `max_age`.
+    pub(crate) fn new(capacity: NonZeroUsize, max_age: Duration) -> Self {
+        Self { max_age, entries: Mutex::new(LruCache::new(capacity)) }
+    }
+
+    /// The value of a key, unless it is too old, or of the future: the clock was set back.
+    pub(crate) fn get(&self, key: &K, now: Timestamp) -> Option<V> {
+        // A panic while the lock was held cannot have left the map half-changed.
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = entries.get(key);
+        let fresh = entry.filter(|(_, since)| *since <= now && now < since.plus(self.max_age));
+        note_cache_lookup(fresh.is_some());
+        fresh.map(|(value, _)| value.clone())
+    }
+
+    /// Remembers the value that a key had at `now`.
+    pub(crate) fn insert(&self, key: K, value: V, now: Timestamp) {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.put(key, (value, now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_millis(seconds * 1_000)
+    }
+
+    fn cache(capacity: usize) -> TimedCache<usize, char> {
+        TimedCache::new(NonZeroUsize::new(capacity).unwrap(), Duration::from_mins(1))
+    }
+
+    #[test]
+    fn forgets_after_its_age_and_when_the_clock_is_set_back() {
+        let cache = cache(10);
+        cache.insert(1, 'a', at(100));
+        assert_eq!(cache.get(&1, at(100)), Some('a'));
+        assert_eq!(cache.get(&1, Timestamp::from_millis(159_999)), Some('a'));
+        assert_eq!(cache.get(&1, at(160)), None);
+        assert_eq!(cache.get(&1, Timestamp::from_millis(99_999)), None);
+        assert_eq!(cache.get(&2, at(100)), None);
+    }
+
+    #[test]
+    fn remembers_what_was_of_use_last() {
+        let cache = cache(2);
+        cache.insert(1, 'a', at(1));
+        cache.insert(2, 'b', at(2));
+        assert_eq!(cache.get(&1, at(3)), Some('a'));
+        cache.insert(3, 'c', at(3));
+        assert_eq!([1, 2, 3].map(|key| cache.get(&key, at(4))), [Some('a'), None, Some('c')]);
+    }
+}

@@ -1,0 +1,237 @@
+//! The DynamoDB client: where it connects to, what it trusts, and how long it waits; and what clients
+//! of other AWS services share with it.
+
+use std::env;
+use std::time::Duration;
+
+use aws_config::BehaviorVersion;
+use aws_config::environment::EnvironmentVariableCredentialsProvider;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::config::{
+    Builder, Credentials, Region, SharedCredentialsProvider, SharedHttpClient,
+};
+use aws_sdk_dynamodb::{Client, Config};
+use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore, rustls_provider::CryptoMode};
+
+pub use aws_config::SdkConfig;
+
+use crate::usage::UsageMeter;
+
+/// Opting into the operating system's certificate store, for endpoints whose certificates do not
+/// chain to Amazon's roots (a proxy that inspects TLS, the China regions): `system`.
+/// `SSL_CERT_FILE` then names another bundle, as it does for most programs.
+pub const TRUST_STORE_VARIABLE: &str = "WAYMARK_TRUST_STORE";
+
+/// The roots that AWS endpoints chain to (<https://www.amazontrust.com/repository/>). Reading these
+/// five instead of the operating system's store saves most of a cold start.
+const AMAZON_ROOTS: [&str; 5] = [
+    include_str!("../../certificates/amazon-root-ca-1.pem"),
+    include_str!("../../certificates/amazon-root-ca-2.pem"),
+    include_str!("../../certificates/amazon-root-ca-3.pem"),
+    include_str!("../../certificates/amazon-root-ca-4.pem"),
+    include_str!("../../certificates/starfield-services-root-ca-g2.pem"),
+];
+
+/// How long a call may take.
+struct Timeouts {
+    /// To open a connection, TLS not included.
+    connect: Duration,
+    /// For one attempt.
+    attempt: Duration,
+    /// With all retries.
+    operation: Duration,
+}
+
+/// Beside a function, DynamoDB answers in single milliseconds, transactions in tens. A request makes
+/// at most a few calls; its own limit ([`crate::app::TIME_BUDGET`]) bounds them together.
+const OF_A_FUNCTION: Timeouts = Timeouts {
+    connect: Duration::from_millis(500),
+    attempt: Duration::from_millis(900),
+    operation: Duration::from_secs(2),
+};
+/// A person's computer may be half a world away from the tables, and its credentials one more call.
+const OF_A_COMMAND: Timeouts = Timeouts {
+    connect: Duration::from_millis(1_500),
+    attempt: Duration::from_secs(3),
+    operation: Duration::from_millis(4_500),
+};
+/// Attempts at one call, the first included: throttling and dropped connections mostly pass within
+/// two short pauses, and whoever waits longer is better told to come back.
+const MAX_ATTEMPTS: u32 = 3;
+/// The longest first pause between two attempts; the second is at most twice as long.
+const INITIAL_BACKOFF: Duration = Duration::from_millis(50);
+
+/// The region of services that a program brings along.
+const LOCAL_REGION: Region = Region::from_static("local");
+
+/// Why no client could be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// An environment variable is missing or wrong.
+    #[error("{0}")]
+    Environment(String),
+    /// The certificates could not be used.
+    #[error("the TLS trust store could not be read: {0}")]
+    TrustStore(String),
+}
+
+/// The client of a function. Region, credentials and endpoint come from the environment variables
+/// that Lambda sets and the AWS SDKs share; no other source is asked, so nothing is read at start.
+pub fn for_function() -> Result<Client, ClientError> {
+    let mut config = settings()?
+        .region(region()?)
+        .credentials_provider(EnvironmentVariableCredentialsProvider::new());
+    config.set_endpoint_url(endpoint("DYNAMODB"));
+    Ok(Client::from_conf(config.build()))
+}
+
+/// What a function's client of another AWS service begins with: the same sources of region,
+/// credentials and endpoint, and the same trust. `service` is the service's name in the variable of
+/// its endpoint, such as `BEDROCK_RUNTIME`. How long to wait, and how often to try, is the client's.
+pub fn function_config(service: &str) -> Result<SdkConfig, ClientError> {
+    let credentials = EnvironmentVariableCredentialsProvider::new();
+    let mut config = SdkConfig::builder()
+        .behavior_version(behavior_version())
+        .http_client(http_client(trust_store()?)?)
+        .region(region()?)
+        .credentials_provider(SharedCredentialsProvider::new(credentials));
+    config.set_endpoint_url(endpoint(service));
+    Ok(config.build())
+}
+
+/// The client of a program that brings its own DynamoDB: the local stack, tests, benchmarks.
+pub fn for_endpoint(endpoint: &str) -> Result<Client, ClientError> {
+    let config = settings()?
+        .region(LOCAL_REGION)
+        .credentials_provider(local_credentials())
+        .endpoint_url(endpoint)
+        .build();
+    Ok(Client::from_conf(config))
+}
+
+/// What the client of another service begins with in a program that brings its own such service.
+pub fn endpoint_config(endpoint: &str) -> Result<SdkConfig, ClientError> {
+    Ok(SdkConfig::builder()
+        .behavior_version(behavior_version())
+        .http_client(http_client(trust_store()?)?)
+        .region(LOCAL_REGION)
+        .credentials_provider(SharedCredentialsProvider::new(local_credentials()))
+        .endpoint_url(endpoint)
+        .build())
+}
+
+/// The client of a command: with every source of region and credentials that the AWS command line
+/// has too (profiles, single sign-on and instance roles among them, as far as the command enables
+/// those features of `aws-config`), and with the operating system's certificates.
+pub async fn for_command() -> Result<Client, ClientError> {
+    let config = aws_config::defaults(behavior_version())
+        .http_client(http_client(amazon_roots(TrustStore::default()))?)
+        .retry_config(retries())
+        .timeout_config(timeouts(&OF_A_COMMAND))
+        .load()
+        .await;
+    if config.region().is_none() {
+        return Err(ClientError::Environment(
+            "no AWS region is configured; set AWS_REGION, or use --local for the local stack"
+                .to_owned(),
+        ));
+    }
+    Ok(Client::new(&config))
+}
+
+fn settings() -> Result<Builder, ClientError> {
+    Ok(Config::builder()
+        .behavior_version(behavior_version())
+        .http_client(http_client(trust_store()?)?)
+        .interceptor(UsageMeter)
+        .retry_config(retries())
+        .timeout_config(timeouts(&OF_A_FUNCTION)))
+}
+
+/// A dated behaviour: an update of the SDK changes nothing that is not written down here.
+fn behavior_version() -> BehaviorVersion {
+    BehaviorVersion::v2026_01_12()
+}
+
+fn local_credentials() -> Credentials {
+    Credentials::new("local", "local", None, None, "local")
+}
+
+fn region() -> Result<Region, ClientError> {
+    env::var("AWS_REGION")
+        .or_else(|_| env::var("AWS_DEFAULT_REGION"))
+        .map(Region::new)
+        .map_err(|_| ClientError::Environment("AWS_REGION is not set".to_owned()))
+}
+
+fn endpoint(service: &str) -> Option<String> {
+    [&format!("AWS_ENDPOINT_URL_{service}"), "AWS_ENDPOINT_URL"]
+        .into_iter()
+        .find_map(|name| env::var(name).ok().filter(|url| !url.is_empty()))
+}
+
+fn retries() -> RetryConfig {
+    RetryConfig::standard().with_max_attempts(MAX_ATTEMPTS).with_initial_backoff(INITIAL_BACKOFF)
+}
+
+fn timeouts(patience: &Timeouts) -> TimeoutConfig {
+    TimeoutConfig::builder()
+        .connect_timeout(patience.connect)
+        .operation_attempt_timeout(patience.attempt)
+        .operation_timeout(patience.operation)
+        .build()
+}
+
+fn trust_store() -> Result<TrustStore, ClientError> {
+    match env::var(TRUST_STORE_VARIABLE).as_deref() {
+        Err(_) | Ok("" | "amazon") => Ok(amazon_roots(TrustStore::empty())),
+        Ok("system") => Ok(TrustStore::default()),
+        Ok(other) => Err(ClientError::Environment(format!(
+            "{TRUST_STORE_VARIABLE} is `{other}`; it may be `amazon` or `system`"
+        ))),
+    }
+}
+
+fn amazon_roots(store: TrustStore) -> TrustStore {
+    let add = |store: TrustStore, root: &&str| store.with_pem_certificate(root.as_bytes());
+    AMAZON_ROOTS.iter().fold(store, add)
+}
+
+fn http_client(trust_store: TrustStore) -> Result<SharedHttpClient, ClientError> {
+    let context = TlsContext::builder()
+        .with_trust_store(trust_store)
+        .build()
+        .map_err(|error| ClientError::TrustStore(error.to_string()))?;
+    Ok(aws_smithy_http_client::Builder::new()
+        .tls_provider(Provider::Rustls(CryptoMode::AwsLc))
+        .tls_context(context)
+        .build_https())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls_pki_types::CertificateDer;
+    use rustls_pki_types::pem::PemObject;
+    use sha2::{Digest, Sha256};
+
+    /// The fingerprints that Amazon publishes for its roots.
+    const PUBLISHED: [&str; 5] = [
+        "8ecde6884f3d87b1125ba31ac3fcb13d7016de7f57cc904fe1cb97c6ae98196e",
+        "1ba5b2aa8c65401a82960118f80bec4f62304d83cec4713a19c39c011ea46db4",
+        "18ce6cfe7bf14e60b2e347b8dfe868cb31d02ebb3ada271569f50343b46db3a4",
+        "e35d28419ed02025cfa69038cd623962458da5c695fbdea3c22b0bfb25897092",
+        "568d6905a2c88708a4b3025190edcfedb1974a606a13c6e5290fcb2ae63edab5",
+    ];
+
+    #[test]
+    fn trusts_exactly_the_roots_that_amazon_publishes() {
+        let fingerprints = AMAZON_ROOTS.map(|pem| {
+            let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
+            let digest = Sha256::digest(&certificate);
+            digest.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
+        });
+        assert_eq!(fingerprints, PUBLISHED);
+    }
+}

@@ -1,0 +1,58 @@
+//! Pages of what queries find.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use crate::page::Page;
+
+use super::StoreError;
+use super::item::Item;
+
+/// One more item than is answered tells whether anything comes after a page.
+pub(crate) fn one_more_than(limit: u32) -> i32 {
+    i32::try_from(limit.saturating_add(1)).unwrap_or(i32::MAX)
+}
+
+/// The most bytes of a page as Lambda hands it over, which may be 6 MB.
+const MAX_PAGE_BYTES: usize = 4_000_000;
+
+/// How many bytes a value takes at most as JSON within JSON, which is how Lambda hands answers over:
+/// a control character `\u0001` becomes `\\u0001`, a quote `\\\"`.
+fn wire_bytes(value: &AttributeValue) -> usize {
+    let of_text = |text: &str| -> usize {
+        let bytes = |byte: u8| match byte {
+            0..=0x1f => 7,
+            b'"' | b'\\' => 4,
+            _ => 1,
+        };
+        text.bytes().map(bytes).sum()
+    };
+    match value {
+        AttributeValue::S(text) => of_text(text),
+        AttributeValue::M(members) => {
+            members.iter().map(|(name, value)| of_text(name) + wire_bytes(value)).sum()
+        }
+        _ => 16,
+    }
+}
+
+/// The page of what a query found; `more` if DynamoDB stopped before the end, at 1 MB. `end_of` tells
+/// where a page ends that ends with an item.
+pub(crate) fn page<T>(
+    mut items: Vec<Item>,
+    more: bool,
+    limit: u32,
+    end_of: impl Fn(&Item) -> Result<String, StoreError>,
+    read: impl Fn(&Item) -> Result<T, StoreError>,
+) -> Result<Page<T>, StoreError> {
+    let mut bytes = 0;
+    let fitting = items.iter().take_while(|item| {
+        let first = bytes == 0;
+        bytes += item.values().map(wire_bytes).sum::<usize>();
+        first || bytes <= MAX_PAGE_BYTES
+    });
+    let limit = fitting.count().min(usize::try_from(limit).unwrap_or(usize::MAX));
+    let more = more || items.len() > limit;
+    items.truncate(limit);
+    let end = items.last().filter(|_| more).map(end_of).transpose()?;
+    Ok(Page { end, items: items.iter().map(read).collect::<Result<_, _>>()? })
+}

@@ -1,0 +1,232 @@
+//! Transactions: all of their actions happen, or none does and each says why.
+
+use std::time::{Duration, Instant};
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::types::{CancellationReason, TransactWriteItem};
+
+use crate::timestamp::Timestamp;
+
+use super::error::is_transient;
+use super::idempotency::{Idempotent, Replay, read_replay};
+use super::item::Item;
+use super::{Store, StoreError};
+
+/// How often a transaction that met other writers is tried.
+pub(crate) const MAX_ATTEMPTS: u32 = 8;
+/// From when on it is not tried again: early enough that the last attempt's outcome is the answer,
+/// and not that the request took too long.
+const MAX_RETRYING: Duration = Duration::from_millis(1_500);
+
+/// Why a transaction did not happen, action by action.
+#[derive(Debug)]
+pub(crate) struct Cancellation {
+    pub(crate) reasons: Vec<Reason>,
+}
+
+/// Why one action did not happen; `None` of the others' faults.
+#[derive(Debug)]
+pub(crate) struct Reason {
+    code: Option<String>,
+    /// The item as it was, where the action asked for it.
+    pub(crate) item: Option<Item>,
+}
+
+impl Reason {
+    pub(crate) fn condition_failed(&self) -> bool {
+        self.code.as_deref() == Some("ConditionalCheckFailed")
+    }
+
+    /// Another transaction or write was at work on the item.
+    fn conflicted(&self) -> bool {
+        self.code.as_deref() == Some("TransactionConflict")
+    }
+
+    fn is_passing(&self) -> bool {
+        self.conflicted() || is_transient(self.code.as_deref())
+    }
+}
+
+impl Cancellation {
+    /// Whether any action's condition failed.
+    pub(crate) fn condition_failed(&self) -> bool {
+        self.reasons.iter().any(Reason::condition_failed)
+    }
+
+    /// Whether trying again may help: nobody's condition failed, somebody was in the way.
+    pub(crate) fn is_passing(&self) -> bool {
+        !self.condition_failed() && self.reasons.iter().any(Reason::is_passing)
+    }
+
+    /// The error for a cancellation that its caller has no other name for.
+    pub(crate) fn into_error(self) -> StoreError {
+        let codes: Vec<&str> = self.reasons.iter().filter_map(|r| r.code.as_deref()).collect();
+        let codes = codes.join(", ");
+        if self.reasons.iter().any(Reason::conflicted) {
+            StoreError::Contended(codes.into())
+        } else if self.is_passing() {
+            let is_throttling = |reason: &Reason| is_throttling(reason.code.as_deref());
+            if self.reasons.iter().any(is_throttling) {
+                StoreError::Throttled(codes.into())
+            } else {
+                StoreError::Unavailable(codes.into())
+            }
+        } else {
+            StoreError::Refused(codes.into())
+        }
+    }
+}
+
+/// What became of a transaction.
+#[derive(Debug)]
+pub(crate) enum Commit {
+    /// All of it happened.
+    Done,
+    /// Nothing happened: the idempotency key was used before.
+    Replay(Replay),
+    /// Nothing happened: a condition failed.
+    Refused(Cancellation),
+}
+
+impl Store {
+    /// Carries out all actions. Answers why not, if a condition failed.
+    pub(crate) async fn commit_all(
+        &self,
+        actions: Vec<TransactWriteItem>,
+    ) -> Result<Option<Cancellation>, StoreError> {
+        match self.try_all(actions).await? {
+            Some(cancelled) if !cancelled.condition_failed() => Err(cancelled.into_error()),
+            outcome => Ok(outcome),
+        }
+    }
+
+    /// Carries out all actions, and stores the answer of an idempotent request with them.
+    pub(crate) async fn commit(
+        &self,
+        mut actions: Vec<TransactWriteItem>,
+        idempotent: Option<Idempotent<'_>>,
+        now: Timestamp,
+    ) -> Result<Commit, StoreError> {
+        let answer = actions.len();
+        if let Some(idempotent) = idempotent {
+            actions.push(self.put_answer(idempotent, now)?);
+        }
+        let Some(cancelled) = self.try_all(actions).await? else { return Ok(Commit::Done) };
+        let answer = cancelled.reasons.get(answer);
+        // The stored answer comes first: what is in the request's way may be its own work.
+        if let (Some(answer), Some(idempotent)) = (answer, idempotent)
+            && answer.condition_failed()
+        {
+            let Some(stored) = &answer.item else { return Err(cancelled.into_error()) };
+            return Ok(Commit::Replay(read_replay(stored, idempotent.request)?));
+        }
+        if !cancelled.is_passing() {
+            Ok(Commit::Refused(cancelled))
+        } else if answer.is_some_and(Reason::conflicted) {
+            Ok(Commit::Replay(Replay::StillRunning))
+        } else {
+            Err(cancelled.into_error())
+        }
+    }
+
+    /// Carries out all actions, or tells why none was carried out. Tries again while nothing but
+    /// other writers is in the way.
+    async fn try_all(
+        &self,
+        actions: Vec<TransactWriteItem>,
+    ) -> Result<Option<Cancellation>, StoreError> {
+        let started = Instant::now();
+        let mut attempt = 0;
+        loop {
+            pause(attempt).await;
+            let Some(cancelled) = write(&self.client, actions.clone()).await? else {
+                return Ok(None);
+            };
+            attempt += 1;
+            let is_over = attempt == MAX_ATTEMPTS || started.elapsed() >= MAX_RETRYING;
+            if is_over || !cancelled.is_passing() {
+                return Ok(Some(cancelled));
+            }
+        }
+    }
+}
+
+/// Attempts at something that others may be changing: read, decide, write, and once more if somebody
+/// came between.
+#[derive(Debug)]
+pub struct ConflictRetry {
+    made: u32,
+    started: Instant,
+}
+
+impl Default for ConflictRetry {
+    fn default() -> Self {
+        Self { made: 0, started: Instant::now() }
+    }
+}
+
+impl ConflictRetry {
+    /// Whether to make another attempt; waits before all but the first.
+    pub async fn next_attempt(&mut self) -> bool {
+        if self.made == MAX_ATTEMPTS || self.made > 0 && self.started.elapsed() >= MAX_RETRYING {
+            return false;
+        }
+        pause(self.made).await;
+        self.made += 1;
+        true
+    }
+}
+
+/// Whether DynamoDB takes no more at the moment. Transactions and requests have names of their own
+/// for the same.
+fn is_throttling(code: Option<&str>) -> bool {
+    matches!(
+        code,
+        Some(
+            "ThrottlingError"
+                | "ThrottlingException"
+                | "ProvisionedThroughputExceeded"
+                | "ProvisionedThroughputExceededException"
+                | "RequestLimitExceeded"
+        )
+    )
+}
+
+/// Carries out all actions, or tells why none was carried out.
+///
+/// The SDK adds a client request token, so that its own retries of an attempt whose answer was lost
+/// cannot carry anything out twice.
+async fn write(
+    client: &Client,
+    actions: Vec<TransactWriteItem>,
+) -> Result<Option<Cancellation>, StoreError> {
+    match client.transact_write_items().set_transact_items(Some(actions)).send().await {
+        Ok(_) => Ok(None),
+        Err(error) => match error.as_service_error() {
+            Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
+                let reasons = cancelled.cancellation_reasons().iter().map(read_reason).collect();
+                Ok(Some(Cancellation { reasons }))
+            }
+            _ => Err(error.into()),
+        },
+    }
+}
+
+fn read_reason(reason: &CancellationReason) -> Reason {
+    let code = reason.code.clone().filter(|code| code != "None");
+    Reason { code, item: reason.item.clone() }
+}
+
+/// Waits before attempt number `attempt`, counted from 0: not at all before the first, then a
+/// random time whose bound doubles from 20 ms to 320 ms, so that writers who met once do not meet
+/// again.
+pub(crate) async fn pause(attempt: u32) {
+    let Some(doublings) = attempt.checked_sub(1) else { return };
+    let bound = 20_u64 << doublings.min(4);
+    let mut random = [0; 2];
+    // Without randomness the full bound is as good a time as any.
+    let share = getrandom::fill(&mut random)
+        .map_or(u64::from(u16::MAX), |()| u64::from(u16::from_le_bytes(random)));
+    tokio::time::sleep(Duration::from_micros(bound * 1_000 * share / u64::from(u16::MAX))).await;
+}

@@ -1,0 +1,34 @@
+//! What official Sentry SDKs send, from the bytes of a request to an event that can be stored
+//! (`docs/semantics/error-tracking.md`). No I/O; the order of use is
+//!
+//! 1. [`inflate`] the body,
+//! 2. for `/envelope/` [`Envelope::parse`] it,
+//! 3. [`CredentialSources::read`] the key, which the envelope may hold, and look it up,
+//! 4. [`Envelope::normalize_event`] or [`normalize_store_body`].
+
+mod budget;
+mod canonical;
+mod content_encoding;
+mod credential;
+mod envelope;
+mod event;
+mod event_attributes;
+mod exception;
+mod fault;
+mod json_text;
+mod label;
+mod lenient_json;
+mod limits;
+mod member;
+mod occurrence_time;
+mod scrubbing;
+#[cfg(test)]
+mod sdk_tests;
+mod trimmed_paths;
+
+pub use budget::MAX_PAYLOAD_BYTES;
+pub use content_encoding::{MAX_INFLATED_BYTES, MAX_WIRE_BYTES, inflate};
+pub use credential::CredentialSources;
+pub use envelope::{Envelope, MAX_EVENT_BYTES, MAX_HEADER_LINE_BYTES, MAX_ITEMS};
+pub use event::{NormalizedEvent, normalize_store_body};
+pub use fault::IngestionFault;

@@ -1,0 +1,189 @@
+use super::*;
+use crate::timestamp::Timestamp;
+use proptest::prelude::*;
+
+fn day() -> Day {
+    Day::of(Timestamp::parse_date_or_date_time("2028-02-29").unwrap())
+}
+
+fn row_strategy() -> impl Strategy<Value = EventRow> {
+    let values =
+        prop_oneof![3 => Just(None), 5 => "[a-c]".prop_map(Some), 1 => "\\PC{1,40}".prop_map(Some)];
+    let attributes = proptest::collection::vec(values, Attribute::ALL.len());
+    (0_i64..86_400_000, 0_u8..5, attributes).prop_map(|(millis, fingerprint, values)| {
+        let mut attributes = Attributes::default();
+        for (attribute, value) in Attribute::ALL.into_iter().zip(values) {
+            attributes.set(attribute, value);
+        }
+        EventRow {
+            occurred_at: Timestamp::from_millis(day().start().as_millis() + millis),
+            fingerprint: Fingerprint([fingerprint; 16]),
+            attributes,
+        }
+    })
+}
+
+fn rows() -> impl Strategy<Value = Vec<EventRow>> {
+    proptest::collection::vec(row_strategy(), 0..60)
+}
+
+/// Rows as a segment keeps them: at the start of their minute, in some fixed order.
+fn normalized(mut rows: Vec<EventRow>) -> Vec<EventRow> {
+    for row in &mut rows {
+        row.occurred_at = start_of_minute(minute_of(row.occurred_at));
+    }
+    rows.sort_by(|a, b| {
+        let key = |row: &EventRow| (row.fingerprint, row.occurred_at, row.attributes.clone());
+        key(a).cmp(&key(b))
+    });
+    rows
+}
+
+/// As many rows, whose attribute `transaction` has so many values.
+fn rows_with_values(count: usize) -> Vec<EventRow> {
+    let row = |index: usize| {
+        let mut attributes = Attributes::default();
+        attributes.set(Attribute::Transaction, Some(format!("/{index}")));
+        EventRow { occurred_at: day().start(), fingerprint: Fingerprint([7; 16]), attributes }
+    };
+    (0..count).map(row).collect()
+}
+
+fn example() -> Columns {
+    let mut rows = rows_with_values(300);
+    for (index, row) in (0..=u8::MAX).cycle().zip(&mut rows) {
+        row.occurred_at = start_of_minute(day().first_minute() + i64::from(index) * 5);
+        row.fingerprint = Fingerprint([index % 7; 16]);
+        row.attributes.set(Attribute::Os, Some(["a", "b", "c"][usize::from(index) % 3].to_owned()));
+    }
+    pack(day(), &rows).unwrap()
+}
+
+fn replaced(columns: &Columns, name: ColumnName, bytes: &[u8]) -> Columns {
+    let mut columns = columns.clone();
+    columns.0.insert(name, bytes.to_vec());
+    columns
+}
+
+proptest! {
+    #[test]
+    fn what_is_packed_comes_back(rows in rows()) {
+        let columns = pack(day(), &rows).unwrap();
+        prop_assert_eq!(normalized(unpack(day(), &columns).unwrap()), normalized(rows));
+    }
+
+    #[test]
+    fn the_same_events_give_the_same_bytes_in_any_order(
+        (rows, shuffled) in rows().prop_flat_map(|rows| (Just(rows.clone()), Just(rows).prop_shuffle())),
+    ) {
+        let columns = pack(day(), &rows).unwrap();
+        prop_assert_eq!(&columns, &pack(day(), &shuffled).unwrap());
+        // Also where some of them were packed before.
+        let again = unpack(day(), &columns).unwrap();
+        prop_assert_eq!(columns, pack(day(), &again).unwrap());
+    }
+
+    #[test]
+    fn totals_count_events_and_fingerprints_of_each_hour(rows in rows()) {
+        let columns = pack(day(), &rows).unwrap();
+        let base = columns.get(ColumnName::Base).unwrap();
+        let totals = Base::decode(&mut Decoder::new(), base).unwrap().totals();
+        let total_of = |wanted: &dyn Fn(&EventRow) -> bool| {
+            let rows: Vec<&EventRow> = rows.iter().filter(|row| wanted(row)).collect();
+            let fingerprints: BTreeSet<Fingerprint> = rows.iter().map(|row| row.fingerprint).collect();
+            Total {
+                events: u32::try_from(rows.len()).unwrap(),
+                fingerprints: u32::try_from(fingerprints.len()).unwrap(),
+            }
+        };
+        for hour in 0..24_u8 {
+            let in_hour = |row: &EventRow| {
+                (minute_of(row.occurred_at) - day().first_minute()) / 60 == i64::from(hour)
+            };
+            prop_assert_eq!(totals.hour(hour), total_of(&in_hour));
+        }
+        prop_assert_eq!(totals.whole(), total_of(&|_| true));
+        prop_assert_eq!(Totals::from_bytes(&totals.to_bytes()), Ok(totals));
+    }
+
+    #[test]
+    fn hostile_bytes_are_refused_or_read_but_never_harm(
+        bytes in proptest::collection::vec(any::<u8>(), 0..60),
+        column in 0_usize..12,
+        has_version in any::<bool>(),
+    ) {
+        let bytes = if has_version { [&[1], bytes.as_slice()].concat() } else { bytes };
+        let name = ColumnName::all().nth(column).unwrap();
+        let _ = unpack(day(), &replaced(&example(), name, &bytes));
+        let _ = Totals::from_bytes(&bytes);
+    }
+
+    #[test]
+    fn changed_bytes_never_harm(column in 0_usize..12, place: prop::sample::Index, byte: u8) {
+        let (example, name) = (example(), ColumnName::all().nth(column).unwrap());
+        let mut bytes = example.get(name).unwrap().to_vec();
+        let place = place.index(bytes.len());
+        bytes[place] = byte;
+        if let Ok(rows) = unpack(day(), &replaced(&example, name, &bytes)) {
+            prop_assert!(rows.iter().all(|row| Day::of(row.occurred_at) == day()));
+        }
+    }
+}
+
+#[test]
+fn every_truncated_or_prolonged_column_is_damaged() {
+    let example = example();
+    for (name, bytes) in example.iter() {
+        for length in 0..bytes.len() {
+            let columns = replaced(&example, name, &bytes[..length]);
+            assert!(unpack(day(), &columns).is_err(), "{} {length}", name.name());
+        }
+        let longer = replaced(&example, name, &[bytes, &[0]].concat());
+        assert!(unpack(day(), &longer).is_err(), "{}", name.name());
+        let missing = example.iter().filter(|(other, _)| *other != name);
+        let missing: Columns = missing.map(|(name, bytes)| (name, bytes.to_vec())).collect();
+        assert!(unpack(day(), &missing).is_err(), "{}", name.name());
+    }
+}
+
+#[test]
+fn columns_of_another_segment_are_damaged() {
+    let (example, other) = (example(), pack(day(), &rows_with_values(2)).unwrap());
+    for (name, bytes) in other.iter() {
+        assert!(unpack(day(), &replaced(&example, name, bytes)).is_err(), "{}", name.name());
+    }
+}
+
+#[test]
+fn an_unknown_version_is_damaged() {
+    let example = example();
+    for (name, bytes) in example.iter() {
+        let mut bytes = bytes.to_vec();
+        bytes[0] = 2;
+        assert!(unpack(day(), &replaced(&example, name, &bytes)).is_err(), "{}", name.name());
+    }
+}
+
+#[test]
+fn any_number_of_values_survives() {
+    for count in [0, 1, 2, 255, 256, 257, 65_536, 65_537] {
+        let rows = rows_with_values(count);
+        let columns = pack(day(), &rows).unwrap();
+        assert_eq!(normalized(unpack(day(), &columns).unwrap()), normalized(rows), "{count}");
+    }
+}
+
+#[test]
+fn refuses_events_of_another_day() {
+    for minute in [day().first_minute() - 1, day().next().first_minute()] {
+        let mut rows = rows_with_values(2);
+        rows[1].occurred_at = start_of_minute(minute);
+        assert_eq!(pack(day(), &rows), Err(NotPackable::OtherDay));
+    }
+}
+
+#[test]
+fn each_column_has_a_name_of_its_own() {
+    let names: BTreeSet<&str> = ColumnName::all().map(ColumnName::name).collect();
+    assert_eq!(names.len(), 12);
+}

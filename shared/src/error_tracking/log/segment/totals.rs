@@ -1,0 +1,85 @@
+//! What a query without filters asks of a segment, ready to be added up.
+
+use super::MAX_EVENTS;
+use super::base::Run;
+use super::encoding::{Damaged, Unread, new_column, put_number};
+use crate::error_tracking::log::day::Hours;
+
+/// How many events there are, and how many errors they belong to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Total {
+    /// The events.
+    pub events: u32,
+    /// Their distinct fingerprints: as many as errors, where no error has several.
+    pub fingerprints: u32,
+}
+
+/// The totals of a segment. Events of hours add up; fingerprints do not, so those of all its hours
+/// stand beside them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Totals {
+    hours: [Total; 24],
+    whole: Total,
+}
+
+impl Totals {
+    pub(super) fn new(runs: &[Run]) -> Self {
+        let mut hours = [Total::default(); 24];
+        for run in runs {
+            if let Some(hour) = hours.get_mut(usize::from(run.hour)) {
+                hour.events += run.count;
+                hour.fingerprints += 1;
+            }
+        }
+        // Runs are sorted by fingerprint, and each has at least one.
+        let fingerprints = runs.last().map_or(0, |run| run.fingerprint + 1);
+        Self { hours, whole: whole_of(&hours, fingerprints) }
+    }
+
+    /// The total of an hour of the day.
+    pub fn hour(&self, hour: u8) -> Total {
+        self.hours.get(usize::from(hour)).copied().unwrap_or_default()
+    }
+
+    /// The total of all hours.
+    pub fn whole(&self) -> Total {
+        self.whole
+    }
+
+    /// Some 3 to 100 bytes that can stand beside other data of an item.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = new_column();
+        let with_events: Hours = (0..24).filter(|hour| self.hour(*hour).events > 0).collect();
+        put_number(with_events.bits() as usize, &mut bytes);
+        for hour in with_events.iter().map(|hour| self.hour(hour)) {
+            put_number(hour.events as usize, &mut bytes);
+            put_number(hour.fingerprints as usize, &mut bytes);
+        }
+        put_number(self.whole.fingerprints as usize, &mut bytes);
+        bytes
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) made.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Damaged> {
+        let mut unread = Unread::column(bytes)?;
+        let with_events = Hours::from_bits(unread.number()?);
+        let with_events = with_events.ok_or(Damaged("a day has 24 hours"))?;
+        let mut count = || match unread.number()? {
+            count if count as usize <= MAX_EVENTS => Ok(count),
+            _ => Err(Damaged("a total is too large")),
+        };
+        let mut hours = [Total::default(); 24];
+        for (hour, total) in (0..).zip(&mut hours) {
+            if with_events.contains(hour) {
+                *total = Total { events: count()?, fingerprints: count()? };
+            }
+        }
+        let fingerprints = count()?;
+        unread.end()?;
+        Ok(Self { hours, whole: whole_of(&hours, fingerprints) })
+    }
+}
+
+fn whole_of(hours: &[Total; 24], fingerprints: u32) -> Total {
+    Total { events: hours.iter().map(|hour| hour.events).sum(), fingerprints }
+}

@@ -1,0 +1,329 @@
+//! Counting events and errors in buckets, exactly.
+//!
+//! Nothing is estimated: distinct errors are a set. No bucket reaches beyond its day, so sets are
+//! needed only for one day of one project at a time; that bounds the memory of a query.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::ops::Range;
+
+use super::filter::EventFilters;
+use super::time_bucket::{BucketSize, QueryRange};
+use crate::error_tracking::log::day::{Day, Hours, minute_of};
+use crate::error_tracking::log::row::{EventRow, Fingerprint};
+use crate::error_tracking::log::segment::{
+    Base, Column, ColumnName, Columns, Damaged, Decoder, Minutes, Totals,
+};
+
+/// Which errors of a project count, and which fingerprints belong to one error.
+#[derive(Debug, Clone, Default)]
+pub struct CountedErrors {
+    /// A number for each error, from 0 on; `None` for fingerprints that do not count.
+    numbers: HashMap<Fingerprint, Option<u32>>,
+    error_count: u32,
+    only_listed: bool,
+}
+
+impl CountedErrors {
+    /// All errors count. Fingerprints that are listed with the same error belong together; each
+    /// other one is an error of its own.
+    pub fn all<E: Hash + Eq>(known: impl IntoIterator<Item = (Fingerprint, E)>) -> Self {
+        let mut errors = HashMap::new();
+        let mut counted = Self::default();
+        for (fingerprint, error) in known {
+            let next = counted.error_count;
+            let number = *errors.entry(error).or_insert(next);
+            counted.error_count = next.max(number.saturating_add(1));
+            counted.numbers.insert(fingerprint, Some(number));
+        }
+        counted
+    }
+
+    /// Only errors of the listed fingerprints count, as the status and the search of a query ask.
+    pub fn only<E: Hash + Eq>(wanted: impl IntoIterator<Item = (Fingerprint, E)>) -> Self {
+        Self { only_listed: true, ..Self::all(wanted) }
+    }
+
+    fn number_of(&mut self, fingerprint: Fingerprint) -> Option<u32> {
+        *self.numbers.entry(fingerprint).or_insert_with(|| {
+            let number = self.error_count;
+            (!self.only_listed).then(|| {
+                self.error_count += 1;
+                number
+            })
+        })
+    }
+}
+
+/// What one bucket counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Events.
+    pub events: u64,
+    /// Distinct errors.
+    pub errors: u64,
+}
+
+/// Counts the events of a query, one project's day after the other.
+#[derive(Debug)]
+pub struct Counter<'q> {
+    range: &'q QueryRange,
+    filters: &'q EventFilters,
+    counts: Vec<Count>,
+    decoder: Decoder,
+    seen: SeenErrors,
+}
+
+impl<'q> Counter<'q> {
+    /// A counter for events of the range that pass the filters.
+    pub fn new(range: &'q QueryRange, filters: &'q EventFilters) -> Self {
+        let counts = vec![Count::default(); range.bucket_count()];
+        Self { range, filters, counts, decoder: Decoder::new(), seen: SeenErrors::default() }
+    }
+
+    /// Starts a day of a project. Every event of that day has to be added to it once, from a
+    /// segment or as a row; another start for the same project and day would count its errors
+    /// again.
+    pub fn day<'c>(&'c mut self, errors: &'c mut CountedErrors, day: Day) -> DayCounter<'c, 'q> {
+        let buckets = DayBuckets::new(self.range, day);
+        self.seen.forget(buckets.positions.len());
+        DayCounter { counter: self, errors, day, buckets }
+    }
+
+    /// The counts of the range's buckets, oldest first.
+    pub fn into_counts(self) -> Vec<Count> {
+        self.counts
+    }
+}
+
+/// Counts the events of one project and day.
+#[derive(Debug)]
+pub struct DayCounter<'c, 'q> {
+    counter: &'c mut Counter<'q>,
+    errors: &'c mut CountedErrors,
+    day: Day,
+    buckets: DayBuckets,
+}
+
+impl DayCounter<'_, '_> {
+    /// Adds the events that a segment has in some hours. Needs its base, the minutes if the range
+    /// [needs](QueryRange::needs_minutes) them for these hours, and the attributes of the filters.
+    /// A damaged segment adds nothing.
+    pub fn add_segment(&mut self, hours: Hours, columns: &Columns) -> Result<(), Damaged> {
+        let decoder = &mut self.counter.decoder;
+        let base = Base::decode(decoder, columns.get(ColumnName::Base)?)?;
+        let passing = passing_events(decoder, self.counter.filters, columns, &base)?;
+        let minutes = if self.counter.range.needs_minutes(self.day, hours) {
+            Some(Minutes::decode(decoder, columns.get(ColumnName::Minutes)?, &base)?)
+        } else {
+            None
+        };
+        let fingerprints = base.fingerprints().iter();
+        let errors: Vec<Option<u32>> =
+            fingerprints.map(|fingerprint| self.errors.number_of(*fingerprint)).collect();
+        let events = SegmentEvents {
+            passing: passing.as_deref(),
+            minutes: minutes.as_ref().map(Minutes::of_events),
+        };
+        self.add_runs(hours, &base, &errors, &events);
+        Ok(())
+    }
+
+    /// Adds a segment by its totals, which [`DayPlan`](super::day_plan::DayPlan) allows where they
+    /// tell as much as its columns.
+    pub fn add_totals(&mut self, hours: Hours, totals: &Totals) {
+        let range = self.counter.range;
+        let hours = hours.common_with(range.hours_of(self.day));
+        if range.bucket_size() == BucketSize::Day {
+            let bucket = hours.iter().next().and_then(|hour| self.buckets.of_hour(hour));
+            let whole = totals.whole();
+            self.counter.add(bucket, whole.events, whole.fingerprints);
+        } else {
+            for hour in hours.iter() {
+                let total = totals.hour(hour);
+                let bucket = self.buckets.of_hour(hour);
+                self.counter.add(bucket, total.events, total.fingerprints);
+            }
+        }
+    }
+
+    /// Adds events that no segment has. Rows of other days do not count.
+    pub fn add_rows<'r>(&mut self, rows: impl IntoIterator<Item = &'r EventRow>) {
+        for row in rows {
+            let minute = minute_of(row.occurred_at);
+            if let Some(bucket) = self.counter.range.bucket_of(minute)
+                && Day::of_minute(minute) == self.day
+                && self.counter.filters.matches(&row.attributes)
+                && let Some(error) = self.errors.number_of(row.fingerprint)
+            {
+                self.add_events(error, bucket, 1);
+            }
+        }
+    }
+
+    fn add_runs(
+        &mut self,
+        hours: Hours,
+        base: &Base,
+        errors: &[Option<u32>],
+        events: &SegmentEvents<'_>,
+    ) {
+        let mut start = 0;
+        for run in base.runs() {
+            let run_events = events.within(start, run.count());
+            start += run.count();
+            let error = errors.get(run.fingerprint as usize).copied().flatten();
+            let (Some(error), true) = (error, hours.contains(run.hour)) else { continue };
+            match self.buckets.of_hour(run.hour) {
+                Some(bucket) => self.add_events(error, bucket, run_events.count(run.count())),
+                None => {
+                    for minute in run_events.minutes_of_passing() {
+                        let minute = i64::from(run.hour) * 60 + i64::from(minute);
+                        let minute = self.day.first_minute() + minute;
+                        if let Some(bucket) = self.counter.range.bucket_of(minute) {
+                            self.add_events(error, bucket, 1);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_events(&mut self, error: u32, bucket: usize, events: u32) {
+        if events > 0 {
+            let is_new = self.counter.seen.insert(error, bucket - self.buckets.positions.start);
+            self.counter.add(Some(bucket), events, u32::from(is_new));
+        }
+    }
+}
+
+impl Counter<'_> {
+    fn add(&mut self, bucket: Option<usize>, events: u32, errors: u32) {
+        if let Some(count) = bucket.and_then(|bucket| self.counts.get_mut(bucket)) {
+            count.events += u64::from(events);
+            count.errors += u64::from(errors);
+        }
+    }
+}
+
+/// Whether each event of a segment passes the filters; `None` if there are none. A column is
+/// decoded, asked once for each distinct value, and let go before the next one.
+fn passing_events(
+    decoder: &mut Decoder,
+    filters: &EventFilters,
+    columns: &Columns,
+    base: &Base,
+) -> Result<Option<Vec<bool>>, Damaged> {
+    let mut passing: Option<Vec<bool>> = None;
+    for attribute in filters.attributes() {
+        let bytes = columns.get(ColumnName::Attribute(attribute))?;
+        let column = Column::decode(decoder, bytes, base)?;
+        let values: Vec<bool> =
+            column.values().map(|value| filters.match_value(attribute, value)).collect();
+        let of_events = column
+            .indexes()
+            .iter()
+            .map(|index| values.get(*index as usize).copied().unwrap_or_default());
+        match &mut passing {
+            None => passing = Some(of_events.collect()),
+            Some(passing) => {
+                for (passes, also) in passing.iter_mut().zip(of_events) {
+                    *passes &= also;
+                }
+            }
+        }
+    }
+    Ok(passing)
+}
+
+/// What is known of some neighbouring events of a segment.
+#[derive(Debug, Clone, Copy)]
+struct SegmentEvents<'s> {
+    /// Whether each passes the filters; `None` if all do.
+    passing: Option<&'s [bool]>,
+    /// The minute of each in its hour; `None` if nobody asks.
+    minutes: Option<&'s [u8]>,
+}
+
+impl SegmentEvents<'_> {
+    fn within(&self, start: usize, count: usize) -> Self {
+        Self {
+            passing: self.passing.map(|passing| part_of(passing, start, count)),
+            minutes: self.minutes.map(|minutes| part_of(minutes, start, count)),
+        }
+    }
+
+    /// How many of the `all` events pass.
+    fn count(&self, all: usize) -> u32 {
+        let passing = self.passing.map(|passing| passing.iter().map(|passes| u32::from(*passes)));
+        passing.map_or_else(|| u32::try_from(all).unwrap_or(u32::MAX), Iterator::sum)
+    }
+
+    fn minutes_of_passing(&self) -> impl Iterator<Item = u8> {
+        let (passing, minutes) = (self.passing, self.minutes.unwrap_or_default());
+        minutes.iter().enumerate().filter_map(move |(index, minute)| {
+            let passes = passing.is_none_or(|passing| passing.get(index) == Some(&true));
+            passes.then_some(*minute)
+        })
+    }
+}
+
+fn part_of<T>(all: &[T], start: usize, count: usize) -> &[T] {
+    all.get(start..start.saturating_add(count)).unwrap_or_default()
+}
+
+/// Which buckets count a day.
+#[derive(Debug)]
+struct DayBuckets {
+    positions: Range<usize>,
+    /// The bucket of an hour that lies in one bucket as a whole.
+    of_hours: [Option<usize>; 24],
+}
+
+impl DayBuckets {
+    fn new(range: &QueryRange, day: Day) -> Self {
+        let mut of_hours = [None; 24];
+        if range.bucket_size().has_whole_hours() {
+            let whole = range.whole_hours_of(day);
+            for (hour, bucket) in (0..).zip(&mut of_hours) {
+                let minute = day.first_minute() + i64::from(hour) * 60;
+                *bucket = range.bucket_of(minute).filter(|_| whole.contains(hour));
+            }
+        }
+        Self { positions: range.buckets_of(day), of_hours }
+    }
+
+    fn of_hour(&self, hour: u8) -> Option<usize> {
+        self.of_hours.get(usize::from(hour)).copied().flatten()
+    }
+}
+
+/// Which errors were seen in which buckets of one day: a row of bits for each error.
+#[derive(Debug, Default)]
+struct SeenErrors {
+    words: Vec<u64>,
+    words_per_error: usize,
+}
+
+impl SeenErrors {
+    fn forget(&mut self, buckets: usize) {
+        self.words.clear();
+        self.words_per_error = buckets.div_ceil(64);
+    }
+
+    /// Whether it was not yet there.
+    fn insert(&mut self, error: u32, bucket: usize) -> bool {
+        let index = error as usize * self.words_per_error + bucket / 64;
+        if index >= self.words.len() {
+            self.words.resize(index + 1, 0);
+        }
+        let bit = 1_u64 << (bucket % 64);
+        let Some(word) = self.words.get_mut(index) else { return false };
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
+}
+
+#[cfg(test)]
+mod tests;

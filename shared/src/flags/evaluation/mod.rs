@@ -1,0 +1,22 @@
+//! Evaluation of feature flags without any I/O (`docs/semantics/feature-flags.md`): what a context is served, and why.
+//!
+//! A flag is compiled once ([`compiled`]) and evaluated often. [`project_flags`] is the way in,
+//! [`super::ofrep`] the way out to `OpenFeature`'s providers, [`super::flagd`] the way out to flagd.
+
+pub(crate) mod attribute;
+mod bucketing;
+pub(crate) mod compiled;
+mod condition;
+pub(crate) mod context;
+pub(crate) mod outcome;
+mod prerequisites;
+pub(crate) mod project_flags;
+#[cfg(test)]
+pub(crate) mod test_flags;
+pub(crate) mod variant;
+
+pub use compiled::{CompiledFlag, DamagedFlag};
+pub use context::{Context, InvalidContext};
+pub use outcome::{ErrorCode, Evaluation, EvaluationError, Metadata, Reason};
+pub use project_flags::{Flags, LoadedFlag};
+pub use variant::TypedVariant;

@@ -1,0 +1,42 @@
+//! Flags and contexts of tests.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::flags::FeatureFlag;
+use crate::flags::draft::FlagDraft;
+use crate::json::{Json, MAX_BODY_DEPTH};
+use crate::projects::project::ProjectId;
+use crate::timestamp::Timestamp;
+
+use super::context::Context;
+use super::project_flags::{Flags, LoadedFlag};
+
+/// The time of all evaluations.
+pub(crate) fn now() -> Timestamp {
+    Timestamp::from_millis(1_795_234_560_007)
+}
+
+pub(crate) fn project() -> ProjectId {
+    ProjectId::new(Uuid::from_u128(0xa))
+}
+
+/// An enabled boolean flag with these members besides, as a client would create it.
+pub(crate) fn flag(key: &str, members: &Value) -> FeatureFlag {
+    let mut body = json!({"key": key, "name": key, "type": "boolean", "enabled": true});
+    body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    let text = body.to_string();
+    let draft = FlagDraft::read(&Json::parse(&text, MAX_BODY_DEPTH).unwrap()).unwrap();
+    let mut ids = (1..).map(Uuid::from_u128);
+    draft.into_flag(project(), now(), || ids.next().unwrap()).unwrap()
+}
+
+pub(crate) fn flags(flags: impl IntoIterator<Item = FeatureFlag>) -> Flags {
+    Flags::new(project(), flags.into_iter().map(LoadedFlag::new).map(Arc::new))
+}
+
+pub(crate) fn context(text: &str) -> Context<'_> {
+    Context::read(Json::parse(text, MAX_BODY_DEPTH).unwrap()).unwrap()
+}

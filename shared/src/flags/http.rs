@@ -1,0 +1,61 @@
+//! What feature flags add to requests and problems.
+
+use crate::http::{Incoming, Problem, ProblemCode, named_of};
+
+use super::{FlagKey, MAX_LIVE_FLAGS};
+
+/// The path parameter that names a feature flag.
+pub(super) const FLAG_KEY: &str = "key";
+
+impl Incoming {
+    /// The feature flag in the path. A malformed key names no flag, so it is a 404 as well.
+    pub fn flag_key(&self) -> Result<FlagKey, Problem> {
+        let key = self.path_parameter(FLAG_KEY);
+        key.and_then(|key| FlagKey::parse(&key).ok()).ok_or_else(Problem::flag_not_found)
+    }
+}
+
+impl Problem {
+    /// 404: the project has no such feature flag.
+    pub fn flag_not_found() -> Self {
+        Self::new(ProblemCode::FlagNotFound, "The project has no feature flag of this key.")
+    }
+
+    /// 404: below the path under which flags are evaluated, something else was asked for.
+    pub fn unknown_evaluation() -> Self {
+        let detail = "Evaluate all flags at flags, one at flags/ and its key.";
+        Self::new(ProblemCode::FlagNotFound, detail)
+    }
+
+    /// 409: an archived flag cannot be changed.
+    pub fn flag_archived() -> Self {
+        let detail = "The flag is archived, and can only be brought back or deleted. To change it, \
+                      send \"archived\": false, alone or with the changes.";
+        Self::new(ProblemCode::FlagArchived, detail)
+    }
+
+    /// 409: only an archived flag can be deleted.
+    pub fn flag_not_archived() -> Self {
+        let detail = "The flag is not archived. Archive it first, then delete it.";
+        Self::new(ProblemCode::FlagNotArchived, detail)
+    }
+
+    /// 409: a flag cannot be archived, or lose variants, while others depend on that.
+    pub fn flag_in_use(dependents: &[FlagKey]) -> Self {
+        let named = named_of(dependents);
+        let detail = format!(
+            "Other flags have this one, or a variant that is removed, as a prerequisite: {named}. \
+             Change them first."
+        );
+        Self::new(ProblemCode::FlagInUse, detail)
+    }
+
+    /// 409: the project has as many live flags as it may have.
+    pub fn flag_limit_reached() -> Self {
+        let detail = format!(
+            "The project has {MAX_LIVE_FLAGS} flags that are not archived, as many as it may have. \
+             Archive one first."
+        );
+        Self::new(ProblemCode::FlagLimitReached, detail)
+    }
+}

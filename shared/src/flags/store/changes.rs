@@ -1,0 +1,202 @@
+//! Table `feature-flags`: changing and deleting flags.
+//!
+//! A flag is put on the condition that it still is as it was read. Where a change touches what other
+//! flags rest on, or what the flag rests on, that is checked by the same transaction.
+
+use crate::flags::{Dependencies, FeatureFlag, FlagKey, Prerequisite, VariantKey};
+use crate::json::Violations;
+
+use super::items::{LiveFlags, ProjectChange, TABLE, key, limit_reached, version_number};
+use super::prerequisites::{Blamed, ChainGuard, refusals};
+use crate::dynamodb::item::s;
+use crate::dynamodb::request::IntoAction;
+use crate::dynamodb::transaction::Reason;
+use crate::dynamodb::{Store, StoreError};
+
+/// What became of a change of a flag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FlagReplacement {
+    /// It is stored.
+    Done,
+    /// It is not stored: the flag, or what the change rests on, is not as it was read.
+    Outdated,
+    /// It is not stored: the project has as many live flags as it may have.
+    LimitReached,
+    /// It is not stored: prerequisites do not fit the project's other flags, by their place in the
+    /// body.
+    PrerequisitesRefused(Violations),
+    /// It is not stored: these flags depend on what it takes away.
+    InUse(Vec<FlagKey>),
+}
+
+/// What became of the deletion of a flag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlagDeletion {
+    /// It is gone.
+    Done,
+    /// It is there: it is not as it was read.
+    Outdated,
+}
+
+/// What a change means for other flags.
+struct Effect {
+    live_flags: LiveFlags,
+    /// Whether what the flag depends on changes.
+    prerequisites_change: bool,
+    /// Whether it depends on anything that it did not depend on before.
+    adds_prerequisites: bool,
+    /// Whether anything is taken away that other flags may depend on.
+    loses_variants: bool,
+}
+
+impl Effect {
+    fn of(stored: &FeatureFlag, flag: &FeatureFlag) -> Self {
+        let (before, after) = (prerequisites_in_force(stored), prerequisites_in_force(flag));
+        let is_lost = |key: &VariantKey| lost(flag, key);
+        Self {
+            live_flags: match (stored.archived_at, flag.archived_at) {
+                (Some(_), None) => LiveFlags::OneMore,
+                (None, Some(_)) => LiveFlags::OneLess,
+                _ => LiveFlags::Same,
+            },
+            prerequisites_change: before != after,
+            adds_prerequisites: after.iter().any(|it| !before.contains(it)),
+            loses_variants: stored.archived_at.is_none()
+                && stored.variants.iter().any(|variant| is_lost(&variant.key)),
+        }
+    }
+
+    fn concerns_others(&self) -> bool {
+        self.live_flags != LiveFlags::Same || self.prerequisites_change || self.loses_variants
+    }
+
+    /// Whether the change rests on how the project's flags depend on each other.
+    fn rests_on_dependencies(&self) -> bool {
+        self.adds_prerequisites || self.loses_variants
+    }
+}
+
+/// An archived flag depends on nothing.
+fn prerequisites_in_force(flag: &FeatureFlag) -> &[Prerequisite] {
+    if flag.archived_at.is_none() { &flag.prerequisites } else { &[] }
+}
+
+/// Whether a flag cannot become this variant any more.
+fn lost(flag: &FeatureFlag, variant: &VariantKey) -> bool {
+    flag.archived_at.is_some() || flag.variants.iter().all(|it| it.key != *variant)
+}
+
+/// The index of the action on the project's item.
+const PROJECT: usize = 1;
+
+impl Store {
+    /// Replaces a flag that is still as it was read. A change that concerns no other flag is one
+    /// round trip; one that others may depend on reads how they do.
+    pub async fn replace_flag(
+        &self,
+        stored: &FeatureFlag,
+        flag: &FeatureFlag,
+    ) -> Result<FlagReplacement, StoreError> {
+        let effect = Effect::of(stored, flag);
+        if !effect.concerns_others() {
+            return self.replace_alone(stored, flag).await;
+        }
+        let mut change = ProjectChange {
+            live_flags: effect.live_flags,
+            prerequisites_change: effect.prerequisites_change,
+            only_at_state: None,
+        };
+        let mut checks = Vec::new();
+        if effect.rests_on_dependencies() {
+            let state = self.prerequisites_state(flag.project_id).await?;
+            if let Some(refused) = self.refuse(stored, flag, &effect, state).await? {
+                return Ok(refused);
+            }
+            change.only_at_state = Some(state);
+            if effect.adds_prerequisites {
+                for prerequisite in &flag.prerequisites {
+                    let guard = ChainGuard::ReadAt(state);
+                    checks.push(self.require(flag.project_id, prerequisite, guard)?);
+                }
+            }
+        }
+        let mut actions = vec![self.put_flag(flag, Some(stored))?.into_action()?];
+        actions.extend(self.change_project(flag.project_id, change)?);
+        actions.extend(checks);
+        match self.commit_all(actions).await? {
+            None => Ok(FlagReplacement::Done),
+            Some(cancelled) => {
+                let failed = |index: usize| {
+                    cancelled.reasons.get(index).is_some_and(Reason::condition_failed)
+                };
+                let is_full = effect.live_flags == LiveFlags::OneMore
+                    && failed(PROJECT)
+                    && limit_reached(&cancelled, PROJECT)?;
+                Ok(if is_full && !failed(0) {
+                    FlagReplacement::LimitReached
+                } else {
+                    FlagReplacement::Outdated
+                })
+            }
+        }
+    }
+
+    async fn replace_alone(
+        &self,
+        stored: &FeatureFlag,
+        flag: &FeatureFlag,
+    ) -> Result<FlagReplacement, StoreError> {
+        let is_stored = self.put_if(self.put_flag(flag, Some(stored))?).await?;
+        Ok(if is_stored { FlagReplacement::Done } else { FlagReplacement::Outdated })
+    }
+
+    /// Why a change is not possible in a state of the project's prerequisites.
+    async fn refuse(
+        &self,
+        stored: &FeatureFlag,
+        flag: &FeatureFlag,
+        effect: &Effect,
+        state: i64,
+    ) -> Result<Option<FlagReplacement>, StoreError> {
+        let dependencies = match state {
+            // No flag has ever depended on another.
+            0 => Dependencies::default(),
+            _ => self.read_dependencies(flag.project_id).await?,
+        };
+        if effect.adds_prerequisites {
+            let blamed = if stored.prerequisites == flag.prerequisites {
+                Blamed::Archived
+            } else {
+                Blamed::Prerequisites
+            };
+            let keys: Vec<FlagKey> =
+                flag.prerequisites.iter().map(|it| it.flag_key.clone()).collect();
+            let links = self.read_links_of(flag.project_id, &keys).await?;
+            let violations = refusals(flag, &links, &dependencies, blamed);
+            if !violations.is_empty() {
+                return Ok(Some(FlagReplacement::PrerequisitesRefused(violations)));
+            }
+        }
+        if effect.loses_variants {
+            let dependents = dependencies.dependents_of(&flag.key, |variant| lost(flag, variant));
+            if !dependents.is_empty() {
+                return Ok(Some(FlagReplacement::InUse(dependents)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Deletes an archived flag that is still as it was read. Nothing depends on it: what others
+    /// depend on cannot be archived, and nothing can come to depend on what is.
+    pub async fn delete_flag(&self, stored: &FeatureFlag) -> Result<FlagDeletion, StoreError> {
+        let delete = self
+            .delete(TABLE, key(stored.project_id, stored.key.as_str()))
+            .condition_expression(
+                "id = :id AND version = :version AND attribute_exists(archivedAt)",
+            )
+            .expression_attribute_values(":id", s(stored.id))
+            .expression_attribute_values(":version", version_number(stored.version));
+        let is_gone = self.delete_if(delete).await?;
+        Ok(if is_gone { FlagDeletion::Done } else { FlagDeletion::Outdated })
+    }
+}

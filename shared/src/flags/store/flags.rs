@@ -1,0 +1,187 @@
+//! Table `feature-flags`: creating flags, and finding them. See [`super::flag_items`] for what it
+//! holds.
+
+use aws_sdk_dynamodb::types::TransactWriteItem;
+
+use crate::flags::{FeatureFlag, FlagKey};
+use crate::json::Violations;
+use crate::page::{Page, PageRequest};
+use crate::projects::project::ProjectId;
+
+use super::items::{
+    FIRST_FLAG, LiveFlags, ProjectChange, TABLE, key, limit_reached, read_flag, read_key,
+};
+use super::prerequisites::{Blamed, ChainGuard, dependencies_among, refusals};
+use crate::dynamodb::idempotency::{Idempotent, Replay};
+use crate::dynamodb::item::{Item, s};
+use crate::dynamodb::page::{one_more_than, page};
+use crate::dynamodb::request::IntoAction;
+use crate::dynamodb::transaction::{Commit, Reason};
+use crate::dynamodb::{Store, StoreError};
+
+/// What became of a new flag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FlagCreation {
+    /// It is stored.
+    Created,
+    /// The project has a flag of this key, perhaps an archived one.
+    KeyTaken,
+    /// The project has as many live flags as it may have.
+    LimitReached,
+    /// Prerequisites that do not fit the project's other flags, by their place in the body.
+    PrerequisitesRefused(Violations),
+    /// The idempotency key was used before.
+    Replay(Replay),
+}
+
+/// Which flags of a project a list has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListedFlags {
+    /// Those that are not archived.
+    Live,
+    /// All.
+    All,
+}
+
+/// The index of the action that puts the flag.
+const FLAG: usize = 0;
+/// The index of the action that counts it.
+const PROJECT: usize = 1;
+/// The index of the first action that checks a prerequisite.
+const PREREQUISITES_FROM: usize = 2;
+/// How often chains of prerequisites are read that change between reading and writing.
+const MAX_READINGS: u32 = 4;
+/// How often a page of live flags is looked for among archived ones before it is answered as it is.
+const MAX_QUERIES: u32 = 10;
+
+impl Store {
+    /// Stores a new flag, and with it the answer to its request where that has an idempotency key.
+    ///
+    /// One transaction checks that the key is free, that the project may have one more flag, and
+    /// that every prerequisite exists with its variant. It is the only round trip, unless a
+    /// prerequisite is refused or has prerequisites itself: then the chains are read.
+    pub async fn create_flag(
+        &self,
+        flag: &FeatureFlag,
+        idempotent: Option<Idempotent<'_>>,
+    ) -> Result<FlagCreation, StoreError> {
+        let mut guard = ChainGuard::Leaves;
+        for _ in 0..MAX_READINGS {
+            let actions = self.creation(flag, guard)?;
+            let cancelled = match self.commit(actions, idempotent, flag.created_at).await? {
+                Commit::Done => return Ok(FlagCreation::Created),
+                Commit::Replay(replay) => {
+                    return Ok(FlagCreation::Replay(replay));
+                }
+                Commit::Refused(cancelled) => cancelled,
+            };
+            let failed =
+                |index: &usize| cancelled.reasons.get(*index).is_some_and(Reason::condition_failed);
+            let prerequisites = PREREQUISITES_FROM..PREREQUISITES_FROM + flag.prerequisites.len();
+            let is_full = failed(&PROJECT) && limit_reached(&cancelled, PROJECT)?;
+            if prerequisites.clone().any(|index| failed(&index)) || (failed(&PROJECT) && !is_full) {
+                let (state, violations) = self.check_prerequisites(flag).await?;
+                if !violations.is_empty() {
+                    return Ok(FlagCreation::PrerequisitesRefused(violations));
+                }
+                guard = ChainGuard::ReadAt(state);
+            } else if failed(&FLAG) {
+                return Ok(FlagCreation::KeyTaken);
+            } else if is_full {
+                return Ok(FlagCreation::LimitReached);
+            } else {
+                return Err(cancelled.into_error());
+            }
+        }
+        Err(StoreError::Contended("prerequisites kept changing".into()))
+    }
+
+    /// The actions that create a flag: [`FLAG`], [`PROJECT`], and from [`PREREQUISITES_FROM`] on one
+    /// for each prerequisite.
+    fn creation(
+        &self,
+        flag: &FeatureFlag,
+        guard: ChainGuard,
+    ) -> Result<Vec<TransactWriteItem>, StoreError> {
+        let change = ProjectChange {
+            live_flags: LiveFlags::OneMore,
+            prerequisites_change: !flag.prerequisites.is_empty(),
+            only_at_state: match guard {
+                ChainGuard::Leaves => None,
+                ChainGuard::ReadAt(state) => Some(state),
+            },
+        };
+        let mut actions = vec![self.put_flag(flag, None)?.into_action()?];
+        actions.extend(self.change_project(flag.project_id, change)?);
+        for prerequisite in &flag.prerequisites {
+            actions.push(self.require(flag.project_id, prerequisite, guard)?);
+        }
+        Ok(actions)
+    }
+
+    /// Reads the chains that start at a new flag's prerequisites. Answers what is wrong with them,
+    /// and in which state of the project's prerequisites that is so. No chain can lead to the flag:
+    /// nothing depends on what does not exist yet.
+    async fn check_prerequisites(
+        &self,
+        flag: &FeatureFlag,
+    ) -> Result<(i64, Violations), StoreError> {
+        let state = self.prerequisites_state(flag.project_id).await?;
+        let links = self.read_links(flag.project_id, &flag.prerequisites).await?;
+        let dependencies = dependencies_among(&links);
+        Ok((state, refusals(flag, &links, &dependencies, Blamed::Prerequisites)))
+    }
+
+    /// A flag by its key, archived or not. Strongly consistent: what was answered is seen, and what
+    /// is written next rests on it.
+    pub async fn find_flag(
+        &self,
+        project: ProjectId,
+        flag: &FlagKey,
+    ) -> Result<Option<FeatureFlag>, StoreError> {
+        let found = self.get(TABLE, key(project, flag.as_str())).await?;
+        found.as_ref().map(|item| read_flag(project, item)).transpose()
+    }
+
+    /// Flags of a project, by their keys. Strongly consistent, as [`Self::find_flag`]. A page ends
+    /// early where its flags are very large, or very many archived ones lie between them.
+    pub async fn list_flags(
+        &self,
+        project: ProjectId,
+        listed: ListedFlags,
+        page_request: &PageRequest,
+    ) -> Result<Page<FeatureFlag>, StoreError> {
+        let limit = one_more_than(page_request.limit);
+        let wanted = usize::try_from(limit).unwrap_or(usize::MAX);
+        let mut items: Vec<Item> = Vec::new();
+        let mut start = page_request.after.as_ref().map(|after| key(project, after));
+        for _ in 0..MAX_QUERIES {
+            let mut query = self
+                .query(TABLE)
+                .consistent_read(true)
+                .key_condition_expression("projectId = :project AND #key >= :first")
+                .expression_attribute_names("#key", "key")
+                .expression_attribute_values(":project", s(project))
+                .expression_attribute_values(":first", s(FIRST_FLAG))
+                .set_exclusive_start_key(start.take())
+                .limit(limit);
+            if listed == ListedFlags::Live {
+                query = query.filter_expression("attribute_not_exists(archivedAt)");
+            }
+            let answer = query.send().await?;
+            items.extend(answer.items.unwrap_or_default());
+            start = answer.last_evaluated_key;
+            // Flags so large that DynamoDB stops before the limit fill a page by themselves.
+            if start.is_none() || items.len() >= wanted || answer.scanned_count < limit {
+                break;
+            }
+        }
+        let end_of = |item: &Item| read_key(item).map(|key| key.to_string());
+        let read = |item: &Item| read_flag(project, item);
+        let mut page = page(items, start.is_some(), page_request.limit, end_of, read)?;
+        if let (true, Some(start)) = (page.items.is_empty(), &start) {
+            page.end = Some(end_of(start)?);
+        }
+        Ok(page)
+    }
+}

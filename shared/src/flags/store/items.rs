@@ -1,0 +1,243 @@
+//! Items of the table `feature-flags`, key `projectId` / `key`: each flag whole, in one item.
+//!
+//! The item under the key `#` (no flag's, since those start with a letter or digit) belongs to the
+//! project: it counts the live flags, and numbers the state of the prerequisites between them, so
+//! that whoever has read a chain of them can make sure at the write that it still is as read.
+
+use aws_sdk_dynamodb::types::builders::PutBuilder;
+use aws_sdk_dynamodb::types::{
+    AttributeValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem,
+};
+use uuid::Uuid;
+
+use crate::flags::definition::Definition;
+use crate::flags::{FeatureFlag, FlagKey, FlagType, MAX_LIVE_FLAGS, Prerequisite, VariantKey};
+use crate::projects::project::ProjectId;
+use crate::timestamp::Timestamp;
+
+use crate::dynamodb::item::{Item, ItemReader, item, item_at, n, s, ss};
+use crate::dynamodb::request::IntoAction;
+use crate::dynamodb::transaction::Cancellation;
+use crate::dynamodb::{Cause, Store, StoreError};
+
+pub(super) const TABLE: &str = "feature-flags";
+/// The index of the flags that depend on others, archived ones left out: an archived flag depends on
+/// nothing.
+pub(super) const BY_DEPENDENT: &str = "byDependent";
+/// The sort key of the index.
+const DEPENDENT_KEY: &str = "dependentKey";
+/// The sort key of the item that belongs to the project.
+pub(super) const PROJECT_ITEM: &str = "#";
+/// No sort key of a flag is below, that of the project's item is.
+pub(super) const FIRST_FLAG: &str = "0";
+
+/// What a transaction does to the item that belongs to the project, and on which condition.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ProjectChange {
+    pub(super) live_flags: LiveFlags,
+    /// Whether any flag's prerequisites change.
+    pub(super) prerequisites_change: bool,
+    /// The state of the prerequisites that the transaction rests on.
+    pub(super) only_at_state: Option<i64>,
+}
+
+/// What becomes of the number of a project's live flags.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum LiveFlags {
+    /// One more, if there is room.
+    OneMore,
+    #[default]
+    Same,
+    OneLess,
+}
+
+impl Store {
+    /// Puts a flag on a condition, which may ask for an earlier version.
+    pub(super) fn put_flag(
+        &self,
+        flag: &FeatureFlag,
+        replaced: Option<&FeatureFlag>,
+    ) -> Result<PutBuilder, StoreError> {
+        let put = self.put(TABLE, write_flag(flag)?);
+        Ok(match replaced {
+            None => put.condition_expression("attribute_not_exists(projectId)"),
+            // A key that was freed may belong to another flag by now.
+            Some(replaced) => put
+                .condition_expression("id = :id AND version = :version")
+                .expression_attribute_values(":id", s(replaced.id))
+                .expression_attribute_values(":version", version_number(replaced.version)),
+        })
+    }
+
+    /// The action on the project's item; none if there is nothing to do.
+    pub(super) fn change_project(
+        &self,
+        project: ProjectId,
+        change: ProjectChange,
+    ) -> Result<Option<TransactWriteItem>, StoreError> {
+        let (mut conditions, mut additions, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        match change.live_flags {
+            LiveFlags::OneMore => {
+                conditions.push("(attribute_not_exists(liveFlags) OR liveFlags < :limit)");
+                values.push((":limit", n(MAX_LIVE_FLAGS)));
+                additions.push("liveFlags :one");
+            }
+            LiveFlags::Same => {}
+            LiveFlags::OneLess => {
+                additions.push("liveFlags :minusOne");
+                values.push((":minusOne", n(-1)));
+            }
+        }
+        if change.prerequisites_change {
+            additions.push("prerequisitesState :one");
+        }
+        if additions.iter().any(|addition| addition.ends_with(":one")) {
+            values.push((":one", n(1)));
+        }
+        match change.only_at_state {
+            // A project whose flags never had prerequisites has no number yet; that reads as 0.
+            Some(0) => conditions.push("attribute_not_exists(prerequisitesState)"),
+            Some(state) => {
+                conditions.push("prerequisitesState = :state");
+                values.push((":state", n(state)));
+            }
+            None => {}
+        }
+        let values = values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let condition = Some(conditions.join(" AND ")).filter(|condition| !condition.is_empty());
+        let key = key(project, PROJECT_ITEM);
+        let all_old = ReturnValuesOnConditionCheckFailure::AllOld;
+        Ok(match (condition, additions.as_slice()) {
+            (None, []) => None,
+            (Some(condition), []) => {
+                let check = self
+                    .check(TABLE, key)
+                    .condition_expression(condition)
+                    .set_expression_attribute_values(
+                        Some(values).filter(|it: &Item| !it.is_empty()),
+                    )
+                    .return_values_on_condition_check_failure(all_old);
+                Some(check.into_action()?)
+            }
+            (condition, additions) => {
+                let update = self
+                    .update(TABLE, key)
+                    .set_condition_expression(condition)
+                    .update_expression(format!("ADD {}", additions.join(", ")))
+                    .set_expression_attribute_values(Some(values))
+                    .return_values_on_condition_check_failure(all_old);
+                Some(update.into_action()?)
+            }
+        })
+    }
+}
+
+/// Whether the action of this index, on the project's item, failed because the project is full.
+pub(super) fn limit_reached(cancelled: &Cancellation, index: usize) -> Result<bool, StoreError> {
+    let item = cancelled.reasons.get(index).and_then(|reason| reason.item.as_ref());
+    let Some(item) = item else { return Ok(false) };
+    let count = ItemReader { table: TABLE, item }.optional_integer("liveFlags")?;
+    Ok(count.unwrap_or_default() >= i64::from(MAX_LIVE_FLAGS))
+}
+
+pub(super) fn key(project: ProjectId, sort_key: &str) -> Item {
+    item([("projectId", s(project)), ("key", s(sort_key))])
+}
+
+pub(super) fn version_number(version: u64) -> AttributeValue {
+    AttributeValue::N(version.to_string())
+}
+
+fn write_flag(flag: &FeatureFlag) -> Result<Item, StoreError> {
+    let definition = serde_json::to_string(&Definition::of(flag))
+        .map_err(|error| StoreError::Refused(Cause::of_step("a flag cannot be written", error)))?;
+    let mut item = item_at(
+        key(flag.project_id, flag.key.as_str()),
+        [
+            ("id", s(flag.id)),
+            ("name", s(&flag.name)),
+            ("description", s(&flag.description)),
+            ("type", s(flag.flag_type.as_str())),
+            ("enabled", AttributeValue::Bool(flag.enabled)),
+            ("version", version_number(flag.version)),
+            ("definition", s(definition)),
+            ("createdAt", s(flag.created_at)),
+            ("updatedAt", s(flag.updated_at)),
+        ],
+    );
+    let depends = flag.archived_at.is_none() && !flag.prerequisites.is_empty();
+    let optional = [
+        ("archivedAt", flag.archived_at.map(s)),
+        // What other flags' transactions look at stands apart from the definition.
+        ("variantKeys", ss(flag.variants.iter().map(|variant| &variant.key))),
+        ("prerequisites", write_prerequisites(&flag.prerequisites)),
+        (DEPENDENT_KEY, depends.then(|| s(&flag.key))),
+    ];
+    for (name, value) in optional {
+        item.extend(value.map(|value| (name.to_owned(), value)));
+    }
+    Ok(item)
+}
+
+fn write_prerequisites(prerequisites: &[Prerequisite]) -> Option<AttributeValue> {
+    let written = prerequisites.iter().map(|Prerequisite { flag_key, variant }| {
+        AttributeValue::M(item([("flagKey", s(flag_key)), ("variant", s(variant))]))
+    });
+    (!prerequisites.is_empty()).then(|| AttributeValue::L(written.collect()))
+}
+
+/// Reads a flag, archived or not.
+pub(super) fn read_flag(project_id: ProjectId, item: &Item) -> Result<FeatureFlag, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    let time = |text: &str| Timestamp::parse_rfc3339(text).ok();
+    let definition = Definition::parse(reader.text("definition")?);
+    let definition = definition.map_err(|_| reader.damaged("definition"))?;
+    Ok(FeatureFlag {
+        id: read_id(reader)?,
+        project_id,
+        key: read_key(item)?,
+        name: reader.text("name")?.to_owned(),
+        description: reader.text("description")?.to_owned(),
+        flag_type: reader.parsed("type", |name| FlagType::parse(name).ok())?,
+        enabled: reader.optional_boolean("enabled")?.ok_or_else(|| reader.damaged("enabled"))?,
+        archived_at: reader.optional_parsed("archivedAt", time)?,
+        version: read_version(reader)?,
+        variants: definition.variants.into_owned(),
+        off_variant: definition.off_variant.map(std::borrow::Cow::into_owned),
+        fallthrough: definition.fallthrough.into_owned(),
+        rules: definition.rules.into_owned(),
+        targets: definition.targets.into_owned(),
+        prerequisites: read_prerequisites(item)?,
+        created_at: reader.parsed("createdAt", time)?,
+        updated_at: reader.parsed("updatedAt", time)?,
+    })
+}
+
+pub(super) fn read_key(item: &Item) -> Result<FlagKey, StoreError> {
+    ItemReader { table: TABLE, item }.parsed("key", |text| FlagKey::parse(text).ok())
+}
+
+pub(super) fn read_id(reader: ItemReader<'_>) -> Result<Uuid, StoreError> {
+    reader.parsed("id", |text| Uuid::try_parse(text).ok())
+}
+
+pub(super) fn read_version(reader: ItemReader<'_>) -> Result<u64, StoreError> {
+    reader.optional_count("version")?.ok_or_else(|| reader.damaged("version"))
+}
+
+pub(super) fn read_prerequisites(item: &Item) -> Result<Vec<Prerequisite>, StoreError> {
+    let read = |written: &AttributeValue| {
+        let AttributeValue::M(members) = written else { return None };
+        let text = |name| members.get(name)?.as_s().ok();
+        Some(Prerequisite {
+            flag_key: FlagKey::parse(text("flagKey")?).ok()?,
+            variant: VariantKey::parse(text("variant")?).ok()?,
+        })
+    };
+    let prerequisites = match item.get("prerequisites") {
+        None => Some(Vec::new()),
+        Some(AttributeValue::L(prerequisites)) => prerequisites.iter().map(read).collect(),
+        Some(_) => None,
+    };
+    prerequisites.ok_or_else(|| ItemReader { table: TABLE, item }.damaged("prerequisites"))
+}

@@ -1,0 +1,115 @@
+//! Requests that may be sent twice and are carried out once (`docs/api-conventions.md`,
+//! "Idempotency").
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::json::{Fault, ViolationCode};
+
+/// How long an answer is stored.
+pub const RETENTION: Duration = Duration::from_hours(24);
+
+/// The value of the `Idempotency-Key` header: 1 to 255 printable ASCII characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdempotencyKey(String);
+
+impl IdempotencyKey {
+    /// Reads the header's value.
+    pub fn parse(value: &[u8]) -> Result<Self, Fault> {
+        let printable = value.iter().all(|byte| (b' '..=b'~').contains(byte));
+        match std::str::from_utf8(value) {
+            Ok(text) if (1..=255).contains(&text.len()) && printable => Ok(Self(text.to_owned())),
+            _ => Err(Fault::new(
+                ViolationCode::InvalidFormat,
+                "must have 1 to 255 printable ASCII characters",
+            )),
+        }
+    }
+}
+
+/// What makes two requests the same: method, path and body bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestFingerprint([u8; 32]);
+
+impl RequestFingerprint {
+    /// The fingerprint of a request.
+    pub fn of(method: &str, path: &str, body: &[u8]) -> Self {
+        let mut hash = Sha256::new();
+        // Neither a method nor a path can hold a line feed, so no two requests share a text.
+        hash.update(method);
+        hash.update("\n");
+        hash.update(path);
+        hash.update("\n");
+        hash.update(body);
+        Self(hash.finalize().into())
+    }
+
+    /// The fingerprint as stored.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// A request that carries an idempotency key: what is looked up, and what must agree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdempotentRequest {
+    /// API key, operation and idempotency key: the same idempotency key under another API key or
+    /// operation is another request.
+    pub scope: String,
+    /// What must be the same for the stored answer to be given again.
+    pub fingerprint: RequestFingerprint,
+}
+
+impl IdempotentRequest {
+    /// The request `fingerprint` under an idempotency key of an API key and an operation.
+    pub fn new(
+        api_key: &impl Display,
+        operation: &str,
+        key: &IdempotencyKey,
+        fingerprint: RequestFingerprint,
+    ) -> Self {
+        // Neither key ids nor operations contain `/`, so no two scopes share a text.
+        Self { scope: format!("{api_key}/{operation}/{}", key.0), fingerprint }
+    }
+}
+
+/// An answer as it is stored to be given again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredAnswer {
+    /// The HTTP status code.
+    pub status: u16,
+    /// Headers that belong to this answer, such as `location`.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_1_to_255_printable_ascii_characters() {
+        for value in ["a", " ", "~", "order 4711/é".split('é').next().unwrap(), &"x".repeat(255)]
+        {
+            assert!(IdempotencyKey::parse(value.as_bytes()).is_ok(), "{value:?}");
+        }
+        for value in [&b""[..], b"a\tb", b"\x7f", "é".as_bytes(), b"\xff", &[b'x'; 256]] {
+            assert!(IdempotencyKey::parse(value).is_err(), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn a_fingerprint_depends_on_method_path_and_body() {
+        let base = RequestFingerprint::of("POST", "/a", b"{}");
+        assert_eq!(base, RequestFingerprint::of("POST", "/a", b"{}"));
+        for (method, path, body) in
+            [("PUT", "/a", "{}"), ("POST", "/b", "{}"), ("POST", "/a", "{ }"), ("POST", "/a{}", "")]
+        {
+            assert_ne!(base, RequestFingerprint::of(method, path, body.as_bytes()));
+        }
+    }
+}

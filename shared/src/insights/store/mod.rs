@@ -1,0 +1,7 @@
+//! Table `replay-insights`.
+
+mod insights;
+mod pain_points;
+
+pub use insights::{InsightWrite, RequestRecord};
+pub use pain_points::{BatchId, Claim};

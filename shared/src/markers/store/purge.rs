@@ -1,0 +1,165 @@
+//! Purging: the events of deleted collections, removed in batches by whoever holds a job's lease.
+//!
+//! There is no cursor to keep: progress is the shrinking partition. A purger that is killed leaves
+//! its lease to run out, and a second one that works on the same job deletes what is deleted already.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::{DeleteRequest, WriteRequest};
+use futures_util::StreamExt;
+use futures_util::stream::{self, TryStreamExt};
+
+use crate::markers::{CollectionId, PurgeJob};
+use crate::timestamp::Timestamp;
+
+use super::collections::{TABLE, events_pk, job_key, jobs_pk, read_job};
+use crate::dynamodb::item::{ItemReader, key, s};
+use crate::dynamodb::transaction::pause;
+use crate::dynamodb::{Store, StoreError, unless_condition_failed};
+
+/// How long a purger may be silent before another takes over.
+const LEASE: Duration = Duration::from_secs(30);
+/// The most requests of one `BatchWriteItem`.
+const BATCH: usize = 25;
+/// Batches under way at once: enough to keep DynamoDB busy, too few to take it from live requests.
+const PARALLEL_BATCHES: usize = 4;
+/// How often what DynamoDB left unprocessed is sent again.
+const MAX_ROUNDS: u32 = 10;
+
+impl Store {
+    /// All purge jobs, the oldest first. Strongly consistent: a job that was just queued is seen.
+    pub async fn list_purge_jobs(&self) -> Result<Vec<PurgeJob>, StoreError> {
+        let mut items = self
+            .query(TABLE)
+            .consistent_read(true)
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", jobs_pk())
+            .into_paginator()
+            .items()
+            .send();
+        let mut jobs = Vec::new();
+        while let Some(item) = items.next().await {
+            jobs.push(read_job(&item?)?);
+        }
+        jobs.sort_by_key(|job| job.deleted_at);
+        Ok(jobs)
+    }
+
+    /// Takes or renews the lease of a job at `now`. False if another purger holds it, or the job is
+    /// done.
+    pub async fn lease_purge_job(
+        &self,
+        collection: CollectionId,
+        owner: &str,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let leased = self
+            .client
+            .update_item()
+            .table_name(self.table(TABLE))
+            .set_key(Some(job_key(collection)))
+            .condition_expression(
+                "attribute_exists(pk) AND (attribute_not_exists(leaseOwner) \
+                 OR leaseOwner = :owner OR leaseUntil < :now)",
+            )
+            .update_expression("SET leaseOwner = :owner, leaseUntil = :until")
+            .expression_attribute_values(":owner", s(owner))
+            .expression_attribute_values(":now", s(now))
+            .expression_attribute_values(":until", s(now.plus(LEASE)))
+            .send()
+            .await;
+        Ok(unless_condition_failed(leased)?.is_some())
+    }
+
+    /// Gives up the lease of a job, so that the next purger need not wait for it to run out.
+    pub async fn release_purge_job(
+        &self,
+        collection: CollectionId,
+        owner: &str,
+    ) -> Result<(), StoreError> {
+        let released = self
+            .client
+            .update_item()
+            .table_name(self.table(TABLE))
+            .set_key(Some(job_key(collection)))
+            .condition_expression("leaseOwner = :owner")
+            .update_expression("REMOVE leaseOwner, leaseUntil")
+            .expression_attribute_values(":owner", s(owner))
+            .send()
+            .await;
+        unless_condition_failed(released).map(drop)
+    }
+
+    /// Removes a job whose events are all gone, if its lease is still held.
+    pub async fn finish_purge_job(
+        &self,
+        collection: CollectionId,
+        owner: &str,
+    ) -> Result<(), StoreError> {
+        let finished = self
+            .client
+            .delete_item()
+            .table_name(self.table(TABLE))
+            .set_key(Some(job_key(collection)))
+            .condition_expression("leaseOwner = :owner")
+            .expression_attribute_values(":owner", s(owner))
+            .send()
+            .await;
+        unless_condition_failed(finished).map(drop)
+    }
+
+    /// The sort keys of up to `limit` events of a collection. Strongly consistent: an empty answer
+    /// means that there are none.
+    pub async fn event_keys(
+        &self,
+        collection: CollectionId,
+        limit: i32,
+    ) -> Result<Vec<String>, StoreError> {
+        let answer = self
+            .query(TABLE)
+            .consistent_read(true)
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", s(events_pk(collection)))
+            .projection_expression("sk")
+            .limit(limit)
+            .send()
+            .await?;
+        let items = answer.items.unwrap_or_default();
+        let keys = items.iter().map(|item| ItemReader { table: TABLE, item }.text("sk"));
+        keys.map(|key| key.map(str::to_owned)).collect()
+    }
+
+    /// Deletes events, several batches at a time.
+    pub async fn delete_events(
+        &self,
+        collection: CollectionId,
+        sort_keys: &[String],
+    ) -> Result<(), StoreError> {
+        let batches = sort_keys.chunks(BATCH).map(|batch| self.delete_batch(collection, batch));
+        stream::iter(batches).buffer_unordered(PARALLEL_BATCHES).try_collect().await
+    }
+
+    async fn delete_batch(
+        &self,
+        collection: CollectionId,
+        sort_keys: &[String],
+    ) -> Result<(), StoreError> {
+        let pk = events_pk(collection);
+        let mut requests = Vec::with_capacity(sort_keys.len());
+        for sort_key in sort_keys {
+            let delete = DeleteRequest::builder().set_key(Some(key(&pk, sort_key))).build()?;
+            requests.push(WriteRequest::builder().delete_request(delete).build());
+        }
+        let mut unprocessed = HashMap::from([(self.table(TABLE), requests)]);
+        for round in 0..MAX_ROUNDS {
+            pause(round).await;
+            let write = self.client.batch_write_item().set_request_items(Some(unprocessed));
+            unprocessed = write.send().await?.unprocessed_items.unwrap_or_default();
+            if unprocessed.is_empty() {
+                return Ok(());
+            }
+        }
+        Err(StoreError::Unavailable("deletions of a batch stayed unprocessed".into()))
+    }
+}

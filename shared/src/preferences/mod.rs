@@ -1,0 +1,6 @@
+//! Notification email preferences.
+
+mod email_preferences;
+mod store;
+
+pub use email_preferences::*;

@@ -1,0 +1,414 @@
+//! API keys (`docs/api-conventions.md`, "Authentication"): their form, their secret, and what they
+//! allow.
+//!
+//! A key reads `wm_` + 16 characters of key id + `_` + 43 characters of secret + 6 characters of
+//! checksum, all base62. The fixed prefix and the checksum let a secret scanner find it for certain;
+//! a mistyped key is refused without a read.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::NoRandomness;
+use super::project::{Organization, ProjectId};
+use crate::timestamp::Timestamp;
+
+const PREFIX: &str = "wm_";
+const KEY_ID_LENGTH: usize = 16;
+/// 43 base62 digits hold 256.03 bits.
+const SECRET_LENGTH: usize = 43;
+const CHECKSUM_LENGTH: usize = 6;
+const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// The public part of an API key; it may be logged.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct KeyId(String);
+
+impl KeyId {
+    /// Reads a key id: 16 base62 characters.
+    pub fn parse(text: &str) -> Option<Self> {
+        let valid = text.len() == KEY_ID_LENGTH && text.bytes().all(|b| b.is_ascii_alphanumeric());
+        valid.then(|| Self(text.to_owned()))
+    }
+
+    /// The id's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// A whole API key as a client sends it. Holds the secret, so it has neither `Debug` nor `Display`.
+pub struct ApiKey {
+    key_id: KeyId,
+    secret: String,
+}
+
+impl ApiKey {
+    /// A new key from the operating system's randomness.
+    pub fn generate() -> Result<Self, NoRandomness> {
+        let key_id = KeyId(random_base62(KEY_ID_LENGTH)?);
+        Ok(Self { key_id, secret: random_base62(SECRET_LENGTH)? })
+    }
+
+    /// Reads a key as it was sent. `None` if it is not of the form, or its checksum is wrong.
+    pub fn parse(text: &str) -> Option<Self> {
+        let rest = text.strip_prefix(PREFIX)?;
+        let (key_id, rest) = rest.split_at_checked(KEY_ID_LENGTH)?;
+        let (secret, checksum) = rest.strip_prefix('_')?.split_at_checked(SECRET_LENGTH)?;
+        let key_id = KeyId::parse(key_id)?;
+        if !secret.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            return None;
+        }
+        let key = Self { key_id, secret: secret.to_owned() };
+        (checksum == key.checksum()).then_some(key)
+    }
+
+    /// The key's public part.
+    pub fn key_id(&self) -> &KeyId {
+        &self.key_id
+    }
+
+    /// What is stored of the secret.
+    pub fn secret_hash(&self) -> SecretHash {
+        SecretHash(Sha256::digest(&self.secret).into())
+    }
+
+    /// The whole key, secret included: to be shown once, to the person who made it.
+    pub fn reveal(&self) -> String {
+        format!("{}{}", self.unchecked(), self.checksum())
+    }
+
+    fn unchecked(&self) -> String {
+        format!("{PREFIX}{}_{}", self.key_id, self.secret)
+    }
+
+    /// CRC-32 (ISO-HDLC) of all that precedes it, as six base62 digits.
+    fn checksum(&self) -> String {
+        let mut rest = crc32fast::hash(self.unchecked().as_bytes()) as usize;
+        let mut digits = [b'0'; CHECKSUM_LENGTH];
+        for digit in digits.iter_mut().rev() {
+            *digit = BASE62[rest % 62];
+            rest /= 62;
+        }
+        digits.iter().map(|digit| char::from(*digit)).collect()
+    }
+}
+
+/// `length` base62 characters, each equally likely.
+fn random_base62(length: usize) -> Result<String, NoRandomness> {
+    let mut text = String::with_capacity(length);
+    let mut bytes = [0_u8; 64];
+    while text.len() < length {
+        getrandom::fill(&mut bytes)?;
+        // 248 = 4 × 62: of the bytes below it, each digit gets four, so none is preferred.
+        let digits = bytes.iter().filter(|byte| **byte < 248);
+        let missing = length - text.len();
+        text.extend(digits.take(missing).map(|byte| char::from(BASE62[usize::from(byte % 62)])));
+    }
+    Ok(text)
+}
+
+/// SHA-256 of a key's secret. The secret has 256 random bits, so neither a salt nor a slow hash
+/// would make it harder to guess. Compared in constant time.
+#[derive(Clone)]
+pub struct SecretHash([u8; 32]);
+
+impl SecretHash {
+    /// A hash as stored.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The hash as stored.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl PartialEq for SecretHash {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl Eq for SecretHash {}
+
+impl fmt::Debug for SecretHash {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("SecretHash(…)")
+    }
+}
+
+/// One thing that a key may allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// Read feature flags.
+    FlagsRead,
+    /// Create, change, archive and delete feature flags.
+    FlagsWrite,
+    /// Evaluate feature flags.
+    FlagsEvaluate,
+    /// Read replay insights.
+    InsightsRead,
+    /// Create, change, split and merge replay insights.
+    InsightsWrite,
+    /// Read event marker collections.
+    MarkersRead,
+    /// Create and delete event marker collections, add events.
+    MarkersWrite,
+    /// Read errors and their timeseries, interpret error filters.
+    ErrorsRead,
+    /// Change errors.
+    ErrorsWrite,
+    /// Read notification preferences.
+    NotificationsRead,
+    /// Change notification preferences.
+    NotificationsWrite,
+}
+
+/// A text that is no scope; its display lists them all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a scope; the scopes are {list}", list = Scope::ALL.map(Scope::as_str).join(", "))]
+pub struct NotAScope(String);
+
+impl Scope {
+    /// Every scope, in the order of `docs/api-conventions.md`, "Scopes".
+    pub const ALL: [Self; 11] = [
+        Self::FlagsRead,
+        Self::FlagsWrite,
+        Self::FlagsEvaluate,
+        Self::InsightsRead,
+        Self::InsightsWrite,
+        Self::MarkersRead,
+        Self::MarkersWrite,
+        Self::ErrorsRead,
+        Self::ErrorsWrite,
+        Self::NotificationsRead,
+        Self::NotificationsWrite,
+    ];
+
+    /// The scope's name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::FlagsRead => "flags:read",
+            Self::FlagsWrite => "flags:write",
+            Self::FlagsEvaluate => "flags:evaluate",
+            Self::InsightsRead => "insights:read",
+            Self::InsightsWrite => "insights:write",
+            Self::MarkersRead => "markers:read",
+            Self::MarkersWrite => "markers:write",
+            Self::ErrorsRead => "errors:read",
+            Self::ErrorsWrite => "errors:write",
+            Self::NotificationsRead => "notifications:read",
+            Self::NotificationsWrite => "notifications:write",
+        }
+    }
+}
+
+impl FromStr for Scope {
+    type Err = NotAScope;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let named = Self::ALL.into_iter().find(|scope| scope.as_str() == text);
+        named.ok_or_else(|| NotAScope(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Scope {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// The user that a key acts for: 1 to 128 visible ASCII characters, such as an e-mail address.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct UserId(String);
+
+/// A text that is no user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a user has 1 to 128 visible ASCII characters")]
+pub struct NotAUser;
+
+impl UserId {
+    /// Reads a user.
+    pub fn parse(text: &str) -> Result<Self, NotAUser> {
+        let valid = (1..=128).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
+        valid.then(|| Self(text.to_owned())).ok_or(NotAUser)
+    }
+
+    /// The user's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for UserId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// All that is known of an API key but its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApiKeyRecord {
+    /// The key's public part.
+    pub key_id: KeyId,
+    /// The hash of its secret, never shown.
+    #[serde(skip)]
+    pub secret_hash: SecretHash,
+    /// The organization whose projects it may see.
+    pub organization: Organization,
+    /// The user it acts for.
+    pub user: UserId,
+    /// What it allows.
+    pub scopes: BTreeSet<Scope>,
+    /// The projects it may see; `None` for all of its organization.
+    pub projects: Option<BTreeSet<ProjectId>>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// From when on it is refused.
+    pub expires_at: Option<Timestamp>,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
+}
+
+impl ApiKeyRecord {
+    /// Whether `key` is this key, and this key may be used at `now`.
+    pub fn admits(&self, key: &ApiKey, now: Timestamp) -> bool {
+        // The comparison comes first and always runs: how long a refusal takes tells nothing.
+        let same = self.secret_hash == key.secret_hash();
+        let unexpired = self.expires_at.is_none_or(|expiry| now < expiry);
+        same && unexpired && self.revoked_at.is_none()
+    }
+
+    /// Whether the key may see the project of an organization.
+    pub fn may_see(&self, project: ProjectId, organization: &Organization) -> bool {
+        let listed = self.projects.as_ref().is_none_or(|projects| projects.contains(&project));
+        listed && self.organization == *organization
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    const SECRET: &str = "0123456789abcdefghijABCDEFGHIJ0123456789xyz";
+
+    fn key() -> ApiKey {
+        ApiKey { key_id: KeyId("AAAABBBBCCCC0001".to_owned()), secret: SECRET.to_owned() }
+    }
+
+    #[test]
+    fn has_the_form_of_the_contract() {
+        let text = key().reveal();
+        // CRC-32 of the 63 characters before it, by an independent implementation: 0x3606748C.
+        assert_eq!(text, format!("wm_AAAABBBBCCCC0001_{SECRET}0zL89M"));
+        assert_eq!(text.len(), 3 + 16 + 1 + 43 + 6);
+    }
+
+    #[test]
+    fn reads_what_it_made() {
+        let made = ApiKey::generate().unwrap();
+        let read = ApiKey::parse(&made.reveal()).unwrap();
+        assert_eq!(read.key_id(), made.key_id());
+        assert!(read.secret_hash() == made.secret_hash());
+        assert_ne!(ApiKey::generate().unwrap().reveal(), made.reveal());
+    }
+
+    #[test]
+    fn refuses_every_single_mistyped_character() {
+        let text = key().reveal();
+        for index in 0..text.len() {
+            let other = if text.as_bytes()[index] == b'x' { "y" } else { "x" };
+            let mut mistyped = text.clone();
+            mistyped.replace_range(index..=index, other);
+            assert!(ApiKey::parse(&mistyped).is_none(), "{mistyped}");
+        }
+        for text in ["", "wm_", &text[1..], &text[..text.len() - 1], &format!("{text}0"), "wm_é"] {
+            assert!(ApiKey::parse(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn random_characters_are_equally_likely() {
+        let text = random_base62(62 * 2_000).unwrap();
+        for digit in BASE62 {
+            let count = text.bytes().filter(|byte| byte == digit).count();
+            // 2,000 expected, standard deviation 44: seven of them on either side.
+            assert!((1_690..2_310).contains(&count), "{}: {count}", char::from(*digit));
+        }
+    }
+
+    fn record() -> ApiKeyRecord {
+        ApiKeyRecord {
+            key_id: key().key_id,
+            secret_hash: key().secret_hash(),
+            organization: Organization::parse("default").unwrap(),
+            user: UserId::parse("owner").unwrap(),
+            scopes: BTreeSet::from([Scope::FlagsWrite]),
+            projects: None,
+            created_at: Timestamp::from_millis(0),
+            expires_at: None,
+            revoked_at: None,
+        }
+    }
+
+    #[test]
+    fn admits_the_right_secret_until_expiry_or_revocation() {
+        let now = Timestamp::from_millis(10_000);
+        let later = Timestamp::from_millis(10_001);
+        assert!(record().admits(&key(), now));
+        let other = ApiKey { secret: SECRET.replace('z', "w"), ..key() };
+        assert!(!record().admits(&other, now));
+        assert!(ApiKeyRecord { expires_at: Some(later), ..record() }.admits(&key(), now));
+        assert!(!ApiKeyRecord { expires_at: Some(now), ..record() }.admits(&key(), now));
+        assert!(!ApiKeyRecord { revoked_at: Some(later), ..record() }.admits(&key(), now));
+    }
+
+    #[test]
+    fn sees_listed_projects_of_its_own_organization() {
+        let [project, stranger] = [1, 2].map(|n| ProjectId::new(Uuid::from_u128(n)));
+        let (own, foreign) =
+            (Organization::parse("default").unwrap(), Organization::parse("other").unwrap());
+        let listing = ApiKeyRecord { projects: Some(BTreeSet::from([project])), ..record() };
+        assert!(record().may_see(stranger, &own));
+        assert!(!record().may_see(project, &foreign));
+        assert!(listing.may_see(project, &own));
+        assert!(!listing.may_see(stranger, &own));
+        assert!(!listing.may_see(project, &foreign));
+    }
+
+    #[test]
+    fn nothing_shows_the_secret_or_its_hash() {
+        let shown = format!("{:?} {}", record(), serde_json::to_string(&record()).unwrap());
+        assert!(!shown.contains(SECRET));
+        assert!(!shown.to_lowercase().contains("hash\":"));
+    }
+
+    #[test]
+    fn scopes_have_names_both_ways() {
+        for scope in Scope::ALL {
+            assert_eq!(scope.as_str().parse(), Ok(scope));
+        }
+        let error = "flags:admin".parse::<Scope>().map_err(|e| e.to_string());
+        assert!(error.is_err_and(|message| message.contains("flags:read, flags:write")));
+    }
+}

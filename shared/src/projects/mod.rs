@@ -1,0 +1,9 @@
+//! Projects, the API keys that may see them, and the DSNs that errors are sent to.
+
+pub mod api_key;
+pub mod dsn;
+pub mod project;
+mod randomness;
+pub mod store;
+
+pub use randomness::NoRandomness;

@@ -1,0 +1,216 @@
+//! Projects, and the names by which requests address them.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::NoRandomness;
+use super::dsn::{Dsn, IngestId, PublicKey};
+use crate::id::uuid_type;
+use crate::timestamp::Timestamp;
+
+uuid_type! {
+    /// The identifier of a project, displayed in lower case.
+    ProjectId, parse_uuid
+}
+
+/// A project's readable name in paths: lower-case letters, digits and inner hyphens, at most 63
+/// characters, never in the form of a UUID.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Slug(String);
+
+/// A text that is no slug.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a slug has 1 to 63 lower-case letters, digits and hyphens, no hyphen at either end, and is \
+     not in the form of a UUID"
+)]
+pub struct NotASlug;
+
+impl Slug {
+    /// Reads a slug.
+    pub fn parse(text: &str) -> Result<Self, NotASlug> {
+        let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let bytes = text.as_bytes();
+        let valid = bytes.len() <= 63
+            && bytes.first().is_some_and(alphanumeric)
+            && bytes.last().is_some_and(alphanumeric)
+            && bytes.iter().all(|byte| alphanumeric(byte) || *byte == b'-')
+            && ProjectId::parse(text).is_none();
+        valid.then(|| Self(text.to_owned())).ok_or(NotASlug)
+    }
+
+    /// The slug's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Slug {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// How a request names a project: its id or its slug. The two never look alike.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum IdOrSlug {
+    /// The project's id.
+    Id(ProjectId),
+    /// The project's slug.
+    Slug(Slug),
+}
+
+impl IdOrSlug {
+    /// Reads an id or a slug. Anything else names no project.
+    pub fn parse(text: &str) -> Option<Self> {
+        match ProjectId::parse(text) {
+            Some(id) => Some(Self::Id(id)),
+            None => Slug::parse(text).ok().map(Self::Slug),
+        }
+    }
+}
+
+impl fmt::Display for IdOrSlug {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id(id) => id.fmt(formatter),
+            Self::Slug(slug) => slug.fmt(formatter),
+        }
+    }
+}
+
+/// The organization that owns projects and keys: 1 to 64 letters, digits, `.`, `_` and `-`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct Organization(String);
+
+/// A text that is no organization.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an organization has 1 to 64 letters, digits, `.`, `_` and `-`")]
+pub struct NotAnOrganization;
+
+impl Organization {
+    /// Reads an organization's name.
+    pub fn parse(text: &str) -> Result<Self, NotAnOrganization> {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        let valid = (1..=64).contains(&text.len()) && text.bytes().all(allowed);
+        valid.then(|| Self(text.to_owned())).ok_or(NotAnOrganization)
+    }
+
+    /// The organization's name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Organization {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// The name of a project for people: 1 to 200 characters after trimming, none of them a control
+/// character.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ProjectName(String);
+
+/// A text that is no project name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a project name has 1 to 200 characters and no control characters")]
+pub struct NotAProjectName;
+
+impl ProjectName {
+    /// Reads a name and trims it.
+    pub fn parse(text: &str) -> Result<Self, NotAProjectName> {
+        let name = text.trim();
+        let valid =
+            (1..=200).contains(&name.chars().count()) && !name.chars().any(char::is_control);
+        valid.then(|| Self(name.to_owned())).ok_or(NotAProjectName)
+    }
+
+    /// The name's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Project {
+    /// Its identifier.
+    pub id: ProjectId,
+    /// Its readable name in paths, unique over all organizations.
+    pub slug: Slug,
+    /// Its name for people.
+    pub name: ProjectName,
+    /// The organization that owns it.
+    pub organization: Organization,
+    /// The numeric id under which it receives errors.
+    pub ingest_id: IngestId,
+    /// The key with which it receives errors.
+    pub public_key: PublicKey,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+impl Project {
+    /// A new project, with a random ingest id and key.
+    pub fn new(
+        id: ProjectId,
+        slug: Slug,
+        name: ProjectName,
+        organization: Organization,
+        created_at: Timestamp,
+    ) -> Result<Self, NoRandomness> {
+        let (ingest_id, public_key) = (IngestId::generate()?, PublicKey::generate()?);
+        Ok(Self { id, slug, name, organization, ingest_id, public_key, created_at })
+    }
+
+    /// Where SDKs send its errors, if the API is at `base_url`.
+    pub fn dsn(&self, base_url: &str) -> Dsn {
+        Dsn::new(base_url, self.public_key, self.ingest_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_slugs_of_letters_digits_and_inner_hyphens() {
+        for text in ["a", "7", "a-b", "a--b", &"a".repeat(63), "018f"] {
+            assert_eq!(Slug::parse(text).map(|slug| slug.to_string()), Ok(text.to_owned()));
+        }
+        for text in [
+            "",
+            "-a",
+            "a-",
+            "A",
+            "a_b",
+            "a.b",
+            "a/b",
+            "ä",
+            "a b",
+            "..",
+            &"a".repeat(64),
+            "019aa000-0000-7000-8000-00000000000a",
+        ] {
+            assert_eq!(Slug::parse(text), Err(NotASlug), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn tells_ids_and_slugs_apart_and_folds_the_case_of_ids() {
+        let id = "019AA000-0000-7000-8000-00000000000A";
+        let parsed = IdOrSlug::parse(id);
+        assert!(matches!(parsed, Some(IdOrSlug::Id(_))));
+        assert_eq!(parsed.map(|p| p.to_string()), Some(id.to_lowercase()));
+        assert!(matches!(IdOrSlug::parse("my-project"), Some(IdOrSlug::Slug(_))));
+        // 32 hexadecimal digits are a slug; a UUID in braces or as a URN is neither.
+        assert!(matches!(IdOrSlug::parse(&"a".repeat(32)), Some(IdOrSlug::Slug(_))));
+        for text in ["", "My-Project", "{019aa000-0000-7000-8000-00000000000a}", "a%2Fb", "a\0"] {
+            assert_eq!(IdOrSlug::parse(text), None, "{text:?}");
+        }
+    }
+}

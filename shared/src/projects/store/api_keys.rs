@@ -1,0 +1,115 @@
+//! Table `api-keys`, key `keyId`: one item per key, with the hash of its secret.
+
+use aws_sdk_dynamodb::types::ReturnValue;
+
+use crate::projects::api_key::{ApiKeyRecord, KeyId, Scope, SecretHash, UserId};
+use crate::projects::project::{Organization, ProjectId};
+use crate::timestamp::Timestamp;
+
+use crate::dynamodb::item::{Item, ItemReader, b, item, s, ss};
+use crate::dynamodb::{Store, StoreError, unless_condition_failed};
+
+pub(super) const TABLE: &str = "api-keys";
+pub(super) const KEY: &str = "keyId";
+
+/// What became of a revocation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Revocation {
+    /// The key is revoked, since the time that its record holds.
+    Revoked(Box<ApiKeyRecord>),
+    /// There is no such key.
+    UnknownKey,
+}
+
+impl Store {
+    /// Stores a new key.
+    pub async fn create_api_key(&self, record: &ApiKeyRecord) -> Result<(), StoreError> {
+        let mut item = item([
+            (KEY, s(&record.key_id)),
+            ("secretHash", b(record.secret_hash.as_bytes())),
+            ("organization", s(&record.organization)),
+            ("user", s(&record.user)),
+            ("createdAt", s(record.created_at)),
+        ]);
+        let sets = [
+            ("scopes", ss(&record.scopes)),
+            ("projects", record.projects.as_ref().and_then(ss)),
+            ("expiresAt", record.expires_at.map(s)),
+            ("revokedAt", record.revoked_at.map(s)),
+        ];
+        for (attribute, value) in sets {
+            item.extend(value.map(|value| (attribute.to_owned(), value)));
+        }
+        self.client
+            .put_item()
+            .table_name(self.table(TABLE))
+            .set_item(Some(item))
+            // A key id has 95 random bits; should one ever repeat, nobody's key is overwritten. The
+            // same key once more is a retry whose first answer was lost.
+            .condition_expression("attribute_not_exists(keyId) OR secretHash = :hash")
+            .expression_attribute_values(":hash", b(record.secret_hash.as_bytes()))
+            .send()
+            .await?;
+        Ok(())
+    }
+
+    /// All keys of all organizations. Scans the table: a command for operators, not a request.
+    pub async fn list_api_keys(&self) -> Result<Vec<ApiKeyRecord>, StoreError> {
+        let mut pages =
+            self.client.scan().table_name(self.table(TABLE)).into_paginator().items().send();
+        let mut keys = Vec::new();
+        while let Some(item) = pages.next().await {
+            keys.push(read_api_key(&item?)?);
+        }
+        keys.sort_by(|a, b| (a.created_at, &a.key_id).cmp(&(b.created_at, &b.key_id)));
+        Ok(keys)
+    }
+
+    /// Revokes a key at `now`. One that is revoked already keeps its earlier time.
+    pub async fn revoke_api_key(
+        &self,
+        key_id: &KeyId,
+        now: Timestamp,
+    ) -> Result<Revocation, StoreError> {
+        let updated = self
+            .client
+            .update_item()
+            .table_name(self.table(TABLE))
+            .key(KEY, s(key_id))
+            .condition_expression("attribute_exists(keyId)")
+            .update_expression("SET revokedAt = if_not_exists(revokedAt, :now)")
+            .expression_attribute_values(":now", s(now))
+            .return_values(ReturnValue::AllNew)
+            .send()
+            .await;
+        let Some(answer) = unless_condition_failed(updated)? else {
+            return Ok(Revocation::UnknownKey);
+        };
+        let item = answer.attributes.unwrap_or_default();
+        Ok(Revocation::Revoked(Box::new(read_api_key(&item)?)))
+    }
+}
+
+pub(super) fn read_api_key(item: &Item) -> Result<ApiKeyRecord, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    let scopes = reader.text_set("scopes")?.iter().map(|scope| scope.parse::<Scope>());
+    // No set at all means every project; a set that cannot be read must not.
+    let projects = item.contains_key("projects").then(|| {
+        reader
+            .text_set("projects")?
+            .iter()
+            .map(|id| ProjectId::parse(id).ok_or_else(|| reader.damaged("projects")))
+            .collect::<Result<_, _>>()
+    });
+    Ok(ApiKeyRecord {
+        key_id: reader.parsed(KEY, KeyId::parse)?,
+        secret_hash: SecretHash::from_bytes(reader.bytes("secretHash")?),
+        organization: reader.parsed("organization", |text| Organization::parse(text).ok())?,
+        user: reader.parsed("user", |text| UserId::parse(text).ok())?,
+        scopes: scopes.collect::<Result<_, _>>().map_err(|_| reader.damaged("scopes"))?,
+        projects: projects.transpose()?,
+        created_at: reader.time("createdAt")?,
+        expires_at: reader.optional_time("expiresAt")?,
+        revoked_at: reader.optional_time("revokedAt")?,
+    })
+}

@@ -1,0 +1,193 @@
+//! Table `projects`, key `idOrSlug`: three items per project.
+//!
+//! The item under the id is the project; those under the slug and under `ingest#` and the numeric
+//! id hold what a request needs that names it so, and each costs one read.
+
+use crate::projects::dsn::{IngestId, PublicKey};
+use crate::projects::project::{IdOrSlug, Organization, Project, ProjectId, ProjectName, Slug};
+
+use crate::dynamodb::item::{Item, ItemReader, item, s};
+use crate::dynamodb::request::IntoAction;
+use crate::dynamodb::transaction::Reason;
+use crate::dynamodb::{Store, StoreError};
+
+pub(super) const TABLE: &str = "projects";
+pub(super) const KEY: &str = "idOrSlug";
+
+/// What a request needs to know of the project in its path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectIdentity {
+    /// The project.
+    pub id: ProjectId,
+    /// The organization that owns it.
+    pub organization: Organization,
+}
+
+/// What became of a new project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProjectCreation {
+    /// It is stored.
+    Created,
+    /// Another project has its slug.
+    SlugTaken,
+    /// Another project has its ingest id; a new one will do.
+    IngestIdTaken,
+}
+
+/// What an SDK's request needs to know of the project that it reports errors to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IngestAccess {
+    /// The project.
+    pub project: ProjectId,
+    /// The key that the request must bring.
+    pub public_key: PublicKey,
+}
+
+impl Store {
+    /// Stores a new project under its id, its slug and its ingest id, all or none.
+    pub async fn create_project(&self, project: &Project) -> Result<ProjectCreation, StoreError> {
+        let by_id = item([
+            (KEY, s(project.id)),
+            ("projectId", s(project.id)),
+            ("organization", s(&project.organization)),
+            ("slug", s(&project.slug)),
+            ("name", s(project.name.as_str())),
+            ("ingestId", s(project.ingest_id)),
+            ("publicKey", s(project.public_key)),
+            ("createdAt", s(project.created_at)),
+        ]);
+        let by_slug = item([
+            (KEY, s(&project.slug)),
+            ("projectId", s(project.id)),
+            ("organization", s(&project.organization)),
+        ]);
+        let mut by_ingest_id = ingest_key(project.ingest_id);
+        by_ingest_id.insert("projectId".to_owned(), s(project.id));
+        by_ingest_id.insert("publicKey".to_owned(), s(project.public_key));
+        let mut actions = Vec::with_capacity(3);
+        for item in [by_id, by_slug, by_ingest_id] {
+            actions.push(
+                self.put(TABLE, item)
+                    .condition_expression("attribute_not_exists(idOrSlug)")
+                    .into_action()?,
+            );
+        }
+        match self.commit_all(actions).await? {
+            None => Ok(ProjectCreation::Created),
+            Some(cancelled) => {
+                let ingest_id = cancelled.reasons.get(2);
+                Ok(if ingest_id.is_some_and(Reason::condition_failed) {
+                    ProjectCreation::IngestIdTaken
+                } else {
+                    ProjectCreation::SlugTaken
+                })
+            }
+        }
+    }
+
+    /// Gives a project that was read as `project` another DSN key. Answers whether it is stored: not if
+    /// another one was given in the meantime.
+    pub async fn replace_dsn_key(
+        &self,
+        project: &Project,
+        new: PublicKey,
+    ) -> Result<bool, StoreError> {
+        let mut actions = Vec::with_capacity(2);
+        for key in [item([(KEY, s(project.id))]), ingest_key(project.ingest_id)] {
+            actions.push(
+                self.update(TABLE, key)
+                    .condition_expression("publicKey = :old")
+                    .update_expression("SET publicKey = :new")
+                    .expression_attribute_values(":old", s(project.public_key))
+                    .expression_attribute_values(":new", s(new))
+                    .into_action()?,
+            );
+        }
+        Ok(self.commit_all(actions).await?.is_none())
+    }
+
+    /// All projects of all organizations. Scans the table: a command for operators, not a request.
+    pub async fn list_projects(&self) -> Result<Vec<Project>, StoreError> {
+        let mut pages = self
+            .client
+            .scan()
+            .table_name(self.table(TABLE))
+            .filter_expression("attribute_exists(slug)")
+            .into_paginator()
+            .items()
+            .send();
+        let mut projects = Vec::new();
+        while let Some(item) = pages.next().await {
+            projects.push(read_project(&item?)?);
+        }
+        projects.sort_by_key(|project| (project.created_at, project.id));
+        Ok(projects)
+    }
+
+    /// The project that receives errors under a numeric id. Strongly consistent: its DSN works as
+    /// soon as it was printed.
+    pub async fn find_ingest_access(
+        &self,
+        id: IngestId,
+    ) -> Result<Option<IngestAccess>, StoreError> {
+        let found = self.get(TABLE, ingest_key(id)).await?;
+        found.as_ref().map(read_ingest_access).transpose()
+    }
+
+    /// A project by its id, whole. Strongly consistent, as [`Self::find_project`].
+    pub async fn read_project(&self, id: ProjectId) -> Result<Option<Project>, StoreError> {
+        let found = self.get(TABLE, item([(KEY, s(id))])).await?;
+        found.as_ref().map(read_project).transpose()
+    }
+
+    /// The project of an id or slug. Strongly consistent: commands follow each other closely.
+    pub async fn find_project(
+        &self,
+        name: &IdOrSlug,
+    ) -> Result<Option<ProjectIdentity>, StoreError> {
+        let found = self.get(TABLE, item([(KEY, s(name))])).await?;
+        found.as_ref().map(read_identity).transpose()
+    }
+}
+
+/// Reads what both items of a project hold.
+pub(super) fn read_identity(item: &Item) -> Result<ProjectIdentity, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    Ok(ProjectIdentity {
+        id: reader.parsed("projectId", ProjectId::parse)?,
+        organization: reader.parsed("organization", |text| Organization::parse(text).ok())?,
+    })
+}
+
+/// The key of the item under a numeric id. No slug has a `#`.
+fn ingest_key(id: IngestId) -> Item {
+    item([(KEY, s(format!("ingest#{id}")))])
+}
+
+fn read_ingest_access(item: &Item) -> Result<IngestAccess, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    Ok(IngestAccess {
+        project: reader.parsed("projectId", ProjectId::parse)?,
+        public_key: reader.parsed("publicKey", PublicKey::parse)?,
+    })
+}
+
+/// Reads a project, and by which name it was asked for.
+pub(super) fn read_named_identity(item: &Item) -> Result<(IdOrSlug, ProjectIdentity), StoreError> {
+    let name = ItemReader { table: TABLE, item }.parsed(KEY, IdOrSlug::parse)?;
+    Ok((name, read_identity(item)?))
+}
+
+fn read_project(item: &Item) -> Result<Project, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    let ProjectIdentity { id, organization } = read_identity(item)?;
+    Ok(Project {
+        id,
+        organization,
+        slug: reader.parsed("slug", |text| Slug::parse(text).ok())?,
+        name: reader.parsed("name", |text| ProjectName::parse(text).ok())?,
+        ingest_id: reader.parsed("ingestId", IngestId::parse)?,
+        public_key: reader.parsed("publicKey", PublicKey::parse)?,
+        created_at: reader.time("createdAt")?,
+    })
+}

@@ -1,0 +1,110 @@
+//! Rules of text that several resources share.
+
+use serde::de::value::Error as NameError;
+use uuid::Uuid;
+
+use crate::json::{Fault, ViolationCode};
+
+use crate::timestamp::Timestamp;
+
+/// Reads a name for people: `least` to `most` characters after trimming, no control characters.
+pub(super) fn parse_label(text: &str, least: usize, most: usize) -> Result<String, Fault> {
+    let label = text.trim();
+    check_label(label, least, most)?;
+    Ok(label.to_owned())
+}
+
+/// Checks a name as it is: `least` to `most` characters, no control characters.
+pub(super) fn check_label(label: &str, least: usize, most: usize) -> Result<(), Fault> {
+    if label.chars().count() < least {
+        let plural = if least == 1 { "" } else { "s" };
+        let message = format_args!("must have at least {least} character{plural}");
+        return Err(Fault::new(ViolationCode::TooShort, message));
+    }
+    check_length(label, most)?;
+    if label.chars().any(char::is_control) {
+        let message = "control characters are not allowed";
+        return Err(Fault::new(ViolationCode::InvalidFormat, message));
+    }
+    Ok(())
+}
+
+/// The refusal of a name that an enum does not have. Its message lists those that it has; what serde
+/// calls a variant of the enum is a `noun` to clients.
+pub(super) fn unknown_name(noun: &str, error: &NameError) -> Fault {
+    let message = error.to_string().replacen("variant", noun, 1);
+    Fault::new(ViolationCode::InvalidValue, message)
+}
+
+/// Reads free text: at most `most` characters.
+pub fn parse_text(text: &str, most: usize) -> Result<String, Fault> {
+    check_length(text, most)?;
+    Ok(text.to_owned())
+}
+
+/// Reads an RFC 3339 date-time.
+pub(super) fn parse_time(text: &str) -> Result<Timestamp, Fault> {
+    Timestamp::parse_rfc3339(text).map_err(|error| Fault::new(ViolationCode::InvalidFormat, error))
+}
+
+/// Reads the usual form of a UUID (`8-4-4-4-12` hexadecimal digits, either case).
+pub(super) fn parse_uuid(text: &str) -> Option<Uuid> {
+    // The library also takes forms without hyphens, in braces and as a URN.
+    let hyphenated = text.len() == uuid::fmt::Hyphenated::LENGTH;
+    Uuid::try_parse(text).ok().filter(|_| hyphenated)
+}
+
+/// Reads a UUID as RFC 9562 defines it: versions 1 to 8 of its own variant, the nil and the max UUID,
+/// in the usual form and either case (`docs/api-conventions.md`, "Identifiers").
+pub(super) fn parse_rfc9562_uuid(text: &str) -> Option<Uuid> {
+    let uuid = parse_uuid(text)?;
+    let versioned =
+        (1..=8).contains(&uuid.get_version_num()) && uuid.get_variant() == uuid::Variant::RFC4122;
+    (versioned || uuid.is_nil() || uuid.is_max()).then_some(uuid)
+}
+
+fn check_length(text: &str, most: usize) -> Result<(), Fault> {
+    let length = text.chars().count();
+    if length > most {
+        let message = format_args!("has {length} characters; at most {most} are allowed");
+        return Err(Fault::new(ViolationCode::TooLong, message));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_the_uuids_of_rfc_9562_and_no_others() {
+        for version in 1..=8 {
+            for variant in ["8", "9", "a", "B"] {
+                let text = format!("0B24DD5a-0000-{version}000-{variant}000-00000000000f");
+                assert!(parse_rfc9562_uuid(&text).is_some(), "{text}");
+            }
+        }
+        for text in ["00000000-0000-0000-0000-000000000000", "FFFFFFFF-ffff-ffff-ffff-ffffffffffff"]
+        {
+            assert!(parse_rfc9562_uuid(text).is_some(), "{text}");
+        }
+        for text in [
+            "0b24dd5a-0000-0000-8000-000000000000",
+            "0b24dd5a-0000-9000-8000-000000000000",
+            "0b24dd5a-0000-f000-8000-000000000000",
+            "0b24dd5a-0000-4000-7000-000000000000",
+            "0b24dd5a-0000-4000-c000-000000000000",
+            "00000000-0000-0000-0000-000000000001",
+            "ffffffff-ffff-ffff-ffff-fffffffffffe",
+            "0b24dd5a000040008000000000000000",
+            "{0b24dd5a-0000-4000-8000-00000000000}",
+            "{0b24dd5a-0000-4000-8000-000000000000}",
+            "urn:uuid:0b24dd5a-0000-4000-8000-000000000000",
+            "0b24dd5a-0000-4000-8000-00000000000g",
+            "0b24dd5a-0000-4000-8000-000000000000 ",
+            "",
+        ] {
+            assert_eq!(parse_rfc9562_uuid(text), None, "{text:?}");
+        }
+    }
+}

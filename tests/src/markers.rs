@@ -1,0 +1,60 @@
+//! Event marker collections, made through the store: many events in little time.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use shared::app::{Clock, Ids};
+use shared::dynamodb::Store;
+use shared::markers::store::{CollectionCreation, EventAddition};
+use shared::markers::{CollectionId, EventMarker, EventMarkerCollection};
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
+
+/// The most events that one transaction takes.
+const AT_ONCE: usize = 98;
+
+/// A new collection of a project, not stored yet.
+pub fn collection(project_id: ProjectId) -> EventMarkerCollection {
+    let now = Clock::System.now();
+    EventMarkerCollection {
+        id: CollectionId::new(Ids::Random.new_uuid(now)),
+        project_id,
+        name: "Releases".to_owned(),
+        description: String::new(),
+        event_count: 0,
+        created_at: now,
+        updated_at: now,
+    }
+}
+
+/// Stores a new collection that holds so many events, one for each second from 1970 on.
+pub async fn filled(store: &Store, project_id: ProjectId, events: usize) -> CollectionId {
+    let collection = collection(project_id);
+    let written = store.create_collection(&collection, None).await.expect("it is stored");
+    assert_eq!(written, CollectionCreation::Created);
+    let mut at = Timestamp::from_millis(0);
+    let mut left = events;
+    while left > 0 {
+        let count = left.min(AT_ONCE);
+        let events: Vec<EventMarker> = (0..count)
+            .map(|_| {
+                at = at.plus(Duration::from_secs(1));
+                event(at)
+            })
+            .collect();
+        let added = store.add_events(project_id, collection.id, &events, at, None).await;
+        assert_eq!(added.expect("they are stored"), EventAddition::Added);
+        left -= count;
+    }
+    collection.id
+}
+
+fn event(occurred_at: Timestamp) -> EventMarker {
+    EventMarker {
+        id: Ids::Random.new_uuid(Clock::System.now()),
+        name: "v1.2.3".to_owned(),
+        occurred_at,
+        description: String::new(),
+        attributes: BTreeMap::new(),
+    }
+}

@@ -1,0 +1,117 @@
+//! Every bound that `openapi.yaml` sets to requests, read from there, is tried at its edge, where the
+//! request is carried out, and one beyond, where it is refused at its place.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod patterns;
+mod requests;
+mod schemas;
+mod trial;
+mod values;
+
+use std::sync::Mutex;
+use std::time::Instant;
+use std::{slice, thread};
+
+use tests::app::TestApp;
+use tokio::runtime;
+
+use requests::{Described, OPERATIONS};
+use trial::{Outcome, Side, Trial};
+use values::Values;
+
+/// How many operations are tried at a time.
+const WORKERS: usize = 2;
+
+/// Bounds of which a side cannot be tried, or not so: by operation, none of which means all.
+const EXCEPTIONS: [(&str, &str, Side, &str); 9] = [
+    ("", "query:cursor/minLength", Side::Edge, "cursors are signed, and none is that short"),
+    (
+        "",
+        "header:content-encoding/enum",
+        Side::Beyond,
+        "where it does not fit the body, the body's first bytes decide",
+    ),
+    (
+        "",
+        "/components/schemas/EmailPreferencesUpdate/properties/preferences/maxItems",
+        Side::Edge,
+        "there are fewer types, and each may be listed once",
+    ),
+    (
+        "",
+        "/components/schemas/NewServe/oneOf/2/properties/rollout/maxItems",
+        Side::Beyond,
+        "an entry makes it a rollout, which is allowed",
+    ),
+    (
+        UPDATE_FLAG,
+        "/components/schemas/FeatureFlagPatch/properties/fallthrough/oneOf/1/properties/rollout/maxItems",
+        Side::Beyond,
+        "an entry makes it a rollout, which is allowed",
+    ),
+    (UPDATE_FLAG, "/components/schemas/NewServe/oneOf/0/required", Side::Beyond, SETS_NOTHING),
+    (UPDATE_FLAG, "/components/schemas/NewServe/oneOf/1/required", Side::Beyond, SETS_NOTHING),
+    (
+        UPDATE_FLAG,
+        "/components/schemas/NewServe/oneOf/1/properties/rollout/minItems",
+        Side::Beyond,
+        SETS_NOTHING,
+    ),
+    (UPDATE_FLAG, "/components/schemas/NewServe/oneOf/2/required", Side::Beyond, SETS_NOTHING),
+];
+const UPDATE_FLAG: &str = "update-feature-flag";
+const SETS_NOTHING: &str = "what is left of the fallthrough sets nothing, which a patch may";
+
+/// Tries all bounds of the operations that are left.
+fn work(left: &Mutex<slice::Iter<'static, Described>>) -> Outcome {
+    let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    runtime.expect("it starts").block_on(async {
+        let test = TestApp::start().await;
+        let mut outcome = Outcome::default();
+        loop {
+            let next = left.lock().expect("nobody panicked").next();
+            let Some(described) = next else { return outcome };
+            let values = Values::default();
+            for parameter in &described.parameters {
+                let trial = Trial::of_parameter(described, &values, parameter);
+                trial.run(&test, &mut outcome).await;
+            }
+            for (schema, examples) in &described.bodies {
+                let trial = Trial::of_body(described, &values, schema, examples.clone());
+                trial.run(&test, &mut outcome).await;
+            }
+        }
+    })
+}
+
+#[test]
+fn every_bound_holds_at_its_edge_and_not_beyond() {
+    let started = Instant::now();
+    let left = Mutex::new(OPERATIONS.iter());
+    let mut outcome = Outcome::default();
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(|| work(&left))).collect();
+        for worker in workers {
+            outcome.merge(worker.join().expect("it ends"));
+        }
+    });
+    let sent = |side: usize| outcome.sent.values().map(|it| it[side]).sum::<usize>();
+    let (bounds, edge, beyond) = (outcome.sent.len(), sent(0), sent(1));
+    println!("{bounds} bounds, {edge} requests at edges, {beyond} beyond, {:?}", started.elapsed());
+
+    outcome.failures.retain(|_, messages| !messages.is_empty());
+    for (operation, source, side, why) in EXCEPTIONS {
+        let before = outcome.failures.len();
+        outcome.failures.retain(|(id, bound, at), _| {
+            !((operation.is_empty() || operation == *id) && source == bound && side == *at)
+        });
+        assert!(outcome.failures.len() < before, "{source} holds, and is no exception: {why}");
+    }
+    let failures = outcome.failures.iter().map(|((_, source, side), messages)| {
+        let first = &messages[..messages.len().min(3)];
+        format!("{source}, {side:?}, {} times:\n    {}", messages.len(), first.join("\n    "))
+    });
+    let failures: Vec<String> = failures.collect();
+    assert!(failures.is_empty(), "{} bounds do not hold:\n{}", failures.len(), failures.join("\n"));
+}

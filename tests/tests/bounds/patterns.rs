@@ -1,0 +1,84 @@
+//! Texts that a pattern just matches, and just does not match.
+
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+/// How often something is repeated of which there may be any number.
+const SOME: u32 = 1;
+
+/// Characters that patterns may not allow.
+const OTHERS: [char; 14] =
+    ['/', 'ß', '\0', ' ', '!', '0', 'G', '_', 'a', '-', '.', '\n', '\u{7f}', '😀'];
+
+/// Which of the texts of a pattern is wanted.
+#[derive(Clone, Copy)]
+struct Wanted {
+    /// The most repetitions, or the fewest.
+    longest: bool,
+    /// Which alternative, and which end of a class of characters.
+    turn: usize,
+}
+
+/// Texts at the edges of a pattern: its shortest and longest ones, of each alternative, in which the
+/// first and the last characters of all classes appear.
+pub(super) fn matching(pattern: &str) -> Vec<String> {
+    let hir = regex_syntax::parse(pattern).expect("the pattern is one");
+    let mut texts = Vec::new();
+    for turn in 0..3 {
+        for longest in [false, true] {
+            let mut text = String::new();
+            write(&hir, Wanted { longest, turn }, &mut text);
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+    }
+    texts
+}
+
+fn write(hir: &Hir, wanted: Wanted, text: &mut String) {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => {}
+        HirKind::Literal(literal) => text.push_str(std::str::from_utf8(&literal.0).expect("text")),
+        HirKind::Class(Class::Unicode(class)) => {
+            let mut ends: Vec<char> =
+                class.ranges().iter().flat_map(|range| [range.start(), range.end()]).collect();
+            ends.dedup();
+            text.push(ends[(wanted.turn + text.chars().count()) % ends.len()]);
+        }
+        HirKind::Class(Class::Bytes(_)) => unreachable!("patterns are of text"),
+        HirKind::Repetition(repetition) => {
+            let most = repetition.max.unwrap_or(repetition.min + SOME);
+            for _ in 0..if wanted.longest { most } else { repetition.min } {
+                write(&repetition.sub, wanted, text);
+            }
+        }
+        HirKind::Capture(capture) => write(&capture.sub, wanted, text),
+        HirKind::Concat(parts) => parts.iter().for_each(|part| write(part, wanted, text)),
+        HirKind::Alternation(parts) => write(&parts[wanted.turn % parts.len()], wanted, text),
+    }
+}
+
+/// Texts that differ from a text in one character, and are not allowed: at its beginning, in its
+/// middle and at its end one is left out, put in and replaced, once each where that can be.
+pub(super) fn neighbours(text: &str, is_allowed: impl Fn(&str) -> bool) -> Vec<String> {
+    let characters: Vec<char> = text.chars().collect();
+    let end = characters.len();
+    let mut texts = Vec::new();
+    for at in [0, end / 2, end.saturating_sub(1), end] {
+        let (before, after) = characters.split_at(at);
+        let join = |middle: Option<char>, after: &[char]| -> String {
+            before.iter().copied().chain(middle).chain(after.iter().copied()).collect()
+        };
+        let others = OTHERS.iter().cycle().skip(at + end).take(OTHERS.len());
+        let put_in = others.clone().map(|other| join(Some(*other), after));
+        texts.extend(put_in.into_iter().find(|text| !is_allowed(text)));
+        if let Some(rest) = after.get(1..) {
+            let replaced = others.map(|other| join(Some(*other), rest));
+            texts.extend(replaced.into_iter().find(|text| !is_allowed(text)));
+            texts.extend([join(None, rest)].into_iter().find(|text| !is_allowed(text)));
+        }
+    }
+    texts.sort();
+    texts.dedup();
+    texts
+}

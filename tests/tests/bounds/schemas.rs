@@ -1,0 +1,292 @@
+//! The bounds that `openapi.yaml` sets to requests, and whether it takes a value.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex};
+
+use jsonschema::{Draft, Keyword, Registry, RegistryBuilder, ValidationError, Validator};
+use serde_json::{Value, json};
+use tests::contract::{OPENAPI, resolve};
+
+/// The name of a member whose name a schema leaves open.
+pub(super) const OPEN_NAME: &str = "größe";
+
+/// A schema of `openapi.yaml`, or one of the few that are made of its parts.
+pub(super) type Schema = &'static Value;
+
+/// Keywords that bound nothing.
+const ANNOTATIONS: [&str; 9] = [
+    "title",
+    "description",
+    "default",
+    "example",
+    "examples",
+    "contentMediaType",
+    "if",
+    "x-required-scope",
+    "x-function",
+];
+
+/// Keywords that bound values.
+const BOUNDS: [&str; 22] = [
+    "additionalProperties",
+    "const",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "pattern",
+    "required",
+    "type",
+    "uniqueItems",
+    "x-maxBytes",
+    "x-maxLengthTrimmed",
+    "x-minLengthTrimmed",
+];
+
+/// One keyword that bounds values of one place.
+#[derive(Clone)]
+pub(super) struct Bound {
+    /// Where the keyword stands in `openapi.yaml`, from its root or that of the operation.
+    pub source: String,
+    /// The keyword.
+    pub keyword: &'static str,
+    /// The keyword's value.
+    pub limit: Schema,
+    /// The place that it bounds, in values of which it bounds the first item and any open member.
+    pub spot: Spot,
+}
+
+/// A place in a body, and under which conditions a schema holds for it.
+#[derive(Clone, Default)]
+pub(super) struct Spot {
+    /// The names on the way to it; `0` for any item.
+    pub path: Vec<String>,
+    /// What has to hold so that the bound does, each at the place of so many names.
+    pub conditions: Vec<(usize, Schema)>,
+    /// What may hold besides, one at a time.
+    pub alternatives: Vec<(usize, Schema)>,
+    /// Whether the names of the members there are bounded, and not their values.
+    pub of_names: bool,
+}
+
+impl Spot {
+    fn member(&self, name: &str) -> Self {
+        let mut spot = self.clone();
+        spot.path.push(name.to_owned());
+        spot
+    }
+
+    fn under(&self, condition: Schema) -> Self {
+        self.when((self.path.len(), condition))
+    }
+
+    /// The place under one more condition.
+    pub(super) fn when(&self, condition: (usize, Schema)) -> Self {
+        let mut spot = self.clone();
+        spot.conditions.push(condition);
+        spot
+    }
+}
+
+/// A JSON Pointer to a place.
+pub(super) fn pointer(path: &[String]) -> String {
+    let escaped = path.iter().map(|name| name.replace('~', "~0").replace('/', "~1"));
+    escaped.fold(String::new(), |pointer, name| pointer + "/" + &name)
+}
+
+/// Every bound below a schema.
+pub(super) fn bounds(schema: Schema, source: &str) -> Vec<Bound> {
+    let mut found = Vec::new();
+    walk(schema, source, &Spot::default(), &mut found);
+    found
+}
+
+fn walk(schema: Schema, source: &str, spot: &Spot, found: &mut Vec<Bound>) {
+    let mut spot = spot.clone();
+    let branches = schema["oneOf"].as_array().into_iter().flatten();
+    spot.alternatives.extend(branches.map(|branch| (spot.path.len(), branch)));
+    let spot = &spot;
+    for (keyword, limit) in schema.as_object().into_iter().flatten() {
+        let here = format!("{source}/{keyword}");
+        match keyword.as_str() {
+            "$ref" => {
+                let named = limit.as_str().expect("it is text");
+                walk(resolve(schema), named.trim_start_matches('#'), spot, found);
+            }
+            "allOf" => each(limit, |at, part| walk(part, &format!("{here}/{at}"), spot, found)),
+            "oneOf" => each(limit, |at, part| {
+                walk(part, &format!("{here}/{at}"), &spot.under(part), found);
+            }),
+            "then" => {
+                for case in cases(&schema["if"]) {
+                    walk(limit, &here, &spot.under(case), found);
+                }
+            }
+            "properties" => {
+                for (name, part) in limit.as_object().into_iter().flatten() {
+                    walk(part, &format!("{here}/{name}"), &spot.member(name), found);
+                }
+            }
+            "items" => walk(limit, &here, &spot.member("0"), found),
+            // A list of one item contains what this item is.
+            "contains" => walk(limit, &here, &spot.under(&Value::Bool(true)).member("0"), found),
+            "propertyNames" => {
+                walk(limit, &here, &Spot { of_names: true, ..spot.clone() }, found);
+            }
+            "additionalProperties" if limit.is_object() => {
+                walk(limit, &here, &spot.member(OPEN_NAME), found);
+            }
+            name if ANNOTATIONS.contains(&name) => {}
+            name => {
+                let keyword = BOUNDS.into_iter().find(|bound| *bound == name);
+                let keyword = keyword.unwrap_or_else(|| panic!("nobody tries {name} of {source}"));
+                found.push(Bound { source: here, keyword, limit, spot: spot.clone() });
+            }
+        }
+    }
+}
+
+fn each(list: Schema, mut see: impl FnMut(usize, Schema)) {
+    list.as_array().expect("it is a list").iter().enumerate().for_each(|(at, it)| see(at, it));
+}
+
+/// A schema for each way in which an `if` with lists of allowed values can hold.
+fn cases(condition: Schema) -> Vec<Schema> {
+    let mut cases = vec![condition.clone()];
+    for (name, part) in condition["properties"].as_object().into_iter().flatten() {
+        let Some(allowed) = part["enum"].as_array() else { continue };
+        let choose = |case: &Value, value: &Value| {
+            let mut case = case.clone();
+            case["properties"][name] = json!({ "const": value });
+            case
+        };
+        let chosen = cases.iter().flat_map(|case| allowed.iter().map(|value| choose(case, value)));
+        cases = chosen.collect();
+    }
+    cases.into_iter().map(|case| &*Box::leak(Box::new(case))).collect()
+}
+
+/// The schemas with all that `$ref` and `allOf` add to them.
+pub(super) fn flat(all: &[Schema]) -> Vec<Schema> {
+    let mut flat = Vec::new();
+    for schema in all {
+        flat.push(*schema);
+        if schema["$ref"].is_string() {
+            flat.extend(self::flat(&[resolve(schema)]));
+        }
+        let parts: Vec<Schema> = schema["allOf"].as_array().into_iter().flatten().collect();
+        flat.extend(self::flat(&parts));
+    }
+    flat
+}
+
+/// The schemas of a member.
+pub(super) fn of_member(flat: &[Schema], name: &str) -> Vec<Schema> {
+    let of = |schema: &Schema| match schema["properties"].get(name) {
+        Some(part) => Some(part),
+        None => schema.get("additionalProperties").filter(|part| part.is_object()),
+    };
+    flat.iter().filter_map(of).collect()
+}
+
+/// The schemas of all items.
+pub(super) fn of_items(flat: &[Schema]) -> Vec<Schema> {
+    flat.iter().flat_map(|it| [it.get("items"), it.get("contains")]).flatten().collect()
+}
+
+/// Whether a value is valid under all of these schemas, formats included.
+pub(super) fn is_valid(all: &[Schema], value: &Value) -> bool {
+    static VALIDATORS: LazyLock<Mutex<HashMap<usize, Arc<Validator>>>> =
+        LazyLock::new(Mutex::default);
+    let is_valid = |schema: &Schema| {
+        let address = std::ptr::from_ref::<Value>(schema).addr();
+        let mut validators = VALIDATORS.lock().expect("nobody panicked");
+        let made = validators.entry(address).or_insert_with(|| Arc::new(validator(schema)));
+        let validator = Arc::clone(made);
+        drop(validators);
+        validator.is_valid(value)
+    };
+    all.iter().all(is_valid)
+}
+
+/// The validator of a schema, whose `$ref`s lead into the description.
+fn validator(schema: &Value) -> Validator {
+    const DESCRIPTION: &str = "waymark:/openapi";
+    static REGISTRY: LazyLock<Registry<'static>> = LazyLock::new(|| {
+        let schemas = json!({ "components": { "schemas": OPENAPI["components"]["schemas"] } });
+        let registry = Registry::new().draft(Draft::Draft202012).add(DESCRIPTION, schemas);
+        registry.and_then(RegistryBuilder::prepare).expect("the schemas are valid")
+    });
+    let absolute =
+        schema.to_string().replace("\"$ref\":\"#", &format!("\"$ref\":\"{DESCRIPTION}#"));
+    let schema: Value = serde_json::from_str(&absolute).expect("it is JSON as it was");
+    let trimmed = |text: &str| text.trim().chars().count();
+    let options = jsonschema::options()
+        .should_validate_formats(true)
+        .with_draft(Draft::Draft202012)
+        .with_registry(&REGISTRY)
+        .with_keyword("x-maxBytes", |_, most, _| Ok(length(most, false, str::len)))
+        .with_keyword("x-minLengthTrimmed", move |_, least, _| Ok(length(least, true, trimmed)))
+        .with_keyword("x-maxLengthTrimmed", move |_, most, _| Ok(length(most, false, trimmed)));
+    options.build(&schema).expect("the schema is valid")
+}
+
+/// All schemas that hold for the value at the end of a path through a value.
+pub(super) fn schemas_at(schema: Schema, value: &Value, path: &[String]) -> Vec<Schema> {
+    let mut all = vec![schema];
+    let mut value = value;
+    let mut left = path.iter();
+    loop {
+        let mut flat = flat(&all);
+        let mut at = 0;
+        while let Some(schema) = flat.get(at).copied() {
+            let implied = schema.get("if").filter(|condition| is_valid(&[condition], value));
+            let implied = implied.and_then(|_| schema.get("then"));
+            let branches = schema["oneOf"].as_array().into_iter().flatten();
+            let branch = branches.filter(|branch| is_valid(&[branch], value));
+            flat.extend(branch.chain(implied).flat_map(|it| self::flat(&[it])));
+            at += 1;
+        }
+        let Some(name) = left.next() else { return flat };
+        let is_list = value.is_array();
+        value = if is_list { &value[0] } else { &value[name] };
+        all = if is_list { of_items(&flat) } else { of_member(&flat, name) };
+    }
+}
+
+/// A bound of text that JSON Schema has no keyword for.
+struct Length {
+    limit: u64,
+    is_least: bool,
+    measure: fn(&str) -> usize,
+}
+
+fn length(
+    limit: &Value,
+    is_least: bool,
+    measure: fn(&str) -> usize,
+) -> Box<dyn for<'i> Keyword<'i>> {
+    Box::new(Length { limit: limit.as_u64().expect("it is a number"), is_least, measure })
+}
+
+impl<'i> Keyword<'i> for Length {
+    fn validate(&self, value: &'i Value) -> Result<(), ValidationError<'i>> {
+        let error = || ValidationError::custom("too short or too long");
+        if self.is_valid(value) { Ok(()) } else { Err(error()) }
+    }
+
+    fn is_valid(&self, value: &'i Value) -> bool {
+        let Some(text) = value.as_str() else { return true };
+        let length = (self.measure)(text) as u64;
+        if self.is_least { length >= self.limit } else { length <= self.limit }
+    }
+}

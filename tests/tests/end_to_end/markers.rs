@@ -1,0 +1,310 @@
+//! `/v0/projects/{idOrSlug}/event-marker-collections`, all that is below it, and the purge of what
+//! was deleted there.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+use shared::app::Clock;
+use shared::projects::api_key::{ApiKeyRecord, Scope};
+use shared::projects::project::Organization;
+use tests::app::{PROJECT, items, key_id};
+use tests::call::Reply;
+use tests::stack::{Stack, send};
+
+const CREATE: &str = "create-event-marker-collection";
+const LIST: &str = "list-event-marker-collections";
+const GET: &str = "get-event-marker-collection";
+const DELETE: &str = "delete-event-marker-collection";
+const ADD: &str = "add-event-markers";
+const LIST_EVENTS: &str = "list-event-markers";
+const OPERATIONS: [&str; 6] = [CREATE, LIST, GET, ADD, LIST_EVENTS, DELETE];
+
+/// A request of an operation, without a key and a body.
+fn bare(stack: &Stack, operation: &str, project: &str, id: &str) -> RequestBuilder {
+    let collections = format!("/v0/projects/{project}/event-marker-collections");
+    let (method, path) = match operation {
+        CREATE => (Method::POST, collections),
+        LIST => (Method::GET, collections),
+        GET => (Method::GET, format!("{collections}/{id}")),
+        DELETE => (Method::DELETE, format!("{collections}/{id}")),
+        ADD => (Method::POST, format!("{collections}/{id}/events")),
+        LIST_EVENTS => (Method::GET, format!("{collections}/{id}/events")),
+        _ => unreachable!("there is no such operation"),
+    };
+    let url = format!("{}{path}", stack.base_url);
+    stack.http.request(method, url).timeout(Duration::from_secs(30))
+}
+
+/// A request that lacks only its body.
+fn request(stack: &Stack, operation: &str, id: &str) -> RequestBuilder {
+    bare(stack, operation, PROJECT, id).header("x-api-key", &stack.key)
+}
+
+/// A request of a list with a query.
+fn listing(stack: &Stack, operation: &str, id: &str, query: &str) -> RequestBuilder {
+    let asked = request(stack, operation, id).build().expect("it is a request");
+    let url = format!("{}?{query}", asked.url());
+    stack.http.get(url).headers(asked.headers().clone()).timeout(Duration::from_secs(30))
+}
+
+/// Adds the body that the operation needs, if it needs one.
+fn with_body(operation: &str, request: RequestBuilder) -> RequestBuilder {
+    match operation {
+        CREATE => request.json(&json!({"name": "Releases"})),
+        ADD => request.json(&events(1)),
+        _ => request,
+    }
+}
+
+/// So many events, a second apart.
+fn events(count: usize) -> Value {
+    let event = |number: usize| {
+        let at = format!("2026-11-21T04:{:02}:{:02}Z", number / 60, number % 60);
+        json!({"name": format!("v{number}"), "occurredAt": at})
+    };
+    json!({"events": (0..count).map(event).collect::<Vec<_>>()})
+}
+
+async fn create(stack: &Stack) -> String {
+    let reply = send(CREATE, with_body(CREATE, request(stack, CREATE, ""))).await;
+    assert_eq!(reply.status, 201, "{}", reply.body);
+    reply.body["id"].as_str().unwrap().to_owned()
+}
+
+async fn add(stack: &Stack, id: &str, count: usize) -> Reply {
+    send(ADD, request(stack, ADD, id).json(&events(count))).await
+}
+
+/// The ids of a whole list, page by page.
+async fn ids(stack: &Stack, operation: &str, id: &str, limit: &str) -> Vec<String> {
+    let mut ids = Vec::new();
+    let mut query = format!("limit={limit}");
+    loop {
+        let reply = send(operation, listing(stack, operation, id, &query)).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        let items = reply.body["items"].as_array().unwrap();
+        ids.extend(items.iter().map(|item| item["id"].as_str().unwrap().to_owned()));
+        let Some(next) = reply.body["nextCursor"].as_str() else { return ids };
+        query = format!("limit={limit}&cursor={next}");
+    }
+}
+
+/// Runs the purger as its schedule does.
+async fn purge(stack: &Stack) {
+    let function = "purge-event-markers";
+    let url = format!("{}/2015-03-31/functions/{function}/invocations", stack.base_url);
+    let response = stack.http.post(url).body("{}").send().await.unwrap();
+    assert_eq!(response.status(), 200, "{}", response.text().await.unwrap());
+}
+
+/// The partitions of all that is stored.
+async fn partitions(stack: &Stack) -> BTreeSet<String> {
+    let items = items(&stack.client, "event-markers").await;
+    items.iter().map(|item| item["pk"].as_s().unwrap().clone()).collect()
+}
+
+#[tokio::test]
+async fn collections_live_from_their_creation_to_their_purge() {
+    let stack = Stack::start().await;
+    let body = json!({"name": "Releases", "description": "Of the shop"});
+    let creation = || request(&stack, CREATE, "").header("idempotency-key", "k").json(&body);
+    let created = send(CREATE, creation()).await;
+    let again = send(CREATE, creation()).await;
+    assert_eq!((created.status, again.status), (201, 201));
+    assert_eq!(
+        (&created.body, &again.headers["idempotency-replayed"]),
+        (&again.body, &"true".parse().unwrap())
+    );
+    let id = created.body["id"].as_str().unwrap();
+    let location = created.headers["location"].to_str().unwrap();
+    let by_location = stack.http.get(format!("{}{location}", stack.base_url));
+    let got = send(GET, by_location.bearer_auth(&stack.key)).await;
+    assert_eq!((got.status, &got.body), (200, &created.body));
+
+    let adding = || request(&stack, ADD, id).header("idempotency-key", "k").json(&events(100));
+    let added = send(ADD, adding()).await;
+    assert_eq!((added.status, &send(ADD, adding()).await.body), (201, &added.body));
+    assert_eq!(send(GET, request(&stack, GET, id)).await.body["eventCount"], 100);
+    let expected: Vec<String> = added.body["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| event["id"].as_str().unwrap().to_owned())
+        .collect();
+    for limit in ["7", "50", "100"] {
+        assert_eq!(ids(&stack, LIST_EVENTS, id, limit).await, expected);
+    }
+    let start = 1_795_233_600_000_i64;
+    let range = format!("from={}&to={}", start + 1_000, start + 3_000);
+    let some = send(LIST_EVENTS, listing(&stack, LIST_EVENTS, id, &range)).await;
+    assert_eq!(some.body["items"], json!([added.body["events"][1], added.body["events"][2]]));
+
+    let mut collections = vec![id.to_owned()];
+    for _ in 0..4 {
+        collections.insert(0, create(&stack).await);
+    }
+    for limit in ["1", "2", "100"] {
+        assert_eq!(ids(&stack, LIST, "", limit).await, collections);
+    }
+
+    let deleted = send(DELETE, request(&stack, DELETE, id)).await;
+    assert_eq!((deleted.status, &deleted.body), (204, &Value::Null));
+    for operation in [GET, LIST_EVENTS, ADD, DELETE] {
+        let reply = send(operation, with_body(operation, request(&stack, operation, id))).await;
+        assert_eq!(reply.problem(), (404, "collection_not_found"), "{operation}");
+    }
+    assert_eq!(ids(&stack, LIST, "", "2").await, collections[..4]);
+    purge(&stack).await;
+    let project = format!("project#{}", stack.project_id);
+    let left = partitions(&stack).await;
+    assert_eq!(left, [project, "purge-jobs".to_owned()].into());
+    // The line is written before the answer is, but by another process.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let log = stack.log();
+    let metric = log.lines().find(|line| line.contains("OldestPurgeJobAge"));
+    assert!(metric.is_some_and(|line| line.starts_with('{')), "{log}");
+}
+
+#[tokio::test]
+async fn every_operation_answers_with_each_of_its_documented_errors() {
+    let mut stack = Stack::start().await;
+    let id = create(&stack).await;
+    let reply =
+        send(ADD, request(&stack, ADD, &id).header("idempotency-key", "k").json(&events(1)));
+    assert_eq!(reply.await.status, 201);
+    let reply =
+        request(&stack, CREATE, "").header("idempotency-key", "k").json(&json!({"name": "n"}));
+    assert_eq!(send(CREATE, reply).await.status, 201);
+    let before = items(&stack.client, "event-markers").await.len();
+    let scopes = [Scope::FlagsWrite].into();
+    let stranger = stack.key_with(|key| ApiKeyRecord { scopes, ..key }).await;
+    let organization = Organization::parse("foreign").unwrap();
+    let foreign = stack.key_with(|key| ApiKeyRecord { organization, ..key }).await;
+    let revoked = stack.key_with(|key| key).await;
+    stack.store.revoke_api_key(&key_id(&revoked), Clock::System.now()).await.unwrap();
+
+    for operation in OPERATIONS {
+        for (key, project, problem) in [
+            (None, PROJECT, (401, "missing_api_key")),
+            (Some("wm_nonsense"), PROJECT, (401, "invalid_api_key")),
+            (Some(revoked.as_str()), PROJECT, (401, "invalid_api_key")),
+            (Some(stranger.as_str()), PROJECT, (403, "insufficient_scope")),
+            (Some(foreign.as_str()), PROJECT, (404, "project_not_found")),
+            (Some(stack.key.as_str()), "missing", (404, "project_not_found")),
+        ] {
+            let mut request = bare(&stack, operation, project, &id);
+            if let Some(key) = key {
+                request = request.header("x-api-key", key);
+            }
+            let reply = send(operation, with_body(operation, request)).await;
+            assert_eq!(reply.problem(), problem, "{operation}");
+        }
+    }
+    for operation in [GET, ADD, LIST_EVENTS, DELETE] {
+        for id in ["01902f3c-0000-7000-8000-000000000000", "nonsense", "%C3%28"] {
+            let reply = send(operation, with_body(operation, request(&stack, operation, id))).await;
+            assert_eq!(reply.problem(), (404, "collection_not_found"), "{operation} {id}");
+        }
+    }
+    for operation in [CREATE, ADD] {
+        let request = || request(&stack, operation, &id);
+        let form = "application/x-www-form-urlencoded";
+        for (refused, problem) in [
+            (request().body("{"), (400, "malformed_json")),
+            (request(), (400, "malformed_json")),
+            (request().json(&json!({})), (400, "validation_failed")),
+            (request().header("idempotency-key", "é").json(&json!({})), (400, "validation_failed")),
+            (request().body(" ".repeat(262_145)), (413, "body_too_large")),
+            (request().header("content-type", form).body("a=b"), (415, "unsupported_media_type")),
+        ] {
+            assert_eq!(send(operation, refused).await.problem(), problem, "{operation}");
+        }
+    }
+    for (operation, other) in [(CREATE, json!({"name": "other"})), (ADD, events(2))] {
+        let other = request(&stack, operation, &id).header("idempotency-key", "k").json(&other);
+        assert_eq!(send(operation, other).await.problem(), (409, "idempotency_conflict"));
+    }
+    for operation in [LIST, LIST_EVENTS] {
+        let query = "limit=101&cursor=nonsense";
+        let reply = send(operation, listing(&stack, operation, &id, query)).await;
+        let expected = [("query:limit", "out_of_range"), ("query:cursor", "invalid_value")];
+        assert_eq!(reply.violations(), expected);
+    }
+    let reply = send(LIST_EVENTS, listing(&stack, LIST_EVENTS, &id, "from=5&to=5")).await;
+    assert_eq!(reply.violations(), [("query:from", "out_of_range")]);
+    assert_eq!(items(&stack.client, "event-markers").await.len(), before, "nothing was written");
+
+    assert_lets_pages_of_any_origin_call(&stack).await;
+    stack.engine.kill();
+    for operation in OPERATIONS {
+        let reply = send(operation, with_body(operation, request(&stack, operation, &id))).await;
+        assert_eq!(reply.problem(), (503, "unavailable"), "{operation}");
+    }
+}
+
+async fn assert_lets_pages_of_any_origin_call(stack: &Stack) {
+    for operation in OPERATIONS {
+        let id = "01902f3c-0000-7000-8000-000000000000";
+        let asked = bare(stack, operation, PROJECT, id).build().unwrap();
+        let preflight = stack
+            .http
+            .request(Method::OPTIONS, asked.url().clone())
+            .header("origin", "https://example.com")
+            .header("access-control-request-method", asked.method().as_str());
+        let response = preflight.send().await.unwrap();
+        assert_eq!(response.status(), 204);
+        assert_eq!(response.headers()["access-control-allow-origin"], "*");
+        let allowed = response.headers()["access-control-allow-methods"].to_str().unwrap();
+        assert!(allowed.contains(asked.method().as_str()), "{allowed}");
+    }
+}
+
+#[tokio::test]
+async fn concurrent_writers_lose_and_repeat_nothing() {
+    let stack = Stack::start().await;
+    let id = create(&stack).await;
+    let counts: Vec<usize> = (0..50).map(|writer| [1, 3, 10, 100][writer % 4]).collect();
+    let replies = join_all(counts.iter().map(|count| add(&stack, &id, *count))).await;
+    assert!(replies.iter().all(|reply| reply.status == 201));
+    let total: usize = counts.iter().sum();
+    let collection = send(GET, request(&stack, GET, &id)).await.body;
+    assert_eq!(collection["eventCount"], total);
+    let listed = ids(&stack, LIST_EVENTS, &id, "100").await;
+    let distinct: BTreeSet<&String> = listed.iter().collect();
+    assert_eq!((listed.len(), distinct.len()), (total, total));
+
+    assert_eq!(send(DELETE, request(&stack, DELETE, &id)).await.status, 204);
+    assert_what_is_written_during_a_deletion_is_refused_or_purged(&stack).await;
+}
+
+async fn assert_what_is_written_during_a_deletion_is_refused_or_purged(stack: &Stack) {
+    let (id, neighbour) = (create(stack).await, create(stack).await);
+    add(stack, &id, 100).await;
+    add(stack, &neighbour, 100).await;
+    let writers = join_all((0..40).map(|writer| add(stack, &id, 1 + writer % 3 * 49)));
+    let deleters = join_all((0..10).map(|_| async {
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        send(DELETE, request(stack, DELETE, &id)).await
+    }));
+    let (written, deleted) = tokio::join!(writers, deleters);
+    for reply in written {
+        assert!(
+            matches!(reply.problem(), (201, "") | (404, "collection_not_found")),
+            "{}",
+            reply.body
+        );
+    }
+    let (first, rest): (Vec<&Reply>, Vec<&Reply>) =
+        deleted.iter().partition(|reply| reply.status == 204);
+    assert_eq!(first.len(), 1);
+    assert!(rest.iter().all(|reply| reply.problem() == (404, "collection_not_found")));
+    assert_eq!(ids(stack, LIST, "", "100").await, [neighbour.as_str()]);
+    purge(stack).await;
+    let project = format!("project#{}", stack.project_id);
+    let events = format!("events#{neighbour}");
+    assert_eq!(partitions(stack).await, [events, project, "purge-jobs".to_owned()].into());
+    assert_eq!(ids(stack, LIST_EVENTS, &neighbour, "30").await.len(), 100);
+}

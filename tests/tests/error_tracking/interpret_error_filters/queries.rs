@@ -1,0 +1,32 @@
+//! Queries with gold answers: what was answered right once stays so.
+
+use super::gold::Case;
+
+/// The queries of a file that are answered otherwise than expected, and how many there are.
+fn misses(file: &str) -> (Vec<String>, usize) {
+    let cases = Case::of_file(file).unwrap();
+    let wrong = cases.iter().filter(|case| !case.accepts(&case.answer().unwrap()));
+    let miss = |case: &Case<'_>| format!("{} {:?} {}", case.id, case.tags, case.asked("query"));
+    (wrong.map(miss).collect(), cases.len())
+}
+
+#[test]
+fn answers_the_development_queries() {
+    let (wrong, all) = misses(include_str!("queries/development.jsonl"));
+    assert!(all > 500);
+    assert!(wrong.len() * 100 <= all, "{wrong:#?}");
+}
+
+#[test]
+fn answers_the_held_out_queries() {
+    let (wrong, all) = misses(include_str!("queries/held-out.jsonl"));
+    assert!(all > 100);
+    assert!(wrong.len() * 20 <= all, "{wrong:#?}");
+}
+
+#[test]
+fn answers_the_queries_of_the_specification() {
+    let (wrong, all) = misses(include_str!("queries/specified.jsonl"));
+    assert!(all > 100);
+    assert!(wrong.len() * 20 <= all, "{wrong:#?}");
+}

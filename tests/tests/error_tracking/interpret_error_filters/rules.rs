@@ -1,0 +1,369 @@
+//! Each rule by its name, with a query that asked for it. Filters are written as
+//! `category operator value`, separated by semicolons.
+
+use ::interpret_error_filters::interpretation::{
+    Category, Filter, Kind, Operator, Request, interpret,
+};
+
+/// The categories of all rows: id, label, kind, values.
+const CATEGORIES: [(&str, &str, Kind, &[&str]); 57] = [
+    ("browser", "Browser", Kind::Text, &["Chrome", "Chrome Mobile", "Firefox", "Safari", "Edge"]),
+    (
+        "os",
+        "Operating system",
+        Kind::Text,
+        &["Windows 10", "Windows 11", "macOS", "iOS", "Android"],
+    ),
+    ("env", "Environment", Kind::Text, &["production", "staging", "dev-east", "dev-west"]),
+    ("release", "Release", Kind::Text, &["app@2.4.1", "app@2.4.0", "app@3.0.0-beta"]),
+    ("level", "Level", Kind::Text, &["fatal", "error", "warning"]),
+    ("country", "Country", Kind::Text, &["Germany", "United Kingdom", "Norway", "US"]),
+    ("owner", "Assignee", Kind::Text, &["alice.wu", "bob.ng", "carla.wu"]),
+    ("code", "Status code", Kind::Text, &["200", "404", "429", "500", "503", "1206"]),
+    ("method", "Method", Kind::Text, &["GET", "POST", "PUT"]),
+    (
+        "area",
+        "Practice area",
+        Kind::Text,
+        &["Intellectual property", "Tax", "Mergers and Acquisitions"],
+    ),
+    ("handled", "Handled", Kind::Boolean, &[]),
+    ("licence", "Licence expired", Kind::Boolean, &[]),
+    ("updates", "Automatic updates disabled", Kind::Boolean, &[]),
+    ("users", "Users affected", Kind::Numeric, &[]),
+    ("latency", "Latency (ms)", Kind::Numeric, &[]),
+    ("speed", "Wind speed (km/h)", Kind::Numeric, &[]),
+    ("tags", "Tags", Kind::Array, &["checkout", "third-party"]),
+    ("message", "Message", Kind::Text, &[]),
+    ("ticket", "Ticket id", Kind::Text, &[]),
+    ("build", "Build", Kind::Text, &["beta-412", "beta-413"]),
+    ("kind", "Object kind", Kind::Text, &["HorizontalPodAutoscaler", "PersistentVolumeClaim"]),
+    ("model", "Robot model", Kind::Text, &["Atlas One", "Atlas One Plus"]),
+    ("state", "Review state", Kind::Text, &["acknowledged", "contained", "not started"]),
+    ("pay", "Payment method", Kind::Text, &["Credit card", "Debit card", "PayPal"]),
+    ("page", "Page", Kind::Text, &["search results", "cart"]),
+    ("channel", "Channel", Kind::Text, &["Mobile site", "Web"]),
+    ("trigger", "Trigger", Kind::Text, &["pull request", "schedule"]),
+    ("power", "Power source", Kind::Text, &["battery", "mains"]),
+    ("ten", "Tenant", Kind::Text, &["Acme", "Globex"]),
+    ("battery", "Battery (%)", Kind::Numeric, &[]),
+    ("year", "Model year", Kind::Numeric, &[]),
+    ("camera", "Camera allowed", Kind::Boolean, &[]),
+    ("kids", "Kids mode", Kind::Boolean, &[]),
+    ("consent", "Consent signed", Kind::Boolean, &[]),
+    ("organic", "Organic certified", Kind::Boolean, &[]),
+    ("warranty", "Under warranty", Kind::Boolean, &[]),
+    ("algo", "Algo order", Kind::Boolean, &[]),
+    ("auto", "Steered by itself", Kind::Boolean, &[]),
+    ("phase", "Trial phase", Kind::Text, &["Phase I", "Phase II", "Phase III"]),
+    ("data", "Dataset", Kind::Text, &["squad-v1", "squad-v2"]),
+    ("languages", "Languages spoken", Kind::Array, &["English", "Polish"]),
+    ("paper", "Document type", Kind::Text, &["NDA", "FOI", "RFP"]),
+    ("term", "Term", Kind::Text, &["Autumn", "Spring"]),
+    ("native", "Native crash", Kind::Boolean, &[]),
+    ("framework", "React Native version", Kind::Text, &["0.76.3", "0.75.4"]),
+    ("isolation", "Isolation required", Kind::Boolean, &[]),
+    ("material", "Material", Kind::Text, &["book", "audiobook"]),
+    ("energy", "Energy class", Kind::Text, &["A+", "A", "B"]),
+    ("floor", "Floor", Kind::Text, &["ground", "1st", "2nd"]),
+    ("area_m2", "Living area (m²)", Kind::Numeric, &[]),
+    ("q10", "Courier score", Kind::Numeric, &[]),
+    ("renewals", "Renewals", Kind::Numeric, &[]),
+    ("age", "Patient age", Kind::Numeric, &[]),
+    ("draw", "Power draw (W)", Kind::Numeric, &[]),
+    ("renewable", "Renewal allowed", Kind::Boolean, &[]),
+    ("boosters", "Active boosters", Kind::Array, &["double-xp", "shield"]),
+    ("report", "Player report", Kind::Text, &[]),
+];
+
+/// Rule, query, current filters, expected filters.
+const RULES: &[(&str, &str, &str, &str)] = &[
+    // Linking.
+    ("exact", "firefox", "", "browser is Firefox"),
+    ("longest-match", "chrome mobile", "", "browser is Chrome Mobile"),
+    ("plural", "warnings", "", "level is warning"),
+    ("punctuation", "third party", "", "tags contains third-party"),
+    ("synonym", "live environment", "", "env is production"),
+    ("demonym", "brits", "", "country is United Kingdom"),
+    ("code-in-capitals", "from the US", "", "country is US"),
+    (
+        "function-word-is-no-code",
+        "neither edge nor safari",
+        "",
+        "browser is_not Edge; browser is_not Safari",
+    ),
+    ("unique-part", "bob", "", "owner is bob.ng"),
+    ("shared-part-names-none", "wu", "", ""),
+    ("shared-part-beats-synonym", "paid by card", "", ""),
+    ("name-of-a-source", "from the site", "", "channel is Mobile site"),
+    (
+        "name-continued",
+        "atlas one but not the plus",
+        "",
+        "model is Atlas One; model is_not Atlas One Plus",
+    ),
+    ("shared-part-with-both", "both dev environments", "", "env is dev-east; env is dev-west"),
+    ("initials", "ip", "", "area is Intellectual property"),
+    (
+        "initials-of-humps",
+        "hpa or pvc",
+        "",
+        "kind is HorizontalPodAutoscaler; kind is PersistentVolumeClaim",
+    ),
+    ("initials-of-weighty-words", "m&a", "", "area is Mergers and Acquisitions"),
+    ("maker-beside-label", "apple's browser", "", "browser is Safari"),
+    ("maker-alone", "apple", "", ""),
+    ("typo", "firefx", "", "browser is Firefox"),
+    ("typo-in-plural", "pull requsts", "", "trigger is pull request"),
+    ("name-in-two-words", "audio books", "", "material is audiobook"),
+    ("abbreviated-participle", "acked", "", "state is acknowledged"),
+    ("plural-of-ordinary-word-is-no-typo", "firefox in cars", "", "browser is Firefox"),
+    ("id-has-no-synonyms", "automobile, firefox", "", "browser is Firefox"),
+    ("version", "v2.4.1", "", "release is app@2.4.1"),
+    ("version-part", "version 3", "", "release is app@3.0.0-beta"),
+    ("http-phrase", "too many requests", "", "code is 429"),
+    ("digit-family", "5xx", "", "code is 500; code is 503"),
+    ("plural-of-number", "500s", "", "code is 500"),
+    ("spoken-digits", "twelve oh six", "", "code is 1206"),
+    ("plural-of-spoken-digits", "five oh threes", "", "code is 503"),
+    ("round-number-and-digits", "five hundred and five oh three", "", "code is 500; code is 503"),
+    ("spelt-name", "beta four thirteen", "", "build is beta-413"),
+    ("spelt-version", "app two point four point one", "", "release is app@2.4.1"),
+    ("spelt-version-without-dots", "app two four one", "", "release is app@2.4.1"),
+    ("number-is-no-id", "users exactly ten", "", "users is 10"),
+    ("number-is-no-part-of-id", "users 10+", "", "users gte 10"),
+    ("roman-numeral", "phase 3 or phase two", "", "phase is Phase II; phase is Phase III"),
+    ("ordinal", "second floor", "", "floor is 2nd"),
+    ("sign-after-letter", "energy class a plus or B", "", "energy is A+; energy is B"),
+    ("letter-without-sign", "not A", "", "energy is_not A"),
+    ("version-letter-unsaid", "squad two", "", "data is squad-v2"),
+    ("spoken-number-in-name", "windows eleven", "", "os is Windows 11"),
+    ("ordinary-verb", "put staging in there", "", "env is staging"),
+    ("verb-as-value", "PUT on staging", "", "method is PUT; env is staging"),
+    ("one-word-in-capitals", "POST 503", "", "method is POST; code is 503"),
+    ("search-verb", "i am searching firefox", "", "browser is Firefox"),
+    ("country-at-the-start", "us firefox", "", "country is US; browser is Firefox"),
+    ("thing-searched", "errors on firefox", "", "browser is Firefox"),
+    ("thing-searched-as-value", "error level", "", "level is error"),
+    ("most-severe", "crashes", "", "level is fatal"),
+    ("time-ignored", "firefox in the last 24 hours", "", "browser is Firefox"),
+    ("time-of-day", "firefox between 6 and 9 pm", "", "browser is Firefox"),
+    // Booleans and presence.
+    ("boolean", "handled", "", "handled is true"),
+    ("boolean-opposite", "unhandled", "", "handled is false"),
+    ("boolean-denied", "licence not expired", "", "licence is false"),
+    ("boolean-denied-with-its-rest", "camera not allowed", "", "camera is false"),
+    ("boolean-denied-by-synonym", "camera is not permitted", "", "camera is false"),
+    ("boolean-denied-by-first-word", "not organic", "", "organic is false"),
+    ("boolean-missing", "consent missing", "", "consent is false"),
+    ("boolean-beside-whole-label", "renewal not allowed", "", "renewable is false"),
+    ("boolean-opposite-of-two-words", "out of warranty", "", "warranty is false"),
+    ("boolean-in-place", "firefox in kids mode", "", "browser is Firefox; kids is true"),
+    ("boolean-beside-place", "orders on the web", "", "channel is Web"),
+    ("boolean-inverse", "automatic updates on", "", "updates is false"),
+    ("boolean-or-not", "handled or not", "handled is true", ""),
+    ("boolean-key-value", "handled:no", "", "handled is false"),
+    ("presence", "with an assignee", "", "owner is_set "),
+    ("absence", "no release", "", "release is_not_set "),
+    ("presence-key", "has:assignee", "", "owner is_set "),
+    (
+        "absence-of-label",
+        "have a ticket id but are missing an assignee",
+        "",
+        "ticket is_set ; owner is_not_set ",
+    ),
+    ("absence-after", "ticket id missing on firefox", "", "ticket is_not_set ; browser is Firefox"),
+    ("absence-after-but", "firefox but no assignee", "", "browser is Firefox; owner is_not_set "),
+    ("absence-word", "unassigned", "", "owner is_not_set "),
+    ("absence-of-numeric", "no users", "", "users is 0"),
+    // Numbers.
+    ("comparator", "users > 100", "", "users gt 100"),
+    ("comparator-after", "10 or more users", "", "users gte 10"),
+    ("range", "between 5 and 10 users", "", "users gte 5; users lte 10"),
+    (
+        "range-of-round-numbers",
+        "between a dozen and a hundred users",
+        "",
+        "users gte 12; users lte 100",
+    ),
+    ("range-dash", "users 5-10", "", "users gte 5; users lte 10"),
+    ("range-of-one-scale", "between 3 and 4 thousand users", "", "users gte 3000; users lte 4000"),
+    ("two-bounds", "over 5 but under 10 users", "", "users gt 5; users lt 10"),
+    ("suffix", "1.5k+ users", "", "users gte 1500"),
+    ("number-list", "2, 3 or 4 users", "", "users is 2; users is 3; users is 4"),
+    ("unit-conversion", "latency over 2 seconds", "", "latency gt 2000"),
+    ("comparative", "slower than 300 ms", "", "latency gt 300"),
+    ("comparative-of-speed", "wind faster than 50", "", "speed gt 50"),
+    ("comparative-denied", "wind no faster than 50", "", "speed lte 50"),
+    ("comparative-of-year", "older than 2015", "", "year lt 2015"),
+    ("comparative-of-strength", "wind stronger than 50", "", "speed gt 50"),
+    ("spoken-negative", "latency below minus five", "", "latency lt -5"),
+    ("age-of-people", "women over 60", "", "age gt 60"),
+    ("watts", "power draw over 2 kW", "", "draw gt 2000"),
+    ("unit-of-area", "larger than 80 square metres", "", "area_m2 gt 80"),
+    ("once", "at least once renewed", "", "renewals gte 1"),
+    ("unit-after-label", "battery, battery (%) below 15", "", "power is battery; battery lt 15"),
+    ("not-a-number", "users not 3", "", "users is_not 3"),
+    ("bound-changed", "make it 700", "users gt 100", "users gt 700"),
+    // Texts.
+    (
+        "label-operator-text",
+        "message contains timeout on firefox",
+        "",
+        "message contains timeout; browser is Firefox",
+    ),
+    ("quoted-text", "message is \"Script error.\"", "", "message is Script error."),
+    ("text-in-label", "timeout in the message", "", "message contains timeout"),
+    ("mentioning", "errors mentioning out of memory", "", "message contains out of memory"),
+    ("identifier", "ticket id AB-12", "", "ticket is AB-12"),
+    ("identifier-after-is", "ticket id is A-12", "", "ticket is A-12"),
+    ("identifiers", "ticket id r-12 or r-13", "", "ticket is r-12; ticket is r-13"),
+    ("initial-in-text", "ticket id is M. Oliver", "", "ticket is M. Oliver"),
+    ("no-in-identifier", "ticket id is no-reply@acme.io", "", "ticket is no-reply@acme.io"),
+    ("value-of-bearers", "tickets that are not on firefox", "", "browser is_not Firefox"),
+    ("value-is-no-text", "players with double xp", "", "boosters contains double-xp"),
+    ("text-denied", "message doesn't contain timeout", "", "message not_contains timeout"),
+    (
+        "text-but-not",
+        "message contains timeout but not refused",
+        "",
+        "message contains timeout; message not_contains refused",
+    ),
+    // Acronyms and parts of labels.
+    ("acronym-in-full", "non disclosure agreements", "", "paper is NDA"),
+    ("acronym-with-joining-words", "freedom of information", "", "paper is FOI"),
+    ("acronym-of-no-values", "firefox or iOS", "", "browser is Firefox; os is iOS"),
+    ("season", "fall term", "", "term is Autumn"),
+    ("label-part-outweighs-label", "react native 0.76.3", "", "framework is 0.76.3"),
+    ("opposite-has-no-initials", "dr watson", "", ""),
+    // Negation.
+    ("negated-list", "not chrome or firefox", "", "browser is_not Chrome; browser is_not Firefox"),
+    ("negation-is-narrow", "not chrome on android", "", "browser is_not Chrome; os is Android"),
+    (
+        "exclusion-is-wide",
+        "ignore chrome and staging",
+        "",
+        "browser is_not Chrome; env is_not staging",
+    ),
+    ("exclusion-of-place", "anywhere but norway", "", "country is_not Norway"),
+    ("denied-after", "chrome excluded", "", "browser is_not Chrome"),
+    ("denied-verb", "not loading on firefox", "", "browser is Firefox"),
+    ("denied-verb-and-object", "who dont speak english", "", "languages not_contains English"),
+    (
+        "denied-verb-and-list",
+        "people who don't speak any english or polish",
+        "",
+        "languages not_contains English; languages not_contains Polish",
+    ),
+    ("denied-agent", "not fixed by alice", "", "owner is_not alice.wu"),
+    ("inability", "can't pay on firefox", "", "browser is Firefox"),
+    ("leading-hyphen", "-chrome", "", "browser is_not Chrome"),
+    ("only", "nothing but chrome", "", "browser is Chrome"),
+    // Edits.
+    ("replaces", "firefox", "browser is Chrome; os is iOS", "os is iOS; browser is Firefox"),
+    ("adds", "also firefox", "browser is Chrome", "browser is Chrome; browser is Firefox"),
+    ("adds-after", "firefox too", "browser is Chrome", "browser is Chrome; browser is Firefox"),
+    (
+        "add-belongs-to-what-follows",
+        "also firefox, staging",
+        "browser is Chrome; env is production",
+        "browser is Chrome; browser is Firefox; env is staging",
+    ),
+    ("removes-category", "drop the browser filter", "browser is Chrome; os is iOS", "os is iOS"),
+    ("removes-value", "drop chrome", "browser is Chrome; browser is Edge", "browser is Edge"),
+    (
+        "removes-exclusion",
+        "forget the chrome exclusion",
+        "browser is_not Chrome; browser is_not Edge",
+        "browser is_not Edge",
+    ),
+    ("phrasal-verb", "take chrome out", "browser is Chrome; browser is Edge", "browser is Edge"),
+    ("any", "any browser", "browser is Chrome; os is iOS", "os is iOS"),
+    ("any-list", "regardless of browser or os", "browser is Chrome; os is iOS", ""),
+    ("any-except", "all browsers except safari", "browser is Chrome", "browser is_not Safari"),
+    ("reset", "start over with firefox", "os is iOS; users gt 5", "browser is Firefox"),
+    ("reset-and-sentence", "start over pls. windows 11", "users gt 5", "os is Windows 11"),
+    ("reset-but", "clear everything but the os", "os is iOS; users gt 5", "os is iOS"),
+    ("keep", "keep chrome, drop edge", "browser is Chrome; browser is Edge", "browser is Chrome"),
+    ("rest", "keep the os, lose the rest", "os is iOS; users gt 5", "os is iOS"),
+    (
+        "replace-with",
+        "replace chrome with edge",
+        "browser is Chrome; browser is Safari",
+        "browser is Safari; browser is Edge",
+    ),
+    ("instead-of", "edge instead of chrome", "browser is Chrome", "browser is Edge"),
+    ("correction", "staging no sorry production", "", "env is production"),
+    ("correction-to-verb", "GET, sorry, put", "", "method is PUT"),
+    ("correction-of-number", "under 5 users, actually make that 3", "", "users lt 3"),
+    ("flip", "flip it", "browser is Chrome", "browser is_not Chrome"),
+    ("unknown-category-is-kept", "firefox", "stranger gt x", "stranger gt x; browser is Firefox"),
+    ("nothing-usable", "lovely weather, isn't it", "os is iOS", "os is iOS"),
+    // Categories.
+    ("label-decides", "code 200", "", "code is 200"),
+    ("key-value-list", "browser:chrome,edge", "", "browser is Chrome; browser is Edge"),
+];
+
+fn filters(text: &str) -> Vec<Filter> {
+    let filter = |text: &str| {
+        let mut fields = text.splitn(3, ' ');
+        let mut field = || fields.next().unwrap_or_default().to_owned();
+        let (category_id, operator, value) = (field(), field(), field());
+        Filter { category_id, operator: Operator::parse(&operator).unwrap(), value }
+    };
+    text.split("; ").filter(|text| !text.is_empty()).map(filter).collect()
+}
+
+fn categories() -> Vec<Category> {
+    let category = |&(id, label, kind, values): &(&str, &str, Kind, &[&str])| Category {
+        id: id.to_owned(),
+        label: label.to_owned(),
+        values: values.iter().map(|&value| value.to_owned()).collect(),
+        kind,
+    };
+    CATEGORIES.iter().map(category).collect()
+}
+
+#[test]
+fn each_rule_answers_its_query() {
+    let mut wrong = Vec::new();
+    for &(rule, query, current, expected) in RULES {
+        let request = Request {
+            query: query.to_owned(),
+            categories: categories(),
+            current_filters: filters(current),
+        };
+        let answer = interpret(&request).filters;
+        let expected = filters(expected);
+        if answer.len() != expected.len() || !answer.iter().all(|filter| expected.contains(filter))
+        {
+            wrong.push(format!("{rule}: {query:?} gave {answer:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn current_filters_come_first_and_keep_their_order() {
+    let request = Request {
+        query: "staging".to_owned(),
+        categories: categories(),
+        current_filters: filters("os is iOS; browser is Chrome; env is production; users gt 5"),
+    };
+    assert_eq!(
+        interpret(&request).filters,
+        filters("os is iOS; browser is Chrome; users gt 5; env is staging")
+    );
+}
+
+#[test]
+fn words_without_a_meaning_are_reported() {
+    let request = Request {
+        query: "firefox frobnicating zorblax".to_owned(),
+        categories: categories(),
+        current_filters: Vec::new(),
+    };
+    assert_eq!(interpret(&request).unexplained, ["frobnicating", "zorblax"]);
+    let explained = Request { query: "firefox on staging please".to_owned(), ..request };
+    assert!(interpret(&explained).unexplained.is_empty());
+}

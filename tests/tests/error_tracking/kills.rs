@@ -1,0 +1,299 @@
+//! ingest-error-events and compact-error-segments as processes that are killed again and again.
+
+#![allow(clippy::print_stdout)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use local::environment;
+use local::runtime_api::RuntimeApi;
+use rand::rngs::ChaCha8Rng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+use serde_json::{Value, json};
+use shared::app::{App, Clock, Ids, Operation};
+use shared::dynamodb::Store;
+use shared::error_tracking::log::day::Day;
+use shared::http::CursorKey;
+use shared::projects::project::Project;
+use tests::app::{PROJECT, TestApp};
+use tests::call::Call;
+use tests::error_tracking::{SentEvent, project};
+use tests::{function_binary, seed};
+use tokio::process::{Child, Command};
+
+const INGEST: &str = "ingest-error-events";
+const COMPACT: &str = "compact-error-segments";
+/// How often a process of each function is killed amid its work.
+const KILLS: usize = 18;
+/// The errors that the events are of.
+const ERRORS: [&str; 4] = ["TypeError", "ValueError", "KeyError", "TimeoutError"];
+/// The longest time that a process lives once it is at work.
+const LONGEST_WORK: Duration = Duration::from_millis(120);
+/// Over how many days before now the events are spread: all of their hours are closed, but some
+/// events are of the last hour.
+const DAYS: u64 = 6;
+
+const DELIVER: &Operation = &ingest_error_events::OPERATION;
+const QUERY: &Operation = &query_error_timeseries::OPERATION;
+const LIST: &Operation = &list_errors::OPERATION;
+const LIST_EVENTS: &Operation = &list_error_events::OPERATION;
+
+/// A process of a function, under a Runtime API of its own.
+struct Process {
+    api: RuntimeApi,
+    child: Child,
+}
+
+impl Process {
+    async fn start(function: &str, endpoint: &str, log: &Path) -> Self {
+        let api = RuntimeApi::start().await.unwrap();
+        let log = File::options().create(true).append(true).open(log).unwrap();
+        let child = Command::new(function_binary(function))
+            .env_clear()
+            .envs(api.variables(function))
+            .envs(environment::variables(endpoint))
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        Self { api, child }
+    }
+
+    /// Hands it an event, and answers its response.
+    async fn invoke(&self, event: String) -> Value {
+        let answer = self.api.invoke(event, Duration::from_mins(1)).await.unwrap();
+        serde_json::from_slice(&answer.body).unwrap()
+    }
+
+    /// Ends it with SIGKILL, which it cannot notice.
+    async fn kill(mut self) {
+        self.child.kill().await.unwrap();
+    }
+}
+
+/// What was sent, and what became of it.
+struct Deliveries {
+    project: Project,
+    random: ChaCha8Rng,
+    sent: BTreeMap<String, SentEvent>,
+    acknowledged: BTreeSet<String>,
+    /// Sent, but not acknowledged: their processes were killed.
+    open: Vec<SentEvent>,
+}
+
+impl Deliveries {
+    /// An event that was not acknowledged, or a new one, or one that was acknowledged before.
+    fn next(&mut self) -> SentEvent {
+        if !self.open.is_empty() && self.random.random_ratio(1, 3) {
+            let index = self.random.random_range(0..self.open.len());
+            return self.open.swap_remove(index);
+        }
+        if !self.acknowledged.is_empty() && self.random.random_ratio(1, 8) {
+            let index = self.random.random_range(0..self.acknowledged.len());
+            return self.sent[self.acknowledged.iter().nth(index).unwrap()].clone();
+        }
+        let age = self.random.random_range(Duration::ZERO..Duration::from_hours(24 * DAYS));
+        let at = Clock::System.now().minus(age);
+        let event = SentEvent::new(
+            self.random.random(),
+            at,
+            ERRORS.choose(&mut self.random).unwrap(),
+            "killed",
+        );
+        self.sent.insert(event.id.clone(), event.clone());
+        event
+    }
+
+    /// Delivers an event, which stays open until it is acknowledged.
+    async fn deliver_next(&mut self, process: &Process) {
+        let event = self.next();
+        let is_new = !self.acknowledged.contains(&event.id);
+        if is_new {
+            self.open.push(event.clone());
+        }
+        let call = Call::of(DELIVER).parameter("ingestId", self.project.ingest_id);
+        let call = call.query("sentry_key", self.project.public_key).bytes(event.envelope());
+        let response = process.invoke(call.event().to_string()).await;
+        assert_eq!(response["statusCode"], 200, "{response}");
+        if is_new {
+            self.open.pop();
+            self.acknowledged.insert(event.id);
+        }
+    }
+
+    /// Delivers events one after the other to a process that is killed meanwhile.
+    async fn deliver_until_killed(&mut self, endpoint: &str, log: &Path) {
+        let process = Process::start(INGEST, endpoint, log).await;
+        // Its start is no work: the first answer tells that it is over.
+        self.deliver_next(&process).await;
+        let before = self.acknowledged.len();
+        let life = self.random.random_range(Duration::ZERO..LONGEST_WORK);
+        let deliver = async {
+            loop {
+                self.deliver_next(&process).await;
+            }
+        };
+        tokio::select! {
+            () = deliver => {}
+            () = tokio::time::sleep(life) => {}
+        }
+        process.kill().await;
+        println!("an ingester was killed after {} events", self.acknowledged.len() - before);
+    }
+}
+
+/// Packs what is in the queue, and answers how long that took, the process's start included.
+async fn compact(endpoint: &str, log: &Path) -> Duration {
+    let started = Instant::now();
+    let process = Process::start(COMPACT, endpoint, log).await;
+    process.invoke("{}".to_owned()).await;
+    let took = started.elapsed();
+    process.kill().await;
+    took
+}
+
+/// Kills a packer after some time; false if it was done before.
+async fn compact_until_killed(life: Duration, endpoint: &str, log: &Path) -> bool {
+    let process = Process::start(COMPACT, endpoint, log).await;
+    let killed = tokio::select! {
+        _ = process.invoke("{}".to_owned()) => false,
+        () = tokio::time::sleep(life) => true,
+    };
+    process.kill().await;
+    println!(
+        "a packer {}",
+        if killed { "was killed" } else { "was done before it could be killed" }
+    );
+    killed
+}
+
+/// What the operations tell of the project.
+struct Told {
+    /// The ids of all events, each with its error's type and when it happened, as often as listed.
+    listed: Vec<(String, String, String)>,
+    /// The sum of the counts of all errors.
+    counts: u64,
+    /// Hours and their events.
+    hours: BTreeMap<String, u64>,
+}
+
+async fn reply(app: &App, key: &str, call: Call) -> Value {
+    let reply = call.key(key).send(app).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    reply.body
+}
+
+async fn ask(app: &App, key: &str) -> Told {
+    let errors = reply(app, key, Call::of(LIST).parameter("idOrSlug", PROJECT)).await;
+    let mut told = Told { listed: Vec::new(), counts: 0, hours: BTreeMap::new() };
+    for error in errors["items"].as_array().unwrap() {
+        told.counts += error["count"].as_u64().unwrap();
+        let mut cursor = None;
+        loop {
+            let call = Call::of(LIST_EVENTS).parameter("idOrSlug", PROJECT).query("limit", 100);
+            let mut call = call.parameter("errorId", error["errorId"].as_str().unwrap());
+            if let Some(cursor) = &cursor {
+                call = call.query("cursor", cursor);
+            }
+            let page = reply(app, key, call).await;
+            for event in page["items"].as_array().unwrap() {
+                let text = |value: &Value| value.as_str().unwrap().to_owned();
+                let told_of =
+                    (text(&event["eventId"]), text(&error["type"]), text(&event["occurredAt"]));
+                told.listed.push(told_of);
+            }
+            cursor = page["nextCursor"].as_str().map(str::to_owned);
+            if cursor.is_none() {
+                break;
+            }
+        }
+    }
+    let from = app.clock.now().minus(Duration::from_hours(24 * (DAYS + 1)));
+    let body = json!({"projectIds": [PROJECT], "from": from.as_millis()});
+    let buckets = reply(app, key, Call::of(QUERY).json(&body)).await;
+    for bucket in buckets.as_array().unwrap() {
+        let events = bucket["errors"].as_u64().unwrap();
+        if events > 0 {
+            let start = bucket["bucketStart"].as_str().unwrap();
+            told.hours.insert(start[..13].to_owned(), events);
+        }
+    }
+    told
+}
+
+fn assert_exact(told: &Told, deliveries: &Deliveries) {
+    let ids: BTreeSet<&String> = told.listed.iter().map(|(id, ..)| id).collect();
+    assert_eq!(ids.len(), told.listed.len(), "no event is listed twice");
+    for id in &deliveries.acknowledged {
+        assert!(ids.contains(id), "{id} was acknowledged, and is not listed");
+    }
+    let mut hours: BTreeMap<String, u64> = BTreeMap::new();
+    for (id, error_type, occurred_at) in &told.listed {
+        let sent = &deliveries.sent[id];
+        assert_eq!((&sent.error_type, &sent.at.to_string()), (error_type, occurred_at));
+        *hours.entry(occurred_at[..13].to_owned()).or_default() += 1;
+    }
+    assert_eq!(told.hours, hours, "what is counted is what is listed");
+    assert_eq!(told.counts, told.listed.len() as u64);
+}
+
+#[tokio::test]
+async fn whatever_is_killed_each_acknowledged_event_is_counted_once() {
+    let seed = seed();
+    println!("SEED={seed}");
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let test = TestApp::start().await;
+    let endpoint = test.engine.endpoint();
+    let store = Store::new(test.client.clone(), environment::table_prefix());
+    let mut deliveries = Deliveries {
+        project: project(&store, test.project_id).await,
+        random: ChaCha8Rng::seed_from_u64(seed),
+        sent: BTreeMap::new(),
+        acknowledged: BTreeSet::new(),
+        open: Vec::new(),
+    };
+    let app = App::new(store, Clock::System, Ids::Random)
+        .with_cursor_key(Some(CursorKey::new("what the tests sign cursors with")));
+
+    // With nothing to pack, a run is little more than a start.
+    let start = compact(&endpoint, &log).await;
+    deliveries.deliver_until_killed(&endpoint, &log).await;
+    let mut work = LONGEST_WORK;
+    let mut ingesters = 0;
+    let mut packers = 0;
+    while packers < KILLS || ingesters < KILLS {
+        let life = start.mul_f32(0.8) + deliveries.random.random_range(Duration::ZERO..work);
+        let (killed, ()) = tokio::join!(
+            compact_until_killed(life, &endpoint, &log),
+            deliveries.deliver_until_killed(&endpoint, &log)
+        );
+        ingesters += 1;
+        packers += usize::from(killed);
+        // Machines differ, but on all of them most packers should be killed amid their work.
+        work = if killed { work.mul_f32(1.2) } else { work.mul_f32(0.6) };
+        assert!(ingesters < 5 * KILLS, "packers are done too early: {packers} were killed");
+    }
+    println!(
+        "{} of {} events were acknowledged",
+        deliveries.acknowledged.len(),
+        deliveries.sent.len()
+    );
+    assert!(deliveries.acknowledged.len() > KILLS);
+    // Before all is packed, while two pack at once, and after that.
+    assert_exact(&ask(&app, &test.key).await, &deliveries);
+    let (told, ..) =
+        tokio::join!(ask(&app, &test.key), compact(&endpoint, &log), compact(&endpoint, &log));
+    assert_exact(&told, &deliveries);
+    assert_exact(&ask(&app, &test.key).await, &deliveries);
+    let mut left = app.store.list_packing_queue().await.unwrap();
+    let yesterday = Day::of(app.clock.now().minus(Duration::from_hours(25)));
+    left.retain(|(_, day)| *day < yesterday);
+    assert_eq!(left, [], "closed days are packed");
+}

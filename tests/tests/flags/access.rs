@@ -1,0 +1,196 @@
+//! Who may do what, which keys name flags, and what is checked first.
+
+use lambda_http::http::Method;
+use serde_json::json;
+use shared::projects::api_key::ApiKeyRecord;
+use shared::projects::project::Organization;
+use tests::app::{PROJECT, TestApp};
+use tests::call::{Call, Gateway};
+
+use super::{
+    CREATE, DELETE, EVALUATE, EVALUATE_ALL, EVALUATIONS, GET, LIST, OF_A_FLAG, OPERATIONS, UPDATE,
+    archive, call, call_for, create, creation, evaluate, other_project, stored, update, valid,
+};
+
+/// A flag that every operation but an evaluation works on.
+async fn archived(test: &TestApp) {
+    create(test, "f", &json!({})).await;
+    assert_eq!(archive(test, "f").await.status, 200);
+}
+
+#[tokio::test]
+async fn projects_that_a_key_may_not_see_do_not_exist() {
+    let test = TestApp::start().await;
+    archived(&test).await;
+    let other = other_project(&test).await;
+    let organization = Organization::parse("foreign").unwrap();
+    let foreign = test.key_with(|key| ApiKeyRecord { organization, ..key }).await;
+    let elsewhere =
+        test.key_with(|key| ApiKeyRecord { projects: Some([other].into()), ..key }).await;
+    let before = stored(&test).await;
+    for (project, key) in [
+        (PROJECT, &foreign),
+        (PROJECT, &elsewhere),
+        ("missing", &test.key),
+        ("Not a slug", &test.key),
+        ("01902f3c-0000-7000-8000-000000000000", &test.key),
+    ] {
+        for operation in OPERATIONS {
+            let reply = valid(operation, project, "f").key(key).send(&test.app).await;
+            assert_eq!(reply.problem(), (404, "project_not_found"), "{} {project}", operation.name);
+        }
+        let details =
+            r#""errorDetails":"There is no project of this id or slug that the API key may see.""#;
+        let reply = valid(EVALUATE, project, "f").key(key).send(&test.app).await;
+        let expected = format!(r#"{{"key":"f","errorCode":"FLAG_NOT_FOUND",{details}}}"#);
+        assert_eq!((reply.status, &reply.text), (404, &expected));
+        let reply = valid(EVALUATE_ALL, project, "f").key(key).send(&test.app).await;
+        assert_eq!(reply.status, 404);
+    }
+    assert_eq!(stored(&test).await, before);
+}
+
+#[tokio::test]
+async fn a_flag_is_found_in_its_own_project_only() {
+    let test = TestApp::start().await;
+    other_project(&test).await;
+    archived(&test).await;
+    let before = stored(&test).await;
+    for operation in OF_A_FLAG {
+        for (project, key) in [("other", "f"), (PROJECT, "g"), (PROJECT, "F")] {
+            let reply = valid(operation, project, key).key(&test.key).send(&test.app).await;
+            assert_eq!(reply.problem(), (404, "flag_not_found"), "{}", operation.name);
+        }
+        // The project's own item is no flag, and no other text is one either.
+        for key in ["#", "%23", "-f", "f/", "..", "é", "%C3%28", " f", &"f".repeat(129)] {
+            let reply = valid(operation, PROJECT, key).key(&test.key).send(&test.app).await;
+            assert_eq!(reply.problem(), (404, "flag_not_found"), "{} {key}", operation.name);
+        }
+    }
+    assert_eq!(stored(&test).await, before);
+}
+
+#[tokio::test]
+async fn projects_are_named_by_id_or_slug_and_keys_may_be_encoded() {
+    let test = TestApp::start().await;
+    create(&test, "a.b_c-1", &json!({})).await;
+    for project in [PROJECT.to_owned(), test.project_id.to_string().to_uppercase()] {
+        for gateway in [Gateway::HttpApi, Gateway::RestApi] {
+            for key in ["a.b_c-1", "a%2Eb%5Fc-1"] {
+                for operation in [GET, EVALUATE] {
+                    let call = valid(operation, &project, key).gateway(gateway).key(&test.key);
+                    let reply = call.send(&test.app).await;
+                    assert_eq!((reply.status, &reply.body["key"]), (200, &json!("a.b_c-1")));
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn checks_go_from_the_form_over_the_project_and_the_body_to_the_flag() {
+    let test = TestApp::start().await;
+    let list = valid(LIST, "missing", "").key(&test.key).query("archived", "yes").query("limit", 0);
+    let reply = list.query("cursor", "x").send(&test.app).await;
+    let expected = [
+        ("query:archived", "invalid_value"),
+        ("query:limit", "out_of_range"),
+        ("query:cursor", "invalid_value"),
+    ];
+    assert_eq!(reply.violations(), expected);
+
+    let bad =
+        |project: &str| Call::of(UPDATE).parameter("idOrSlug", project).parameter("key", "no");
+    let bad = |project: &str| bad(project).key(&test.key);
+    assert_eq!(bad("missing").bytes("{").send(&test.app).await.code(), "project_not_found");
+    let large = bad(PROJECT).header("content-type", "text/plain").bytes(" ".repeat(262_145));
+    assert_eq!(large.send(&test.app).await.problem(), (413, "body_too_large"));
+    let other = bad(PROJECT).header("content-type", "text/plain").bytes("{");
+    assert_eq!(other.send(&test.app).await.problem(), (415, "unsupported_media_type"));
+    for malformed in ["", "{", "{} {}"] {
+        let reply = bad(PROJECT).bytes(malformed).send(&test.app).await;
+        assert_eq!(reply.problem(), (400, "malformed_json"), "{malformed}");
+    }
+    let reply = bad(PROJECT).json(&json!({"enabled": 1, "surprise": 1})).send(&test.app).await;
+    let expected = [("/surprise", "unknown_field"), ("/enabled", "invalid_type")];
+    assert_eq!(reply.violations(), expected);
+    let reply = bad(PROJECT).header("if-match", "\"7\"").json(&json!({})).send(&test.app).await;
+    assert_eq!(reply.problem(), (404, "flag_not_found"));
+
+    // The version comes before what the body says of the flag and its state.
+    archived(&test).await;
+    let stale = call_for(&test, UPDATE, "f").header("if-match", "\"7\"");
+    let reply = stale.json(&json!({"offVariant": "gone"})).send(&test.app).await;
+    assert_eq!(reply.problem(), (412, "version_mismatch"));
+    let reply = update(&test, "f", json!({"offVariant": "gone"})).await;
+    assert_eq!(reply.violations(), [("/offVariant", "unknown_variant")]);
+    let reply = call_for(&test, DELETE, "f").header("if-match", "\"7\"").send(&test.app).await;
+    assert_eq!(reply.problem(), (412, "version_mismatch"));
+}
+
+#[tokio::test]
+async fn an_evaluation_checks_the_project_before_the_body_and_the_body_before_the_flag() {
+    let test = TestApp::start().await;
+    let code = async |project: &str, body: &str| {
+        let call = Call::of(EVALUATE).parameter("idOrSlug", project).parameter("key", "no");
+        let reply = call.key(&test.key).bytes(body).send(&test.app).await;
+        (reply.status, reply.body["errorCode"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(code("missing", "{").await, (404, "FLAG_NOT_FOUND".to_owned()));
+    assert_eq!(code(PROJECT, "{").await, (400, "PARSE_ERROR".to_owned()));
+    assert_eq!(code(PROJECT, "{}").await, (404, "FLAG_NOT_FOUND".to_owned()));
+}
+
+#[tokio::test]
+async fn a_warm_function_asks_dynamodb_a_few_times() {
+    let test = TestApp::start().await;
+    create(&test, "f", &json!({})).await;
+    let trips = async |call: tests::call::Call| {
+        test.round_trips();
+        let reply = call.send(&test.app).await;
+        assert!(reply.status < 300, "{}", reply.body);
+        test.round_trips()
+    };
+    let patch = |key: &str, patch: serde_json::Value| call_for(&test, UPDATE, key).json(&patch);
+    assert_eq!(trips(call(&test, LIST)).await, 1);
+    assert_eq!(trips(call_for(&test, GET, "f")).await, 1);
+    assert_eq!(trips(patch("f", json!({"enabled": false}))).await, 2);
+    assert_eq!(trips(patch("f", json!({"enabled": false}))).await, 1, "nothing changes");
+    // What others may depend on, in a project in which no flag depends on another.
+    assert_eq!(trips(patch("f", json!({"archived": true}))).await, 3);
+    assert_eq!(trips(patch("f", json!({"archived": false}))).await, 2);
+    assert_eq!(trips(call(&test, CREATE).json(&creation("g", &super::on(&["f"])))).await, 1);
+    assert_eq!(trips(patch("g", json!({"archived": true}))).await, 4);
+    // The flag, the state, all dependencies, the prerequisites, and the transaction.
+    assert_eq!(trips(patch("g", json!({"archived": false}))).await, 5);
+    assert_eq!(trips(patch("g", json!({"prerequisites": []}))).await, 2);
+    assert_eq!(trips(patch("g", json!({"archived": true}))).await, 4);
+    assert_eq!(trips(call_for(&test, DELETE, "g")).await, 2);
+}
+
+#[tokio::test]
+async fn pages_of_any_origin_may_evaluate() {
+    let test = TestApp::start().await;
+    create(&test, "f", &json!({})).await;
+    for operation in EVALUATIONS {
+        let preflight = valid(operation, PROJECT, "f").method(Method::OPTIONS);
+        let reply = preflight.header("origin", "https://example.com").send(&test.app).await;
+        assert_eq!((reply.status, reply.text.as_str()), (204, ""));
+        let header = |name: &str| reply.headers[name].to_str().unwrap().to_owned();
+        assert!(header("access-control-allow-methods").contains("POST"));
+        for name in ["content-type", "authorization", "x-api-key", "if-none-match"] {
+            assert!(header("access-control-allow-headers").contains(name), "{name}");
+        }
+    }
+    let failed = evaluate(&test, "no", json!({})).await;
+    let all = super::evaluate_all(&test, json!({})).await;
+    let tag = super::etag(&all).to_owned();
+    let same = call(&test, EVALUATE_ALL).header("if-none-match", &tag);
+    let same = same.json(&json!({"context": {}})).send(&test.app).await;
+    assert_eq!((failed.status, all.status, same.status), (404, 200, 304));
+    for reply in [failed, all, same] {
+        assert_eq!(reply.headers["access-control-allow-origin"], "*");
+        let exposed = reply.headers["access-control-expose-headers"].to_str().unwrap();
+        assert!(exposed.contains("etag") && exposed.contains("retry-after"), "{exposed}");
+    }
+}

@@ -1,0 +1,162 @@
+//! What functions remember of flags, and for how long.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use shared::app::Operation;
+use tests::app::TestApp;
+use tests::call::Call;
+
+use super::{
+    EVALUATE, EVALUATE_ALL, EVALUATIONS, archive, call_for, change, create, create_dependent,
+    delete, evaluate, evaluate_all, other_project,
+};
+
+fn evaluation(test: &TestApp, operation: &'static Operation) -> Call {
+    call_for(test, operation, "f").json(&json!({"context": {"targetingKey": "u"}}))
+}
+
+/// The value of the flag `f`, and how many requests to DynamoDB it took.
+async fn value(test: &TestApp, call: Call) -> (Value, usize) {
+    test.round_trips();
+    let reply = call.send(&test.app).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    let of_all = &reply.body["flags"][0]["value"];
+    let value = if of_all.is_null() { &reply.body["value"] } else { of_all };
+    (value.clone(), test.round_trips())
+}
+
+#[tokio::test]
+async fn a_change_is_seen_after_five_seconds_at_the_latest() {
+    for operation in EVALUATIONS {
+        let test = TestApp::start().await;
+        create(&test, "f", &json!({})).await;
+        let evaluated = async || value(&test, evaluation(&test, operation)).await;
+        assert_eq!(evaluated().await, (json!(true), 1));
+        assert_eq!(evaluated().await, (json!(true), 0), "it is remembered");
+        change(&test, "f", json!({"enabled": false})).await;
+        test.pass(Duration::from_millis(4_999));
+        assert_eq!(evaluated().await, (json!(true), 0));
+        test.pass(Duration::from_millis(1));
+        assert_eq!(evaluated().await, (json!(false), 1), "{}", operation.name);
+        assert_eq!(evaluated().await, (json!(false), 0));
+        // Counted from the reading, not from the last evaluation.
+        change(&test, "f", json!({"enabled": true})).await;
+        for _ in 0..4 {
+            test.pass(Duration::from_secs(1));
+            assert_eq!(evaluated().await, (json!(false), 0));
+        }
+        test.pass(Duration::from_secs(1));
+        assert_eq!(evaluated().await, (json!(true), 1));
+    }
+}
+
+#[tokio::test]
+async fn whoever_asks_gets_the_flags_as_they_are() {
+    for operation in EVALUATIONS {
+        let test = TestApp::start().await;
+        create(&test, "f", &json!({})).await;
+        let fresh = || evaluation(&test, operation).header("cache-control", "no-cache");
+        let remembered = || evaluation(&test, operation);
+        assert_eq!(value(&test, remembered()).await.0, true);
+        change(&test, "f", json!({"enabled": false})).await;
+        assert_eq!(value(&test, remembered()).await, (json!(true), 0));
+        assert_eq!(value(&test, fresh()).await, (json!(false), 1));
+        assert_eq!(value(&test, fresh()).await, (json!(false), 1));
+        // What was read afresh is remembered from then on.
+        assert_eq!(value(&test, remembered()).await, (json!(false), 0));
+        let other = remembered().header("cache-control", "max-age=0");
+        assert_eq!(value(&test, other).await.1, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_flag_is_read_with_all_that_it_depends_on() {
+    let test = TestApp::start().await;
+    create(&test, "base1", &json!({})).await;
+    create(&test, "base2", &json!({})).await;
+    create_dependent(&test, "middle", &["base1", "base2"]).await;
+    create_dependent(&test, "f", &["base1", "middle"]).await;
+    // The flag, what it depends on, and what that depends on besides.
+    assert_eq!(value(&test, evaluation(&test, EVALUATE)).await, (json!(true), 3));
+    assert_eq!(value(&test, evaluation(&test, EVALUATE)).await, (json!(true), 0));
+    change(&test, "base2", json!({"enabled": false})).await;
+    test.pass(Duration::from_secs(5));
+    assert_eq!(value(&test, evaluation(&test, EVALUATE)).await, (json!(false), 3));
+}
+
+#[tokio::test]
+async fn a_flag_is_there_from_its_creation_and_gone_after_five_seconds() {
+    let test = TestApp::start().await;
+    assert_eq!(evaluate(&test, "f", json!({})).await.status, 404);
+    create(&test, "f", &json!({})).await;
+    assert_eq!(evaluate(&test, "f", json!({})).await.body["value"], true);
+    archive(&test, "f").await;
+    delete(&test, "f").await;
+    assert_eq!(evaluate(&test, "f", json!({})).await.status, 200);
+    test.pass(Duration::from_secs(5));
+    assert_eq!(evaluate(&test, "f", json!({})).await.status, 404);
+    // Another flag under the same key is another flag, though it has the same version.
+    create(&test, "f", &json!({})).await;
+    assert_eq!(evaluate(&test, "f", json!({})).await.body["value"], true);
+    archive(&test, "f").await;
+    delete(&test, "f").await;
+    create(&test, "f", &json!({"fallthrough": {"variant": "off"}})).await;
+    test.pass(Duration::from_secs(5));
+    assert_eq!(evaluate(&test, "f", json!({})).await.body["value"], false);
+}
+
+#[tokio::test]
+async fn of_many_evaluations_at_once_one_reads() {
+    for (operation, trips) in [(EVALUATE, 1), (EVALUATE_ALL, 1)] {
+        let test = TestApp::start().await;
+        create(&test, "f", &json!({})).await;
+        test.round_trips();
+        let replies = join_all((0..20).map(|_| evaluation(&test, operation).send(&test.app))).await;
+        assert!(replies.iter().all(|reply| reply.status == 200));
+        assert_eq!(test.round_trips(), trips, "{}", operation.name);
+    }
+}
+
+#[tokio::test]
+async fn each_project_has_flags_of_its_own() {
+    let test = TestApp::start().await;
+    other_project(&test).await;
+    create(&test, "f", &json!({})).await;
+    for _ in 0..2 {
+        assert_eq!(evaluate(&test, "f", json!({})).await.status, 200);
+        assert_eq!(evaluate_all(&test, json!({})).await.body["flags"].as_array().unwrap().len(), 1);
+        for operation in EVALUATIONS {
+            let call = Call::of(operation).parameter("idOrSlug", "other").key(&test.key);
+            let call =
+                if operation.name == EVALUATE.name { call.parameter("key", "f") } else { call };
+            let reply = call.send(&test.app).await;
+            let none = if operation.name == EVALUATE.name {
+                reply.status == 404
+            } else {
+                reply.body["flags"].as_array().unwrap().is_empty()
+            };
+            assert!(none, "{}", reply.text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_project_of_several_pages_is_evaluated_in_one_answer() {
+    let test = TestApp::start().await;
+    for number in 0..40 {
+        let rule = json!({"serve": {"variant": "on"}, "conditions": [
+            {"attribute": "a", "operator": "equals", "values": ["x".repeat(900)]},
+        ]});
+        let rules = vec![rule; 40];
+        create(&test, &format!("f{number:02}"), &json!({ "rules": rules })).await;
+    }
+    // More than a megabyte, which DynamoDB answers page by page.
+    test.round_trips();
+    let reply = evaluate_all(&test, json!({"a": "y"})).await;
+    assert_eq!(reply.body["flags"].as_array().unwrap().len(), 40);
+    assert!(test.round_trips() > 1);
+    evaluate_all(&test, json!({"a": "x"})).await;
+    assert_eq!(test.round_trips(), 0);
+}

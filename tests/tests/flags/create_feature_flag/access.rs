@@ -1,0 +1,200 @@
+//! Who may create a flag, in which project, and what is checked first.
+
+use std::time::Duration;
+use tests::call::Call;
+
+use serde_json::json;
+use shared::projects::api_key::{ApiKey, ApiKeyRecord, Scope};
+use shared::projects::project::Organization;
+use shared::projects::store::Revocation;
+use shared::timestamp::Timestamp;
+use tests::app::{PROJECT, START, TestApp, key_id};
+
+use super::{CREATE, call, create, minimal, stored_keys};
+
+#[tokio::test]
+async fn takes_the_key_from_either_header() {
+    let test = TestApp::start().await;
+    for (key, name, value) in [
+        ("plain", "x-api-key", test.key.clone()),
+        ("bearer", "authorization", format!("Bearer {}", test.key)),
+        ("lower-case", "authorization", format!("bearer {}", test.key)),
+    ] {
+        let call = Call::of(CREATE).parameter("idOrSlug", PROJECT).header(name, &value);
+        assert_eq!(call.json(&minimal(key)).send(&test.app).await.status, 201, "{key}");
+    }
+    let bearer = format!("Bearer {}", test.key);
+    let both = call(&test).header("authorization", &bearer);
+    assert_eq!(both.json(&minimal("both")).send(&test.app).await.status, 201);
+}
+
+#[tokio::test]
+async fn does_not_tell_apart_why_a_key_is_invalid() {
+    let test = TestApp::start().await;
+    let past = Timestamp::from_millis(1_000_000_000_000);
+    let unknown = ApiKey::generate().unwrap().reveal();
+    let revoked = test.key_with(|key| ApiKeyRecord { revoked_at: Some(past), ..key }).await;
+    let expired = test.key_with(|key| ApiKeyRecord { expires_at: Some(past), ..key }).await;
+    // The id of a key that exists, with the secret of another one and the right checksum.
+    let stolen_id = test
+        .key_with(|key| ApiKeyRecord {
+            secret_hash: ApiKey::generate().unwrap().secret_hash(),
+            ..key
+        })
+        .await;
+    let (most, last) = test.key.split_at(test.key.len() - 1);
+    let mistyped = format!("{most}{}", if last == "x" { "y" } else { "x" });
+    let mut bodies = Vec::new();
+    for key in [&unknown, &revoked, &expired, &stolen_id, &mistyped, &"nonsense".to_owned()] {
+        let call = Call::of(CREATE).parameter("idOrSlug", PROJECT).key(key);
+        let reply = call.json(&minimal("flag")).send(&test.app).await;
+        assert_eq!(reply.problem(), (401, "invalid_api_key"));
+        assert_eq!(reply.headers["www-authenticate"], "Bearer");
+        bodies.push(reply.body);
+    }
+    assert!(bodies.windows(2).all(|pair| pair[0] == pair[1]));
+    let two_keys = call(&test).header("authorization", &format!("Bearer {unknown}"));
+    let reply = two_keys.json(&minimal("flag")).send(&test.app).await;
+    assert_eq!(reply.problem(), (401, "invalid_api_key"));
+    assert_eq!(stored_keys(&test).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn asks_for_a_key_where_there_is_none() {
+    let test = TestApp::start().await;
+    let none = Call::of(CREATE).parameter("idOrSlug", PROJECT);
+    for call in [
+        none.clone(),
+        none.clone().header("authorization", ""),
+        none.header("authorization", "Basic eDp5"),
+    ] {
+        let reply = call.json(&minimal("flag")).send(&test.app).await;
+        assert_eq!(reply.problem(), (401, "missing_api_key"));
+        assert_eq!(reply.headers["www-authenticate"], "Bearer");
+    }
+    assert_eq!(test.round_trips(), 0);
+}
+
+#[tokio::test]
+async fn hides_projects_that_a_key_may_not_see_as_if_they_did_not_exist() {
+    let test = TestApp::start().await;
+    let other_project =
+        local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    let foreign = test
+        .key_with(|key| ApiKeyRecord {
+            organization: Organization::parse("foreign").unwrap(),
+            ..key
+        })
+        .await;
+    let elsewhere =
+        test.key_with(|key| ApiKeyRecord { projects: Some([other_project].into()), ..key }).await;
+    let mut bodies = Vec::new();
+    for (key, project) in [
+        (&test.key, "missing"),
+        (&test.key, "00000000-0000-7000-8000-000000000000"),
+        (&test.key, "Not_A_Slug"),
+        (&test.key, "a%2Fb"),
+        (&foreign, PROJECT),
+        (&elsewhere, PROJECT),
+        (&elsewhere, &test.project_id.to_string()),
+    ] {
+        let call = Call::of(CREATE).parameter("idOrSlug", project).key(key);
+        let reply = call.json(&minimal("flag")).send(&test.app).await;
+        assert_eq!(reply.problem(), (404, "project_not_found"), "{project}");
+        bodies.push(reply.body);
+    }
+    assert!(bodies.windows(2).all(|pair| pair[0] == pair[1]));
+    let call = Call::of(CREATE).parameter("idOrSlug", "other").key(&elsewhere);
+    assert_eq!(call.json(&minimal("flag")).send(&test.app).await.status, 201);
+}
+
+#[tokio::test]
+async fn finds_a_project_by_its_slug_and_by_its_id_in_either_case() {
+    let test = TestApp::start().await;
+    let id = test.project_id.to_string();
+    let names = [PROJECT.to_owned(), id.clone(), id.to_uppercase(), PROJECT.replace('h', "%68")];
+    for (index, name) in names.iter().enumerate() {
+        let call = Call::of(CREATE).parameter("idOrSlug", name).key(&test.key);
+        let reply = call.json(&minimal(&format!("flag-{index}"))).send(&test.app).await;
+        assert_eq!((reply.status, &reply.body["projectId"]), (201, &json!(id)), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn checks_key_then_scope_then_headers_then_project_then_body() {
+    let test = TestApp::start().await;
+    let reader =
+        test.key_with(|key| ApiKeyRecord { scopes: [Scope::FlagsRead].into(), ..key }).await;
+    // Everything is wrong with this call; each step mends one thing.
+    let too_large = vec![b' '; 256 * 1024 + 1];
+    let wrong =
+        Call::of(CREATE).parameter("idOrSlug", "missing").header("content-type", "text/plain");
+    let wrong = wrong.bytes(too_large);
+    let reply = wrong.clone().header("idempotency-key", "é").send(&test.app).await;
+    assert_eq!(reply.problem(), (401, "missing_api_key"));
+    let reply = wrong.clone().key(&reader).header("idempotency-key", "é").send(&test.app).await;
+    assert_eq!(reply.problem(), (403, "insufficient_scope"));
+    let reply = wrong.clone().key(&test.key).header("idempotency-key", "é").send(&test.app).await;
+    assert_eq!(reply.problem(), (400, "validation_failed"));
+    assert_eq!(reply.violations(), [("header:idempotency-key", "invalid_format")]);
+    let reply = wrong.clone().key(&test.key).send(&test.app).await;
+    assert_eq!(reply.problem(), (404, "project_not_found"));
+    let reply = call(&test).header("content-type", "text/plain").bytes(vec![b' '; 256 * 1024 + 1]);
+    assert_eq!(reply.send(&test.app).await.problem(), (413, "body_too_large"));
+    let reply = call(&test).header("content-type", "text/plain").bytes("{").send(&test.app).await;
+    assert_eq!(reply.problem(), (415, "unsupported_media_type"));
+    assert_eq!(call(&test).bytes("{").send(&test.app).await.problem(), (400, "malformed_json"));
+    assert_eq!(call(&test).bytes("{}").send(&test.app).await.problem(), (400, "validation_failed"));
+}
+
+#[tokio::test]
+async fn remembers_a_key_for_less_than_a_minute() {
+    let test = TestApp::start().await;
+    assert_eq!(create(&test, &minimal("one")).await.status, 201);
+    let now = Timestamp::from_millis(i64::try_from(START).unwrap());
+    let revocation = test.app.store.revoke_api_key(&key_id(&test.key), now).await.unwrap();
+    assert!(matches!(revocation, Revocation::Revoked(_)));
+    test.round_trips();
+    test.pass(Duration::from_millis(59_999));
+    assert_eq!(create(&test, &minimal("two")).await.status, 201);
+    assert_eq!(test.round_trips(), 1);
+    test.pass(Duration::from_millis(1));
+    assert_eq!(create(&test, &minimal("three")).await.problem(), (401, "invalid_api_key"));
+}
+
+#[tokio::test]
+async fn remembers_nothing_of_what_does_not_exist() {
+    let test = TestApp::start().await;
+    let call = Call::of(CREATE).parameter("idOrSlug", "new").key(&test.key);
+    assert_eq!(call.clone().json(&minimal("flag")).send(&test.app).await.status, 404);
+    local::demo::ensure_project(&test.app.store, "new", "New").await.unwrap();
+    assert_eq!(call.json(&minimal("flag")).send(&test.app).await.status, 201);
+}
+
+#[tokio::test]
+async fn a_remembered_key_id_does_not_admit_another_secret() {
+    let test = TestApp::start().await;
+    create(&test, &minimal("warm")).await;
+    let secret_of = |key: &str| key[20..63].to_owned();
+    let other = ApiKey::generate().unwrap().reveal();
+    let forged = test.key.replace(&secret_of(&test.key), &secret_of(&other));
+    let unchecked = &forged[..63];
+    let checksum = base62_checksum(unchecked);
+    let forged = format!("{unchecked}{checksum}");
+    assert!(ApiKey::parse(&forged).is_some(), "its form is right");
+    let call = Call::of(CREATE).parameter("idOrSlug", PROJECT).key(&forged);
+    let reply = call.json(&minimal("flag")).send(&test.app).await;
+    assert_eq!(reply.problem(), (401, "invalid_api_key"));
+}
+
+/// Finds the checksum by trying, so that the test needs no second implementation of it.
+fn base62_checksum(unchecked: &str) -> String {
+    const DIGITS: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let mut rest = crc32fast::hash(unchecked.as_bytes()) as usize;
+    let mut checksum = vec![b'0'; 6];
+    for digit in checksum.iter_mut().rev() {
+        *digit = DIGITS[rest % 62];
+        rest /= 62;
+    }
+    String::from_utf8(checksum).unwrap()
+}

@@ -1,0 +1,150 @@
+//! A DynamoDB that is down, slow, busy or forbidding, and a handler that panics.
+
+use lambda_http::http::Method;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use shared::app::{Access, Operation};
+use tests::app::{PROJECT, TestApp};
+use tests::call::{Call, Reply};
+use tests::scripted::{KEY, Turn, access, cancelled, reply_under};
+
+use super::{CREATE, call, minimal};
+
+fn any_call() -> Call {
+    Call::of(CREATE).parameter("idOrSlug", PROJECT).key(KEY).json(&minimal("flag"))
+}
+
+fn assert_unavailable(reply: &Reply) {
+    assert_eq!(reply.problem(), (503, "unavailable"));
+    assert_eq!(reply.headers["retry-after"], "1");
+    assert_eq!(reply.body["detail"], "The service cannot reach its data at the moment. Try again.");
+}
+
+#[tokio::test]
+async fn a_dynamodb_that_is_down_gives_503_at_once() {
+    let mut test = TestApp::start().await;
+    test.engine.kill();
+    let started = Instant::now();
+    assert_unavailable(&call(&test).json(&minimal("flag")).send(&test.app).await);
+    assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+}
+
+#[tokio::test]
+async fn a_dynamodb_that_says_nothing_gives_503_within_three_seconds() {
+    let (reply, _) = reply_under(|_, _| Turn::Silence, any_call()).await;
+    assert_unavailable(&reply);
+    let silent_write = |target: &str, _: usize| match target {
+        "BatchGetItem" => access(),
+        _ => Turn::Silence,
+    };
+    let (reply, _) = reply_under(silent_write, any_call()).await;
+    assert_unavailable(&reply);
+}
+
+#[tokio::test]
+async fn a_dynamodb_that_throttles_is_tried_again_and_then_gives_503() {
+    let throttle = |_: &str, _: usize| {
+        Turn::Error("ProvisionedThroughputExceededException", json!({"message": "slow down"}))
+    };
+    let (reply, dynamodb) = reply_under(throttle, any_call()).await;
+    assert_unavailable(&reply);
+    assert_eq!(dynamodb.requests("BatchGetItem").len(), 3);
+}
+
+#[tokio::test]
+async fn a_throttled_read_that_passes_goes_unnoticed() {
+    let script = |target: &str, before: usize| match (target, before) {
+        ("BatchGetItem", 0) => Turn::Error("ThrottlingException", json!({"message": "slow down"})),
+        ("BatchGetItem", 1) => Turn::Answer(json!({"Responses": {}, "UnprocessedKeys": {
+            "waymark-api-keys": {"Keys": [{"keyId": {"S": "AAAABBBBCCCC0001"}}]},
+            "waymark-projects": {"Keys": [{"idOrSlug": {"S": PROJECT}}]},
+        }})),
+        ("BatchGetItem", _) => access(),
+        _ => Turn::Answer(json!({})),
+    };
+    let (reply, dynamodb) = reply_under(script, any_call()).await;
+    assert_eq!(reply.status, 201);
+    assert_eq!(dynamodb.requests("BatchGetItem").len(), 3);
+}
+
+#[tokio::test]
+async fn what_dynamodb_refuses_is_500_without_a_cause() {
+    let denied = |_: &str, _: usize| {
+        Turn::Error(
+            "AccessDeniedException",
+            json!({"message": "role/secret-role is not authorized"}),
+        )
+    };
+    let (reply, _) = reply_under(denied, any_call()).await;
+    assert_eq!(reply.problem(), (500, "internal"));
+    assert!(!reply.body.to_string().contains("role"), "{}", reply.body);
+}
+
+#[tokio::test]
+async fn a_transaction_that_meets_another_is_tried_again() {
+    let script = |target: &str, before: usize| match (target, before) {
+        ("BatchGetItem", _) => access(),
+        (_, 0..3) => cancelled(&["None", "TransactionConflict"]),
+        (_, 3) => cancelled(&["ThrottlingError", "None"]),
+        _ => Turn::Answer(json!({})),
+    };
+    let (reply, dynamodb) = reply_under(script, any_call()).await;
+    assert_eq!(reply.status, 201);
+    let transactions = dynamodb.requests("TransactWriteItems");
+    assert_eq!(transactions.len(), 5);
+    let tokens: Vec<&Value> = transactions.iter().map(|t| &t["ClientRequestToken"]).collect();
+    assert!(tokens.windows(2).all(|pair| pair[0].is_string() && pair[0] != pair[1]));
+}
+
+#[tokio::test]
+async fn transactions_that_keep_meeting_others_give_409() {
+    let script = |target: &str, _: usize| match target {
+        "BatchGetItem" => access(),
+        _ => cancelled(&["None", "TransactionConflict", "None"]),
+    };
+    let (reply, _) = reply_under(script, any_call()).await;
+    assert_eq!(reply.problem(), (409, "conflict"));
+    assert_eq!(reply.headers["retry-after"], "1");
+}
+
+#[tokio::test]
+async fn a_twin_that_is_still_running_gives_409() {
+    let script = |target: &str, _: usize| match target {
+        "BatchGetItem" => access(),
+        _ => cancelled(&["None", "None", "TransactionConflict"]),
+    };
+    let (reply, _) = reply_under(script, any_call().header("idempotency-key", "k")).await;
+    assert_eq!(reply.problem(), (409, "idempotency_in_progress"));
+    assert_eq!(reply.headers["retry-after"], "1");
+}
+
+#[tokio::test]
+async fn a_retry_of_the_sdk_cannot_write_twice() {
+    let script = |target: &str, before: usize| match (target, before) {
+        ("BatchGetItem", _) => access(),
+        (_, 0) => Turn::Error("InternalServerError", json!({"message": "try again"})),
+        _ => Turn::Answer(json!({})),
+    };
+    let (reply, dynamodb) = reply_under(script, any_call()).await;
+    assert_eq!(reply.status, 201);
+    let transactions = dynamodb.requests("TransactWriteItems");
+    assert_eq!(transactions.len(), 2);
+    assert_eq!(transactions[0], transactions[1], "the token tells DynamoDB that they are one");
+}
+
+#[tokio::test]
+async fn a_panic_becomes_500_and_the_next_request_works() {
+    static PANICKING: Operation = Operation::new(
+        "create-feature-flag",
+        Method::POST,
+        "/v0/project/{idOrSlug}/feature-flags",
+        Access::Dsn(|_, _| Box::pin(async { panic!("secret cause") })),
+    );
+
+    let test = TestApp::start().await;
+    let reply = Call::of(&PANICKING).send(&test.app).await;
+    assert_eq!(reply.problem(), (500, "internal"));
+    assert!(!reply.body.to_string().contains("secret"), "{}", reply.body);
+    assert_eq!(call(&test).json(&minimal("flag")).send(&test.app).await.status, 201);
+}

@@ -1,0 +1,103 @@
+//! Requests that are sent twice.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tests::app::{PROJECT, TestApp};
+use tests::call::Call;
+
+use super::{CREATE, call, minimal, stored_keys};
+
+fn retryable(test: &TestApp, key: &str) -> Call {
+    call(test).header("idempotency-key", "order-4711").json(&minimal(key))
+}
+
+#[tokio::test]
+async fn the_same_request_gets_the_same_answer_again() {
+    let test = TestApp::start().await;
+    let first = retryable(&test, "flag").send(&test.app).await;
+    assert_eq!(first.status, 201);
+    test.pass(Duration::from_hours(23));
+    test.round_trips();
+    let again = retryable(&test, "flag").send(&test.app).await;
+    assert_eq!((again.status, &again.body), (201, &first.body));
+    assert_eq!(again.headers["idempotency-replayed"], "true");
+    for name in ["location", "etag", "content-type"] {
+        assert_eq!(again.headers[name], first.headers[name]);
+    }
+    assert!(!first.headers.contains_key("idempotency-replayed"));
+    assert_eq!(test.round_trips(), 2, "one for the key, which was forgotten, and one to replay");
+}
+
+#[tokio::test]
+async fn another_request_under_the_same_key_is_refused() {
+    let test = TestApp::start().await;
+    retryable(&test, "flag").send(&test.app).await;
+    let other_body = retryable(&test, "other").send(&test.app).await;
+    assert_eq!(other_body.problem(), (409, "idempotency_conflict"));
+    let id = test.project_id;
+    let other_path = Call::of(CREATE).parameter("idOrSlug", id).key(&test.key);
+    let other_path = other_path.header("idempotency-key", "order-4711").json(&minimal("flag"));
+    assert_eq!(other_path.send(&test.app).await.problem(), (409, "idempotency_conflict"));
+    assert_eq!(stored_keys(&test).await, ["flag"]);
+}
+
+#[tokio::test]
+async fn keys_of_other_callers_do_not_meet() {
+    let test = TestApp::start().await;
+    let other = test.key_with(|record| record).await;
+    retryable(&test, "flag").send(&test.app).await;
+    let call = Call::of(CREATE).parameter("idOrSlug", PROJECT).key(&other);
+    let call = call.header("idempotency-key", "order-4711").json(&minimal("other"));
+    assert_eq!(call.send(&test.app).await.status, 201);
+}
+
+#[tokio::test]
+async fn an_answer_is_forgotten_after_24_hours() {
+    let test = TestApp::start().await;
+    retryable(&test, "flag").send(&test.app).await;
+    test.pass(Duration::from_hours(24) - Duration::from_secs(1));
+    assert_eq!(retryable(&test, "flag").send(&test.app).await.status, 201);
+    test.pass(Duration::from_secs(1));
+    let reply = retryable(&test, "flag").send(&test.app).await;
+    assert_eq!(reply.problem(), (409, "flag_exists"));
+    assert_eq!(retryable(&test, "another").send(&test.app).await.status, 201);
+}
+
+#[tokio::test]
+async fn refusals_are_not_stored() {
+    let test = TestApp::start().await;
+    let refused = call(&test).header("idempotency-key", "order-4711").json(&json!({}));
+    assert_eq!(refused.send(&test.app).await.status, 400);
+    call(&test).json(&minimal("taken")).send(&test.app).await;
+    let taken = retryable(&test, "taken").send(&test.app).await;
+    assert_eq!(taken.problem(), (409, "flag_exists"));
+    assert!(test.items("idempotency").await.is_empty());
+    assert_eq!(retryable(&test, "free").send(&test.app).await.status, 201);
+}
+
+#[tokio::test]
+async fn concurrent_twins_are_carried_out_once_and_all_get_the_answer() {
+    let test = TestApp::start().await;
+    let twins = (0..20).map(|_| {
+        let call = retryable(&test, "flag");
+        let app = &test.app;
+        async move { call.send(app).await }
+    });
+    let replies = futures_util::future::join_all(twins).await;
+    let firsts = replies.iter().filter(|r| !r.headers.contains_key("idempotency-replayed")).count();
+    assert_eq!(firsts, 1);
+    assert!(replies.iter().all(|reply| reply.status == 201 && reply.body == replies[0].body));
+    assert_eq!(stored_keys(&test).await, ["flag"]);
+    assert_eq!(test.items("idempotency").await.len(), 1);
+}
+
+#[tokio::test]
+async fn stored_answers_expire_by_themselves_and_name_no_secret() {
+    let test = TestApp::start().await;
+    retryable(&test, "flag").send(&test.app).await;
+    let items = test.items("idempotency").await;
+    let expires_at: i64 = items[0]["expiresAt"].as_n().unwrap().parse().unwrap();
+    assert_eq!(expires_at, 1_795_234_560 + 24 * 3_600);
+    assert!(!format!("{items:?}").contains(&test.key[20..]));
+}

@@ -1,0 +1,38 @@
+//! create-feature-flag against a real engine: what it answers and what it stores.
+
+mod access;
+mod body;
+mod creation;
+mod failures;
+mod idempotency;
+mod prerequisites;
+
+use serde_json::{Value, json};
+use tests::app::{PROJECT, TestApp};
+use tests::call::{Call, Reply};
+
+use super::CREATE;
+
+/// A call that lacks only its body.
+fn call(test: &TestApp) -> Call {
+    Call::of(CREATE).parameter("idOrSlug", PROJECT).key(&test.key)
+}
+
+/// Creates a flag.
+async fn create(test: &TestApp, body: &Value) -> Reply {
+    call(test).json(body).send(&test.app).await
+}
+
+/// The smallest body.
+fn minimal(key: &str) -> Value {
+    json!({"key": key, "name": "A flag", "type": "boolean"})
+}
+
+/// The keys of all flags that are stored, in order.
+async fn stored_keys(test: &TestApp) -> Vec<String> {
+    let items = test.items("feature-flags").await;
+    let keys = items.iter().map(|item| item["key"].as_s().unwrap().clone());
+    let mut keys: Vec<String> = keys.filter(|key| key != "#").collect();
+    keys.sort();
+    keys
+}

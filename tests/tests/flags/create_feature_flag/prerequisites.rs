@@ -1,0 +1,185 @@
+//! Prerequisites: conditions of the same transaction, and never a chain of more than ten flags.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde_json::{Value, json};
+use tests::app::{PROJECT, TestApp, app_over};
+use tests::call::Call;
+use tests::scripted::{KEY, ScriptedDynamoDb, Turn, access};
+
+use super::{CREATE, create, minimal, stored_keys};
+
+fn dependent(key: &str, prerequisites: &[(&str, &str)]) -> Value {
+    let prerequisites: Vec<Value> = prerequisites
+        .iter()
+        .map(|(flag_key, variant)| json!({"flagKey": flag_key, "variant": variant}))
+        .collect();
+    json!({"key": key, "name": "A flag", "type": "boolean", "prerequisites": prerequisites})
+}
+
+#[tokio::test]
+async fn names_every_prerequisite_that_does_not_fit() {
+    let test = TestApp::start().await;
+    create(&test, &minimal("there")).await;
+    create(&test, &minimal("archived")).await;
+    create(&test, &json!({"key": "draft", "name": "Draft", "type": "string"})).await;
+    let project = test.project_id.to_string();
+    let key = [("projectId", project.as_str()), ("key", "archived")];
+    let at = AttributeValue::S("2026-11-21T04:16:00.000Z".to_owned());
+    test.tamper("feature-flags", key, "archivedAt", at).await;
+
+    let prerequisites = [
+        ("there", "on"),
+        ("missing", "on"),
+        ("there-too", "on"),
+        ("archived", "on"),
+        ("draft", "on"),
+    ];
+    let reply = create(&test, &dependent("new", &prerequisites)).await;
+    assert_eq!(reply.problem(), (400, "validation_failed"));
+    assert_eq!(
+        reply.violations(),
+        [
+            ("/prerequisites/1/flagKey", "unknown_flag"),
+            ("/prerequisites/2/flagKey", "unknown_flag"),
+            ("/prerequisites/3/flagKey", "flag_archived"),
+            ("/prerequisites/4/variant", "unknown_variant"),
+        ]
+    );
+    let reply = create(&test, &dependent("new", &[("there", "blue")])).await;
+    assert_eq!(reply.violations(), [("/prerequisites/0/variant", "unknown_variant")]);
+    assert_eq!(stored_keys(&test).await, ["archived", "draft", "there"]);
+}
+
+#[tokio::test]
+async fn wrong_prerequisites_come_before_a_key_that_is_taken() {
+    let test = TestApp::start().await;
+    create(&test, &minimal("taken")).await;
+    let reply = create(&test, &dependent("taken", &[("missing", "on")])).await;
+    assert_eq!(reply.problem(), (400, "validation_failed"));
+}
+
+#[tokio::test]
+async fn a_project_cannot_depend_on_flags_of_another() {
+    let test = TestApp::start().await;
+    local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    let elsewhere = super::Call::of(CREATE).parameter("idOrSlug", "other").key(&test.key);
+    elsewhere.json(&minimal("foreign")).send(&test.app).await;
+    let reply = create(&test, &dependent("new", &[("foreign", "on")])).await;
+    assert_eq!(reply.violations(), [("/prerequisites/0/flagKey", "unknown_flag")]);
+}
+
+#[tokio::test]
+async fn a_chain_has_at_most_ten_flags() {
+    let test = TestApp::start().await;
+    create(&test, &minimal("f1")).await;
+    for depth in 2..=10 {
+        let below = format!("f{}", depth - 1);
+        let body = dependent(&format!("f{depth}"), &[(below.as_str(), "on")]);
+        assert_eq!(create(&test, &body).await.status, 201, "{depth}");
+    }
+    let reply = create(&test, &dependent("f11", &[("f3", "on"), ("f10", "on")])).await;
+    assert_eq!(reply.violations(), [("/prerequisites/1", "too_deep")]);
+    let message = reply.body["errors"][0]["message"].as_str().unwrap();
+    assert!(message.contains("f10 → f9 → f8"), "{message}");
+    assert_eq!(create(&test, &dependent("wide", &[("f9", "on"), ("f1", "on")])).await.status, 201);
+}
+
+#[tokio::test]
+async fn concurrent_additions_to_one_chain_leave_it_sound() {
+    let test = TestApp::start().await;
+    create(&test, &minimal("leaf")).await;
+    create(&test, &dependent("middle", &[("leaf", "on")])).await;
+    let creations = (0..12).map(|index| {
+        let body = dependent(&format!("top-{index}"), &[("middle", "on")]);
+        let call = super::call(&test).json(&body);
+        let app = &test.app;
+        async move { call.send(app).await }
+    });
+    let replies = futures_util::future::join_all(creations).await;
+    let created = replies.iter().filter(|reply| reply.status == 201).count();
+    for reply in &replies {
+        assert!(matches!(reply.problem(), (201, "") | (409, "conflict")), "{:?}", reply.body);
+    }
+    assert_eq!(stored_keys(&test).await.len(), created + 2);
+    assert!(created >= 1);
+}
+
+/// A DynamoDB in which `middle` has a prerequisite, and in which somebody changes a prerequisite
+/// between the first reading of the chain and the write.
+fn changed_in_between(target: &str, before: usize) -> Turn {
+    let state =
+        |number: &str| json!({"liveFlags": {"N": "2"}, "prerequisitesState": {"N": number}});
+    let flag = |key: &str, prerequisites: Value| json!({"key": {"S": key}, "variantKeys": {"SS": ["on"]}, "prerequisites": prerequisites});
+    let leaf = json!({"key": {"S": "leaf"}, "variantKeys": {"SS": ["on"]}});
+    let on_leaf = json!({"L": [{"M": {"flagKey": {"S": "leaf"}, "variant": {"S": "on"}}}]});
+    let failed = |code: &str, item: Value| match item {
+        Value::Null => json!({"Code": code}),
+        item => json!({"Code": code, "Item": item}),
+    };
+    let cancelled = |reasons: Vec<Value>| {
+        let members = json!({"message": "cancelled", "CancellationReasons": reasons});
+        Turn::Error("TransactionCanceledException", members)
+    };
+    let flags = |flags: Value| {
+        Turn::Answer(json!({"Responses": {"waymark-feature-flags": flags}, "UnprocessedKeys": {}}))
+    };
+    let none = || failed("None", Value::Null);
+    match (target, before) {
+        ("BatchGetItem", 0) => access(),
+        // Level by level, twice.
+        ("BatchGetItem", 1 | 3) => flags(json!([flag("middle", on_leaf)])),
+        ("BatchGetItem", _) => flags(json!([leaf])),
+        ("GetItem", 0) => Turn::Answer(json!({"Item": state("6")})),
+        ("GetItem", _) => Turn::Answer(json!({"Item": state("7")})),
+        ("TransactWriteItems", 0) => {
+            cancelled(vec![none(), none(), failed("ConditionalCheckFailed", Value::Null)])
+        }
+        ("TransactWriteItems", 1) => {
+            cancelled(vec![none(), failed("ConditionalCheckFailed", state("7")), none()])
+        }
+        _ => Turn::Answer(json!({})),
+    }
+}
+
+#[tokio::test]
+async fn a_chain_that_changes_between_reading_and_writing_is_read_again() {
+    let dynamodb = ScriptedDynamoDb::start(changed_in_between).await;
+    let (app, _) = app_over(&dynamodb.endpoint);
+    let call = Call::of(CREATE).parameter("idOrSlug", PROJECT).key(KEY);
+    let reply = call.json(&dependent("top", &[("middle", "on")])).send(&app).await;
+    assert_eq!(reply.status, 201);
+    let transactions = dynamodb.requests("TransactWriteItems");
+    let counting = |index: usize| &transactions[index]["TransactItems"][1]["Update"];
+    let requiring = |index: usize| &transactions[index]["TransactItems"][2]["ConditionCheck"];
+    assert_eq!(transactions.len(), 3);
+    let without_chains = requiring(0)["ConditionExpression"].as_str().unwrap();
+    assert!(without_chains.ends_with("AND attribute_not_exists(prerequisites)"));
+    for (index, state) in [(1, "6"), (2, "7")] {
+        let condition = counting(index)["ConditionExpression"].as_str().unwrap();
+        assert!(condition.ends_with("AND prerequisitesState = :state"), "{condition}");
+        assert_eq!(counting(index)["ExpressionAttributeValues"][":state"], json!({"N": state}));
+        assert_eq!(
+            requiring(index)["ConditionExpression"],
+            "contains(variantKeys, :variant) AND attribute_not_exists(archivedAt)"
+        );
+    }
+    let update = counting(2)["UpdateExpression"].as_str().unwrap();
+    assert_eq!(update, "ADD liveFlags :one, prerequisitesState :one");
+    // The state was read before the flags, so that a change in between cannot go unnoticed.
+    assert!(dynamodb.requests("GetItem").iter().all(|get| get["ConsistentRead"] == true));
+}
+
+#[tokio::test]
+async fn prerequisites_are_stored_beside_the_definition() {
+    let test = TestApp::start().await;
+    create(&test, &minimal("base")).await;
+    let reply = create(&test, &dependent("top", &[("base", "off")])).await;
+    assert_eq!(reply.body["prerequisites"], json!([{"flagKey": "base", "variant": "off"}]));
+    let items = test.items("feature-flags").await;
+    let top = items.iter().find(|item| item["key"].as_s().unwrap() == "top").unwrap();
+    let prerequisite = top["prerequisites"].as_l().unwrap()[0].as_m().unwrap();
+    assert_eq!(prerequisite["flagKey"].as_s().unwrap(), "base");
+    assert_eq!(prerequisite["variant"].as_s().unwrap(), "off");
+    let project = items.iter().find(|item| item["key"].as_s().unwrap() == "#").unwrap();
+    assert_eq!(project["prerequisitesState"].as_n().unwrap(), "1");
+}

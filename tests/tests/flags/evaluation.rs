@@ -1,0 +1,409 @@
+//! What evaluations answer, byte for byte as `OpenFeature`'s providers need it.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde_json::{Value, json};
+use tests::app::{PROJECT, TestApp};
+use tests::call::{Call, Gateway, Reply};
+
+use super::{
+    EVALUATE, EVALUATE_ALL, archive, call, call_for, change, create, create_dependent, damage,
+    etag, evaluate, evaluate_all, keys, on,
+};
+
+fn split() -> Value {
+    json!({"rollout": [{"variant": "on", "weight": 1}, {"variant": "off", "weight": 1}]})
+}
+
+/// The rest of an answer, from the metadata on, whose further members come after the project.
+fn metadata(test: &TestApp, version: u64, more: &str) -> String {
+    let project = test.project_id;
+    format!(r#""metadata":{{"version":"{version}","flagSetId":"{project}"{more}}}}}"#)
+}
+
+fn is_json(reply: &Reply) -> bool {
+    reply.headers["content-type"] == "application/json"
+}
+
+#[tokio::test]
+async fn each_step_of_the_order_has_its_answer() {
+    let test = TestApp::start().await;
+    let mut members = json!({
+        "targets": [{"kind": "identifier", "value": "vip", "variant": "off"}],
+        "rules": [
+            {"id": "staff", "serve": {"variant": "on"},
+                "conditions": [{"attribute": "user.team", "operator": "in", "values": ["core"]}]},
+            {"id": "half", "serve": split(),
+                "conditions": [{"attribute": "beta", "operator": "equals", "values": ["true"]}]},
+        ],
+        "fallthrough": {"variant": "off"},
+    });
+    create(&test, "f", &members).await;
+    members["fallthrough"] = split();
+    members["rules"] = json!([]);
+    create(&test, "s", &members).await;
+    create(&test, "plain", &json!({})).await;
+    create(&test, "switched-off", &json!({"enabled": false})).await;
+    create_dependent(&test, "top", &["switched-off"]).await;
+    create(&test, "draft", &json!({"type": "string"})).await;
+    create(&test, "nothing", &json!({"enabled": false, "offVariant": null})).await;
+    let team = json!({"user": {"team": "core"}});
+    for (key, context, answer, more) in [
+        (
+            "f",
+            json!({"targetingKey": "vip", "beta": true}),
+            r#""value":false,"reason":"TARGETING_MATCH","variant":"off""#,
+            r#","targeted":true"#,
+        ),
+        (
+            "f",
+            team,
+            r#""value":true,"reason":"TARGETING_MATCH","variant":"on""#,
+            r#","ruleId":"staff","bucketed":false"#,
+        ),
+        (
+            "f",
+            json!({"targetingKey": "user-1", "beta": true}),
+            r#""value":true,"reason":"TARGETING_MATCH","variant":"on""#,
+            r#","ruleId":"half","bucketed":true"#,
+        ),
+        ("f", json!({}), r#""value":false,"reason":"DEFAULT","variant":"off""#, ""),
+        (
+            "s",
+            json!({"targetingKey": "user-1"}),
+            r#""value":false,"reason":"SPLIT","variant":"off""#,
+            r#","bucketed":true"#,
+        ),
+        ("plain", json!({}), r#""value":true,"reason":"STATIC","variant":"on""#, ""),
+        ("switched-off", json!({}), r#""value":false,"reason":"DISABLED","variant":"off""#, ""),
+        (
+            "top",
+            json!({}),
+            r#""value":false,"reason":"DISABLED","variant":"off""#,
+            r#","prerequisite":"switched-off""#,
+        ),
+        ("draft", json!({}), r#""reason":"DEFAULT","variant":"""#, ""),
+        ("nothing", json!({}), r#""reason":"DISABLED","variant":"""#, ""),
+    ] {
+        let reply = evaluate(&test, key, context.clone()).await;
+        let expected = format!(r#"{{"key":"{key}",{answer},{}"#, metadata(&test, 1, more));
+        assert_eq!((reply.status, &reply.text), (200, &expected), "{key} {context}");
+        assert!(is_json(&reply) && !reply.headers.contains_key("etag"));
+    }
+}
+
+#[tokio::test]
+async fn individuals_fall_where_flagd_puts_them() {
+    let test = TestApp::start().await;
+    // Of 100,000 places, as `docs/semantics/feature-flags.md`, "Bucketing" works them out.
+    for (key, individual, place) in [
+        ("new-checkout", "user-1", 45_498),
+        ("new-checkout", "user-2", 22_979),
+        ("new-checkout", "user-3", 77_126),
+        ("new-checkout", "user-é", 9_711),
+        ("dark-mode", "user-1", 25_474),
+        ("dark-mode", "user-2", 5_854),
+    ] {
+        let rollout = |first: u32| {
+            json!({"fallthrough": {"rollout": [
+                {"variant": "on", "weight": first}, {"variant": "off", "weight": 100_000 - first},
+            ]}})
+        };
+        let test_call = async |first: u32| {
+            if super::call_for(&test, super::GET, key).send(&test.app).await.status == 404 {
+                create(&test, key, &rollout(first)).await;
+            } else {
+                change(&test, key, rollout(first)).await;
+            }
+            let context = json!({"context": {"targetingKey": individual}});
+            let call = call_for(&test, EVALUATE, key).header("cache-control", "no-cache");
+            call.json(&context).send(&test.app).await.body["variant"].clone()
+        };
+        assert_eq!(test_call(place).await, "off", "{key} {individual}");
+        assert_eq!(test_call(place + 1).await, "on", "{key} {individual}");
+    }
+}
+
+#[tokio::test]
+async fn values_have_the_type_of_their_flag() {
+    let test = TestApp::start().await;
+    for (key, flag_type, values, written) in [
+        ("s", "string", vec!["a\"é\n"], r#""a\"é\n""#),
+        ("n1", "number", vec!["1", "2"], "1"),
+        ("n2", "number", vec!["1", "0.5"], "1.0"),
+        ("j", "json", vec![r#"{"a": [1.50]}"#], r#"{"a": [1.50]}"#),
+        ("l", "json", vec!["[]"], "[]"),
+    ] {
+        let variants: Vec<Value> = values
+            .iter()
+            .enumerate()
+            .map(|(index, value)| json!({"key": format!("v{index}"), "value": value}))
+            .collect();
+        create(&test, key, &json!({"type": flag_type, "variants": variants})).await;
+        let sent = evaluate(&test, key, json!({})).await.text;
+        let expected = format!(r#""value":{written},"reason":"STATIC","variant":"v0""#);
+        assert!(sent.contains(&expected), "{sent}");
+    }
+}
+
+#[tokio::test]
+async fn failures_of_one_flag_have_its_key_code_and_details() {
+    let test = TestApp::start().await;
+    create(&test, "f", &json!({"fallthrough": split()})).await;
+    create(&test, "archived", &json!({})).await;
+    archive(&test, "archived").await;
+    let missing = r#"{"key":"f","errorCode":"TARGETING_KEY_MISSING","errorDetails":"a rollout of the flag f needs the context's targetingKey, which is missing or empty"}"#;
+    for context in
+        [json!({}), json!(null), json!({"targetingKey": ""}), json!({"targetingKey": null})]
+    {
+        let reply = evaluate(&test, "f", context).await;
+        assert_eq!((reply.status, reply.text.as_str()), (400, missing));
+        assert!(is_json(&reply));
+    }
+    for key in ["archived", "gone", "no key", "-f", "a/../f"] {
+        let reply = evaluate(&test, key, json!({})).await;
+        let expected = format!(
+            r#"{{"key":"{key}","errorCode":"FLAG_NOT_FOUND","errorDetails":"the project has no flag of this key"}}"#
+        );
+        assert_eq!((reply.status, &reply.text), (404, &expected));
+    }
+}
+
+#[tokio::test]
+async fn a_request_may_lack_its_context_and_its_body_but_not_its_form() {
+    let test = TestApp::start().await;
+    create(&test, "f", &json!({})).await;
+    let operations = [EVALUATE, EVALUATE_ALL];
+    for (content_type, body) in [
+        ("application/json", ""),
+        ("text/plain", ""),
+        ("application/json", "{}"),
+        ("", "{\"context\": null}"),
+        ("Application/JSON; charset=utf-8", "{\"context\": {}, \"other\": 1}"),
+    ] {
+        for operation in operations {
+            let call = call_for(&test, operation, "f").header("content-type", content_type);
+            assert_eq!(call.bytes(body).send(&test.app).await.status, 200, "{body}");
+        }
+    }
+    let large = format!(r#"{{"context": {{"a": "{}"}}}}"#, "x".repeat(64_000));
+    for (content_type, body, code) in [
+        ("text/plain", "{}", "PARSE_ERROR"),
+        ("application/json", "{", "PARSE_ERROR"),
+        ("application/json", "[]", "PARSE_ERROR"),
+        ("application/json", "{\"context\": []}", "INVALID_CONTEXT"),
+        ("application/json", "{\"context\": {\"targetingKey\": 1}}", "INVALID_CONTEXT"),
+        ("application/json", "{\"context\": {\"a\": 1, \"a\": 2}}", "INVALID_CONTEXT"),
+        ("application/json", &large, "INVALID_CONTEXT"),
+    ] {
+        for operation in operations {
+            let mut call = call(&test, operation).header("content-type", content_type);
+            if operation.name == EVALUATE.name {
+                call = call.parameter("key", "f");
+            }
+            let reply = call.bytes(body).send(&test.app).await;
+            assert_eq!((reply.status, &reply.body["errorCode"]), (400, &json!(code)), "{code}");
+            let start = if operation.name == EVALUATE.name {
+                r#"{"key":"f","errorCode":""#
+            } else {
+                r#"{"errorCode":""#
+            };
+            assert!(reply.text.starts_with(start), "{}", reply.text);
+            assert!(reply.body["errorDetails"].as_str().is_some_and(|it| !it.is_empty()));
+        }
+    }
+    let bytes = call_for(&test, EVALUATE, "f").bytes(b"{\"context\": {\"a\": \"\xff\"}}".to_vec());
+    assert_eq!(bytes.send(&test.app).await.body["errorCode"], "PARSE_ERROR");
+}
+
+#[tokio::test]
+async fn all_flags_are_sorted_and_a_failure_is_one_item() {
+    let test = TestApp::start().await;
+    assert_eq!(
+        evaluate_all(&test, json!({})).await.text,
+        format!(r#"{{"flags":[],"metadata":{{"flagSetId":"{}"}}}}"#, test.project_id)
+    );
+    test.pass(std::time::Duration::from_secs(5));
+    create(&test, "c", &json!({"enabled": false})).await;
+    create(&test, "b", &json!({"fallthrough": split()})).await;
+    create_dependent(&test, "a", &["c"]).await;
+    create(&test, "B", &json!({})).await;
+    create(&test, "gone", &json!({})).await;
+    archive(&test, "gone").await;
+    let reply = evaluate_all(&test, json!({})).await;
+    let flags = [
+        format!(r#"{{"key":"B","value":true,"reason":"STATIC","variant":"on",{}"#, metadata(&test, 1, "")),
+        format!(
+            r#"{{"key":"a","value":false,"reason":"DISABLED","variant":"off",{}"#,
+            metadata(&test, 1, r#","prerequisite":"c""#)
+        ),
+        r#"{"key":"b","errorCode":"TARGETING_KEY_MISSING","errorDetails":"a rollout of the flag b needs the context's targetingKey, which is missing or empty"}"#.to_owned(),
+        format!(r#"{{"key":"c","value":false,"reason":"DISABLED","variant":"off",{}"#, metadata(&test, 1, "")),
+    ];
+    let expected = format!(
+        r#"{{"flags":[{}],"metadata":{{"flagSetId":"{}"}}}}"#,
+        flags.join(","),
+        test.project_id
+    );
+    assert_eq!((reply.status, &reply.text), (200, &expected));
+    assert!(is_json(&reply));
+    // Each is what its own evaluation answers.
+    let context = json!({"targetingKey": "u"});
+    let all = evaluate_all(&test, context.clone()).await;
+    for item in all.body["flags"].as_array().unwrap() {
+        let key = item["key"].as_str().unwrap();
+        assert_eq!(item, &evaluate(&test, key, context.clone()).await.body);
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_flag_fails_alone_with_those_that_depend_on_it() {
+    let test = TestApp::start().await;
+    for key in ["bad1", "bad2", "bad3", "good"] {
+        create(&test, key, &json!({})).await;
+    }
+    create_dependent(&test, "top", &["bad1"]).await;
+    let attribute = |text: &str| AttributeValue::S(text.to_owned());
+    damage(&test, "bad1", "definition", attribute("{")).await;
+    damage(&test, "bad2", "version", attribute("x")).await;
+    let lost = r#"{"variants":[],"offVariant":"off","fallthrough":{"variant":"on","rollout":[]},"rules":[],"targets":[]}"#;
+    damage(&test, "bad3", "definition", attribute(lost)).await;
+    let reply = evaluate_all(&test, json!({})).await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(keys(&reply.body["flags"]), ["bad1", "bad2", "bad3", "good", "top"]);
+    for item in reply.body["flags"].as_array().unwrap() {
+        let key = item["key"].as_str().unwrap();
+        let code = if key == "good" { json!(null) } else { json!("PARSE_ERROR") };
+        assert_eq!(item["errorCode"], code, "{item}");
+        let alone = evaluate(&test, key, json!({})).await;
+        assert_eq!((alone.status, &alone.body), (if key == "good" { 200 } else { 400 }, item));
+    }
+    let details = &reply.body["flags"][0]["errorDetails"];
+    assert_eq!(details, "the stored flag bad1 is damaged: its definition cannot be read");
+    // A stored cycle, and a chain that is too long, end as failures, too.
+    let prerequisite = |key: &str| {
+        AttributeValue::L(vec![AttributeValue::M(
+            [("flagKey".to_owned(), attribute(key)), ("variant".to_owned(), attribute("on"))]
+                .into(),
+        )])
+    };
+    create(&test, "knot", &json!({})).await;
+    damage(&test, "knot", "prerequisites", prerequisite("knot")).await;
+    let reply = evaluate(&test, "knot", json!({})).await;
+    assert_eq!((reply.status, &reply.body["errorCode"]), (400, &json!("PARSE_ERROR")));
+    for number in 0..12 {
+        create(&test, &format!("f{number}"), &json!({})).await;
+        let below = prerequisite(&format!("f{}", number + 1));
+        damage(&test, &format!("f{number}"), "prerequisites", below).await;
+    }
+    create(&test, "f12", &json!({})).await;
+    for (number, status) in [(0, 400), (2, 400), (3, 200), (12, 200)] {
+        let reply = evaluate(&test, &format!("f{number}"), json!({})).await;
+        assert_eq!(reply.status, status, "f{number}: {}", reply.text);
+    }
+}
+
+fn all_unless(test: &TestApp, tag: &str, context: &Value) -> Call {
+    let call = call(test, EVALUATE_ALL).header("if-none-match", tag);
+    call.json(&json!({ "context": context }))
+}
+
+#[tokio::test]
+async fn an_answer_that_the_caller_has_is_not_sent_again() {
+    let test = TestApp::start().await;
+    let rule = json!({"serve": {"variant": "off"}, "conditions": [
+        {"attribute": "plan", "operator": "equals", "values": ["free"]},
+    ]});
+    create(&test, "f", &json!({"rules": [rule]})).await;
+    let (free, paid) = (json!({"plan": "free"}), json!({"plan": "paid"}));
+    let reply = evaluate_all(&test, free.clone()).await;
+    let tag = etag(&reply).to_owned();
+    for tags in [&tag, &format!("W/{tag}"), &format!("\"x\", {tag}"), "*"] {
+        for gateway in [Gateway::HttpApi, Gateway::RestApi] {
+            let same = all_unless(&test, tags, &free).gateway(gateway).send(&test.app).await;
+            assert_eq!((same.status, same.text.as_str(), etag(&same)), (304, "", tag.as_str()));
+            assert!(!same.headers.contains_key("content-type"));
+        }
+    }
+    let bare = tag.trim_matches('"').to_owned();
+    for tags in ["\"x\"", "", bare.as_str()] {
+        assert_eq!(all_unless(&test, tags, &free).send(&test.app).await.text, reply.text, "{tags}");
+    }
+    // The tag is of the answer: another context has another, however the flags are.
+    let other = all_unless(&test, &tag, &paid).send(&test.app).await;
+    assert_eq!(other.status, 200);
+    assert_ne!(etag(&other), tag);
+    change(&test, "f", json!({"name": "n"})).await;
+    test.pass(std::time::Duration::from_secs(5));
+    let changed = all_unless(&test, &tag, &free).send(&test.app).await;
+    assert_eq!(
+        (changed.status, &changed.body["flags"][0]["metadata"]["version"]),
+        (200, &json!("2"))
+    );
+    // One flag has no tag.
+    let one = call_for(&test, EVALUATE, "f").header("if-none-match", "*");
+    assert_eq!(one.json(&json!({})).send(&test.app).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_slash_at_the_end_is_no_other_path() {
+    const WITH_SLASH: &str = "/v0/project/{idOrSlug}/ofrep/v1/evaluate/flags/";
+    let test = TestApp::start().await;
+    create(&test, "f", &json!({})).await;
+    let expected = evaluate_all(&test, json!({})).await;
+    let body = json!({"context": {}});
+    let reply = call(&test, EVALUATE_ALL).path(WITH_SLASH).json(&body).send(&test.app).await;
+    assert_eq!((reply.status, &reply.text, etag(&reply)), (200, &expected.text, etag(&expected)));
+    // What else the template routes there is no evaluation.
+    let other = "/v0/project/{idOrSlug}/ofrep/v1/evaluate/other";
+    let reply = call(&test, EVALUATE_ALL).path(other).json(&body).send(&test.app).await;
+    assert_eq!((reply.status, &reply.body["errorCode"]), (404, &json!("FLAG_NOT_FOUND")));
+}
+
+#[tokio::test]
+async fn prerequisites_are_evaluated_for_the_same_context() {
+    let test = TestApp::start().await;
+    let rule = json!({"serve": {"variant": "off"}, "conditions": [
+        {"attribute": "plan", "operator": "equals", "values": ["free"]},
+    ]});
+    create(&test, "paid", &json!({"rules": [rule]})).await;
+    create_dependent(&test, "middle", &["paid"]).await;
+    create_dependent(&test, "top", &["paid", "middle"]).await;
+    let reply = evaluate(&test, "top", json!({"plan": "pro"})).await;
+    assert_eq!((&reply.body["value"], &reply.body["reason"]), (&json!(true), &json!("DEFAULT")));
+    let reply = evaluate(&test, "top", json!({"plan": "free"})).await;
+    assert_eq!(reply.body["metadata"]["prerequisite"], "paid");
+    // The other flag must be on: its off variant being the wanted one is not enough.
+    let mut off = on(&["paid"]);
+    off["prerequisites"][0]["variant"] = json!("off");
+    create(&test, "inverse", &off).await;
+    assert_eq!(evaluate(&test, "inverse", json!({"plan": "free"})).await.body["value"], true);
+    change(&test, "paid", json!({"enabled": false})).await;
+    test.pass(std::time::Duration::from_secs(5));
+    assert_eq!(evaluate(&test, "inverse", json!({"plan": "free"})).await.body["value"], false);
+}
+
+#[tokio::test]
+async fn a_release_may_be_scheduled() {
+    let test = TestApp::start().await;
+    let rule = json!({"serve": {"variant": "on"}, "conditions": [
+        {"attribute": "$now", "operator": "after", "values": ["2026-11-21T04:16:01Z"]},
+    ]});
+    let members = json!({"rules": [rule], "fallthrough": {"variant": "off"}});
+    create(&test, "f", &members).await;
+    assert_eq!(evaluate(&test, "f", json!({})).await.body["value"], false);
+    // The flag is remembered, the time is not.
+    test.pass(std::time::Duration::from_millis(1_001));
+    assert_eq!(evaluate(&test, "f", json!({})).await.body["value"], true);
+}
+
+#[tokio::test]
+async fn both_projects_names_have_the_same_flags() {
+    let test = TestApp::start().await;
+    create(&test, "f", &json!({})).await;
+    let id = test.project_id.to_string();
+    let [by_slug, by_id] = [PROJECT, id.as_str()].map(|project| {
+        let call = Call::of(EVALUATE_ALL).parameter("idOrSlug", project).key(&test.key);
+        call.send(&test.app)
+    });
+    assert_eq!(by_slug.await.text, by_id.await.text);
+}

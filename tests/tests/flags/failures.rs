@@ -1,0 +1,221 @@
+//! A DynamoDB that is down, slow or busy.
+
+use serde_json::{Value, json};
+use shared::app::Operation;
+use tests::app::{PROJECT, TestApp};
+use tests::call::Call;
+use tests::scripted::{KEY, Turn, access, cancelled, reply_under};
+
+use super::{DELETE, EVALUATE, EVALUATE_ALL, EVALUATIONS, OPERATIONS, UPDATE, create, valid};
+
+fn any(operation: &'static Operation) -> Call {
+    valid(operation, PROJECT, "f").key(KEY)
+}
+
+fn patch(body: &Value) -> Call {
+    let call = Call::of(UPDATE).parameter("idOrSlug", PROJECT).parameter("key", "f");
+    call.key(KEY).json(body)
+}
+
+fn flag(archived: bool) -> Value {
+    let mut item = json!({
+        "projectId": {"S": "00000000-0000-7000-8000-000000000001"},
+        "key": {"S": "f"},
+        "id": {"S": "01902f3c-0000-7000-8000-000000000001"},
+        "name": {"S": "F"}, "description": {"S": ""}, "type": {"S": "boolean"},
+        "enabled": {"BOOL": true}, "version": {"N": "1"},
+        "definition": {"S": "{\"variants\":[{\"key\":\"on\",\"name\":\"On\",\"value\":\"true\"}],\
+            \"offVariant\":\"on\",\"fallthrough\":{\"variant\":\"on\",\"rollout\":[]},\
+            \"rules\":[],\"targets\":[]}"},
+        "variantKeys": {"SS": ["on"]},
+        "createdAt": {"S": "2026-11-21T04:16:00.000Z"},
+        "updatedAt": {"S": "2026-11-21T04:16:00.000Z"},
+    });
+    if archived {
+        item["archivedAt"] = json!({"S": "2026-11-21T04:16:00.000Z"});
+    }
+    item
+}
+
+fn condition_failed() -> Turn {
+    Turn::Error("ConditionalCheckFailedException", json!({"message": "no"}))
+}
+
+#[tokio::test]
+async fn a_dynamodb_out_of_reach_gives_503_in_the_form_of_the_protocol() {
+    let mut test = TestApp::start().await;
+    create(&test, "f", &json!({})).await;
+    test.engine.kill();
+    for operation in OPERATIONS {
+        let reply = valid(operation, PROJECT, "f").key(&test.key).send(&test.app).await;
+        assert_eq!(reply.problem(), (503, "unavailable"), "{}", operation.name);
+        assert_eq!(reply.headers["retry-after"], "1");
+    }
+    let details = r#""errorCode":"GENERAL","errorDetails":"The service cannot reach its data at the moment. Try again.""#;
+    for (operation, expected) in [
+        (EVALUATE, format!(r#"{{"key":"f",{details}}}"#)),
+        (EVALUATE_ALL, format!("{{{details}}}")),
+    ] {
+        let reply = valid(operation, PROJECT, "f").key(&test.key).send(&test.app).await;
+        assert_eq!((reply.status, &reply.text), (503, &expected));
+        assert_eq!(reply.headers["retry-after"], "1");
+    }
+}
+
+#[tokio::test]
+async fn remembered_flags_are_evaluated_without_dynamodb() {
+    let mut test = TestApp::start().await;
+    create(&test, "f", &json!({})).await;
+    for operation in EVALUATIONS {
+        let reply = valid(operation, PROJECT, "f").key(&test.key).send(&test.app).await;
+        assert_eq!(reply.status, 200);
+    }
+    test.engine.kill();
+    for operation in EVALUATIONS {
+        let reply = valid(operation, PROJECT, "f").key(&test.key).send(&test.app).await;
+        assert_eq!(reply.status, 200);
+    }
+    test.pass(std::time::Duration::from_secs(5));
+    for operation in EVALUATIONS {
+        let reply = valid(operation, PROJECT, "f").key(&test.key).send(&test.app).await;
+        assert_eq!(reply.status, 503);
+    }
+}
+
+#[tokio::test]
+async fn a_table_that_is_missing_gives_500_without_a_cause() {
+    let script = |target: &str, before: usize| match (target, before) {
+        ("BatchGetItem", 0) => access(),
+        _ => Turn::Error("ResourceNotFoundException", json!({"message": "secret table"})),
+    };
+    for operation in OPERATIONS {
+        let (reply, _) = reply_under(script, any(operation)).await;
+        assert_eq!(reply.problem(), (500, "internal"), "{}", operation.name);
+    }
+    for operation in EVALUATIONS {
+        let (reply, _) = reply_under(script, any(operation)).await;
+        assert_eq!((reply.status, &reply.body["errorCode"]), (500, &json!("GENERAL")));
+        assert!(!reply.text.contains("secret"), "{}", reply.text);
+    }
+}
+
+#[tokio::test]
+async fn a_dynamodb_that_says_nothing_is_given_up() {
+    let script = |target: &str, before: usize| match (target, before) {
+        ("BatchGetItem", 0) => access(),
+        _ => Turn::Silence,
+    };
+    for operation in EVALUATIONS {
+        let (reply, _) = reply_under(script, any(operation)).await;
+        assert_eq!((reply.status, &reply.body["errorCode"]), (503, &json!("GENERAL")));
+    }
+}
+
+#[tokio::test]
+async fn a_flag_that_keeps_changing_gives_409() {
+    let unarchived = |target: &str, _: usize| match target {
+        "BatchGetItem" => access(),
+        "GetItem" => Turn::Answer(json!({"Item": flag(false)})),
+        _ => condition_failed(),
+    };
+    let (reply, dynamodb) = reply_under(unarchived, patch(&json!({"name": "n"}))).await;
+    assert_eq!(reply.problem(), (409, "conflict"));
+    assert_eq!(reply.headers["retry-after"], "1");
+    assert!(dynamodb.requests("PutItem").len() > 2);
+    let archived = |target: &str, _: usize| match target {
+        "BatchGetItem" => access(),
+        "GetItem" => Turn::Answer(json!({"Item": flag(true)})),
+        _ => Turn::Error("ConditionalCheckFailedException", json!({"Item": flag(true)})),
+    };
+    let (reply, dynamodb) = reply_under(archived, any(DELETE)).await;
+    assert_eq!(reply.problem(), (409, "conflict"));
+    assert!(dynamodb.requests("DeleteItem").len() > 2);
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_was_lost_is_answered_as_done() {
+    let script = |target: &str, before: usize| match (target, before) {
+        ("BatchGetItem", _) => access(),
+        ("GetItem", _) => Turn::Answer(json!({"Item": flag(false)})),
+        ("PutItem", 0) => Turn::Silence,
+        _ => Turn::FailedOnItself,
+    };
+    let call = patch(&json!({"name": "n"})).header("if-match", "\"1\"");
+    let (reply, dynamodb) = reply_under(script, call).await;
+    assert_eq!((reply.status, &reply.body["version"]), (200, &json!(2)), "{}", reply.body);
+    assert_eq!((dynamodb.requests("PutItem").len(), dynamodb.requests("GetItem").len()), (2, 1));
+
+    let script = |target: &str, before: usize| match (target, before) {
+        ("BatchGetItem", _) => access(),
+        ("GetItem", _) => Turn::Answer(json!({"Item": flag(true)})),
+        ("DeleteItem", 0) => Turn::Silence,
+        // Its condition fails on no item at all.
+        _ => condition_failed(),
+    };
+    let (reply, _) = reply_under(script, any(DELETE)).await;
+    assert_eq!(reply.status, 204, "{}", reply.body);
+}
+
+#[tokio::test]
+async fn a_patch_that_met_another_is_carried_out_on_what_that_left() {
+    let script = |target: &str, before: usize| match (target, before) {
+        ("BatchGetItem", _) => access(),
+        ("GetItem", 0) => Turn::Answer(json!({"Item": flag(false)})),
+        ("GetItem", _) => {
+            let mut item = flag(false);
+            item["version"] = json!({"N": "8"});
+            item["description"] = json!({"S": "theirs"});
+            Turn::Answer(json!({ "Item": item }))
+        }
+        ("PutItem", 0) => condition_failed(),
+        _ => Turn::Answer(json!({})),
+    };
+    let (reply, dynamodb) = reply_under(script, patch(&json!({"name": "ours"}))).await;
+    assert_eq!((reply.status, &reply.body["version"]), (200, &json!(9)));
+    let written = &dynamodb.requests("PutItem")[1];
+    assert_eq!(written["Item"]["description"]["S"], "theirs");
+    assert_eq!(written["Item"]["name"]["S"], "ours");
+    assert_eq!(written["ConditionExpression"], "id = :id AND version = :version");
+    assert_eq!(written["ExpressionAttributeValues"][":version"], json!({"N": "8"}));
+    assert!(dynamodb.requests("GetItem").iter().all(|get| get["ConsistentRead"] == true));
+}
+
+#[tokio::test]
+async fn a_transaction_that_keeps_meeting_others_gives_409() {
+    let script = |target: &str, before: usize| match (target, before) {
+        ("BatchGetItem", _) => access(),
+        // The flag, then the project's item.
+        ("GetItem", 0) => Turn::Answer(json!({"Item": flag(false)})),
+        ("GetItem", _) => Turn::Answer(json!({})),
+        _ => cancelled(&["None", "TransactionConflict"]),
+    };
+    let (reply, _) = reply_under(script, any(UPDATE)).await;
+    assert_eq!(reply.problem(), (409, "conflict"));
+}
+
+#[tokio::test]
+async fn an_archiving_rests_on_the_state_in_which_dependents_were_read() {
+    let script = |target: &str, before: usize| match (target, before) {
+        ("BatchGetItem", _) => access(),
+        ("GetItem", number) if number % 2 == 0 => Turn::Answer(json!({"Item": flag(false)})),
+        ("GetItem", 1) => Turn::Answer(json!({"Item": {"prerequisitesState": {"N": "6"}}})),
+        ("GetItem", _) => Turn::Answer(json!({"Item": {"prerequisitesState": {"N": "7"}}})),
+        ("Query", _) => Turn::Answer(json!({"Items": [], "Count": 0})),
+        ("TransactWriteItems", 0) => cancelled(&["None", "ConditionalCheckFailed"]),
+        _ => Turn::Answer(json!({})),
+    };
+    let (reply, dynamodb) = reply_under(script, any(UPDATE)).await;
+    assert_eq!(reply.status, 200);
+    let transactions = dynamodb.requests("TransactWriteItems");
+    assert_eq!(transactions.len(), 2);
+    for (transaction, state) in transactions.iter().zip(["6", "7"]) {
+        let project = &transaction["TransactItems"][1]["Update"];
+        assert_eq!(project["ConditionExpression"], "prerequisitesState = :state");
+        assert_eq!(project["ExpressionAttributeValues"][":state"], json!({"N": state}));
+        assert_eq!(project["UpdateExpression"], "ADD liveFlags :minusOne");
+    }
+    let queries = dynamodb.requests("Query");
+    assert!(
+        queries.iter().all(|it| it["ConsistentRead"] == true && it["IndexName"] == "byDependent")
+    );
+}

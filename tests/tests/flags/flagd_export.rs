@@ -1,0 +1,227 @@
+//! An export to flagd, evaluated by flagd's own core: it serves what an evaluation here serves.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use shared::flags::draft::FlagDraft;
+use shared::flags::evaluation::{Flags, LoadedFlag};
+use shared::flags::flagd::FlagdExport;
+use shared::flags::{FeatureFlag, flagd, ofrep};
+use shared::json::{Json, MAX_BODY_DEPTH};
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
+use uuid::Uuid;
+
+/// Now, for both: after 2020 and before 2100.
+fn now() -> Timestamp {
+    Timestamp::from_millis(1_795_234_560_000)
+}
+
+fn project() -> ProjectId {
+    ProjectId::new(Uuid::from_u128(7))
+}
+
+fn flag(body: &Value) -> FeatureFlag {
+    let text = body.to_string();
+    let draft = FlagDraft::read(&Json::parse(&text, MAX_BODY_DEPTH).unwrap()).unwrap();
+    draft.into_flag(project(), now(), || Uuid::from_u128(1)).unwrap()
+}
+
+/// A boolean flag with one rule of these conditions.
+fn rule(key: &str, conditions: &Value) -> Value {
+    let rule = json!({"id": "r", "conditions": conditions, "serve": {"variant": "on"}});
+    json!({
+        "key": key, "name": key, "type": "boolean", "enabled": true, "rules": [rule],
+        "fallthrough": {"variant": "off"},
+    })
+}
+
+fn condition(attribute: &str, operator: &str, values: &[&str]) -> Value {
+    json!([{"attribute": attribute, "operator": operator, "values": values}])
+}
+
+/// A flag for each way in which flags are exported.
+fn flags() -> Vec<Value> {
+    let rollout = |weights: &[(&str, f64)]| {
+        let entry = |(variant, weight): &(&str, f64)| json!({"variant": variant, "weight": weight});
+        json!({"variant": null, "rollout": weights.iter().map(entry).collect::<Vec<_>>()})
+    };
+    let target = |value: &str| json!({"kind": "identifier", "value": value, "variant": "c"});
+    let thirds = rollout(&[("a", 33.3), ("b", 33.3), ("c", 33.4)]);
+    let variants = json!([
+        {"key": "a", "value": "A"}, {"key": "b", "value": ""}, {"key": "c", "value": "C"},
+    ]);
+    let staff = &condition("email", "ends_with", &["@example.com", "@example.org"])[0];
+    let adult = &condition("age", "greater_than_or_equal", &["18"])[0];
+    let all = json!({
+        "key": "all", "name": "all", "type": "string", "enabled": true, "variants": variants,
+        "targets": [target("user-3"), target("user-5")], "fallthrough": thirds,
+        "rules": [
+            {"id": "1", "conditions": [staff, adult], "serve": {"variant": "b"}},
+            {"id": "2", "conditions": [adult], "serve": rollout(&[("a", 0.001), ("c", 0.002)])},
+        ],
+    });
+    let code_default = json!({"variant": null, "rollout": []});
+    let on_request = condition("plan", "equals", &["pro"]);
+    let mut flags = vec![
+        all,
+        json!({"key": "plain", "name": "p", "type": "boolean", "enabled": true}),
+        json!({"key": "off", "name": "o", "type": "boolean"}),
+        json!({"key": "off-to-code", "name": "o", "type": "boolean", "offVariant": null}),
+        json!({
+            "key": "everyone", "name": "e", "type": "boolean", "enabled": true,
+            "fallthrough": rollout(&[("on", 3.0), ("off", 0.0)]),
+        }),
+        json!({
+            "key": "size", "name": "s", "type": "number", "enabled": true, "fallthrough": rollout(&[("a", 1.0), ("b", 1.0)]),
+            "variants": [{"key": "a", "value": "1"}, {"key": "b", "value": "2.5"}],
+        }),
+        json!({
+            "key": "theme", "name": "t", "type": "json", "enabled": true,
+            "variants": [{"key": "a", "value": r#"{"dark": [true, {"n": 1}]}"#}],
+        }),
+        json!({
+            "key": "to-code", "name": "t", "type": "boolean", "enabled": true, "fallthrough": code_default,
+            "rules": [{"id": "r", "conditions": on_request, "serve": {"variant": "on"}}],
+        }),
+        json!({
+            "key": "pro-to-code", "name": "p", "type": "boolean", "enabled": true,
+            "rules": [{"id": "r", "conditions": on_request, "serve": code_default}],
+        }),
+    ];
+    for (operator, attribute, values) in [
+        ("equals", "plan", &["pro", "18", "true"][..]),
+        ("not_in", "plan", &["pro", "18"]),
+        ("contains", "email", &["@example", "x"]),
+        ("not_contains", "email", &["@example"]),
+        ("starts_with", "email", &["ada", "b"]),
+        ("not_starts_with", "email", &["ada"]),
+        ("not_ends_with", "email", &[".com"]),
+        ("exists", "plan", &[]),
+        ("not_exists", "plan", &[]),
+        ("exists", "organization.name", &[]),
+        ("equals", "organization.name", &["Acme"]),
+        ("less_than", "age", &["18"]),
+        ("greater_than", "age", &["17.5"]),
+        ("after", "$now", &["2020-01-01T00:00:00Z"]),
+        ("before", "$now", &["2020-01-01T00:00:00Z"]),
+        ("semver_greater_than_or_equal", "version", &["2.1"]),
+        ("semver_less_than", "version", &["2.1.0"]),
+        ("semver_equals", "version", &["2"]),
+        ("equals", "targetingKey", &["user-1"]),
+    ] {
+        let key = format!("{operator}-{attribute}").replace('$', "");
+        flags.push(rule(&key, &condition(attribute, operator, values)));
+    }
+    flags
+}
+
+fn contexts() -> Vec<Value> {
+    let mut contexts: Vec<Value> =
+        (0..60).map(|number| json!({"targetingKey": format!("user-{number}")})).collect();
+    let attributes = [
+        (
+            "email",
+            json!(["ada@example.com", "bo@example.org", "cy@else.net", "", "ADA@EXAMPLE.COM"]),
+        ),
+        ("age", json!([17, 18, 17.5, 17.6, -1, 40, "40"])),
+        ("plan", json!(["pro", "free", 18, 18.0, true, false, "18", null, ""])),
+        ("version", json!(["2.1.0", "2.0.9", "2.1.0-rc.1", "3.0.0", "2.0.0"])),
+        ("organization", json!([{"name": "Acme"}, {"name": "Other"}, {}])),
+    ];
+    for (name, values) in attributes {
+        for (index, value) in values.as_array().unwrap().iter().enumerate() {
+            contexts.push(json!({"targetingKey": format!("user-{index}"), name: value}));
+        }
+    }
+    contexts.push(json!({"targetingKey": "user-é", "email": "a@example.com", "age": 20}));
+    contexts
+}
+
+/// The default that the caller gives, which no flag serves.
+fn default_of(flag: &Value) -> Value {
+    match flag["type"].as_str().unwrap() {
+        "boolean" => json!(flag["key"].as_str().unwrap().len().is_multiple_of(2)),
+        "string" => json!("the caller's"),
+        "number" => json!(-1),
+        _ => json!({"the": "caller's"}),
+    }
+}
+
+/// Value and variant as they are served here; without a variant, the caller's default.
+fn served_here(flags: &Flags, flag: &Value, context: &Value) -> (Value, Value) {
+    let body = json!({"context": context}).to_string();
+    let context = ofrep::read_context(body.as_bytes()).unwrap();
+    let answer = ofrep::evaluate_one(flags, flag["key"].as_str().unwrap(), &context, now());
+    let answer: Value = serde_json::from_str(&answer.body.unwrap()).unwrap();
+    match answer.get("value") {
+        Some(value) => (value.clone(), answer["variant"].clone()),
+        None => (default_of(flag), Value::Null),
+    }
+}
+
+/// What flagd's core answers to each evaluation, after its schemas have passed the document.
+fn served_by_flagd(document: &str, evaluations: &[Value]) -> Vec<Value> {
+    let script = tests::workspace().join("tests/sdks/node/evaluate_flagd_export.mjs");
+    let mut flagd = Command::new("node")
+        .arg(&script)
+        .current_dir(script.parent().unwrap())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("node: {error}; run `make test-tools`"));
+    let asked = json!({"document": document, "evaluations": evaluations}).to_string();
+    flagd.stdin.take().unwrap().write_all(asked.as_bytes()).unwrap();
+    let output = flagd.wait_with_output().unwrap();
+    assert!(output.status.success(), "flagd refuses {document}");
+    let answers = String::from_utf8(output.stdout).unwrap();
+    answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn flagd_serves_of_an_export_what_is_served_here() {
+    let bodies = flags();
+    let flags: Vec<FeatureFlag> = bodies.iter().map(flag).collect();
+    let FlagdExport { document, differences } = flagd::export(project(), &flags);
+    assert!(differences.iter().all(|difference| !difference.left_out), "{differences:?}");
+    let loaded = Flags::new(project(), flags.into_iter().map(|it| Arc::new(LoadedFlag::new(it))));
+
+    let contexts = contexts();
+    let cases: Vec<(&Value, &Value)> = bodies
+        .iter()
+        .flat_map(|body| contexts.iter().map(move |context| (body, context)))
+        .collect();
+    let evaluation = |(flag, context): &(&Value, &Value)| {
+        let of = flag["type"].as_str().unwrap().replace("json", "object");
+        json!({"flag": flag["key"], "type": of, "default": default_of(flag), "context": context})
+    };
+    let evaluations: Vec<Value> = cases.iter().map(evaluation).collect();
+    let answers = served_by_flagd(&document, &evaluations);
+    assert_eq!(answers.len(), cases.len());
+    let mut served_variants = std::collections::BTreeSet::new();
+    for ((flag, context), answer) in cases.into_iter().zip(answers) {
+        let (value, variant) = served_here(&loaded, flag, context);
+        let same = answer["value"] == value
+            || answer["value"].as_f64().is_some_and(|number| Some(number) == value.as_f64());
+        let key = flag["key"].as_str().unwrap();
+        assert!(
+            same && answer["variant"] == variant,
+            "{key} for {context}: {value} {variant} here, {answer} there"
+        );
+        served_variants.insert((key, variant.to_string()));
+    }
+    for (key, variants) in [("all", 3), ("size", 2), ("to-code", 2), ("pro-to-code", 2)] {
+        assert_eq!(served_variants.iter().filter(|(of, _)| *of == key).count(), variants, "{key}");
+    }
+}
+
+#[test]
+fn flagd_fails_where_a_rollout_has_no_targeting_key_and_the_caller_gets_the_default() {
+    let bodies: Vec<Value> = flags().into_iter().filter(|flag| flag["key"] == "size").collect();
+    let exported = flagd::export(project(), &[flag(&bodies[0])]);
+    let asked = json!({"flag": "size", "type": "number", "default": -1, "context": {}});
+    let answer = &served_by_flagd(&exported.document, &[asked])[0];
+    assert_eq!((&answer["value"], &answer["variant"]), (&json!(-1), &Value::Null), "{answer}");
+}

@@ -1,0 +1,156 @@
+//! Lists of flags.
+
+use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use local::environment::table_prefix;
+use serde_json::{Value, json};
+use tests::app::{PROJECT, TestApp};
+use tests::call::{Call, Gateway};
+
+use super::{
+    CREATE, LIST, TABLE, archive, call, change, create, creation, get, keys, other_project,
+};
+
+fn keys_of(pages: &[Vec<Value>]) -> Vec<String> {
+    pages.concat().iter().map(|item| item["key"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Puts copies of a stored flag behind the operations' back, each changed.
+async fn copy(
+    test: &TestApp,
+    key: &str,
+    copies: impl Iterator<Item = (String, Vec<(&str, AttributeValue)>)>,
+) {
+    let items = test.items(TABLE).await;
+    let original = items.iter().find(|item| item["key"].as_s().unwrap() == key).unwrap();
+    let requests = copies.map(|(key, changes)| {
+        let mut item = original.clone();
+        item.insert("key".to_owned(), AttributeValue::S(key));
+        item.extend(changes.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        let put = PutRequest::builder().set_item(Some(item)).build().unwrap();
+        WriteRequest::builder().put_request(put).build()
+    });
+    for batch in requests.collect::<Vec<_>>().chunks(5) {
+        let table = format!("{}{TABLE}", table_prefix());
+        let write = test.client.batch_write_item().request_items(table, batch.to_vec());
+        assert!(write.send().await.unwrap().unprocessed_items.unwrap_or_default().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn flags_are_listed_by_their_keys_page_by_page() {
+    let test = TestApp::start().await;
+    assert_eq!(test.pages(&call(&test, LIST), 1).await, [Vec::<Value>::new()]);
+    other_project(&test).await;
+    let elsewhere = Call::of(CREATE).parameter("idOrSlug", "other").key(&test.key);
+    elsewhere.json(&creation("elsewhere", &json!({}))).send(&test.app).await;
+    for key in ["b", "a.b", "Z", "a-b", "0", "a", "z", "a_b"] {
+        create(&test, key, &json!({})).await;
+    }
+    let expected = ["0", "Z", "a", "a-b", "a.b", "a_b", "b", "z"];
+    for (limit, lengths) in [(1, vec![1; 8]), (3, vec![3, 3, 2]), (4, vec![4, 4]), (8, vec![8])] {
+        let pages = test.pages(&call(&test, LIST), limit).await;
+        assert_eq!(keys_of(&pages), expected);
+        assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), lengths);
+    }
+    let rest = call(&test, LIST).gateway(Gateway::RestApi);
+    assert_eq!(keys_of(&test.pages(&rest, 3).await), expected);
+    for item in test.pages(&call(&test, LIST), 100).await.concat() {
+        assert_eq!(item, get(&test, item["key"].as_str().unwrap()).await.body);
+    }
+}
+
+#[tokio::test]
+async fn archived_flags_are_listed_only_for_whoever_asks() {
+    let test = TestApp::start().await;
+    for key in ["a", "b", "c", "d", "e"] {
+        create(&test, key, &json!({})).await;
+    }
+    for key in ["a", "c", "d"] {
+        archive(&test, key).await;
+    }
+    let (list, live) = (call(&test, LIST), ["b", "e"]);
+    let all = list.clone().query("archived", "true");
+    for limit in [1, 2, 10] {
+        assert_eq!(keys_of(&test.pages(&list, limit).await), live);
+        let asked = list.clone().query("archived", "false");
+        assert_eq!(keys_of(&test.pages(&asked, limit).await), live);
+        assert_eq!(keys_of(&test.pages(&all, limit).await), ["a", "b", "c", "d", "e"]);
+    }
+    change(&test, "c", json!({"archived": false})).await;
+    assert_eq!(keys_of(&test.pages(&list, 10).await), ["b", "c", "e"]);
+    for other in ["", "yes", "1", "TRUE"] {
+        let reply = list.clone().query("archived", other).send(&test.app).await;
+        assert_eq!(reply.violations(), [("query:archived", "invalid_value")], "{other:?}");
+    }
+}
+
+#[tokio::test]
+async fn flags_behind_many_archived_ones_are_found() {
+    let test = TestApp::start().await;
+    create(&test, "f", &json!({})).await;
+    create(&test, "z", &json!({})).await;
+    let at = || AttributeValue::S("2026-11-21T04:16:00.000Z".to_owned());
+    let archived = (0..300).map(|number| (format!("g{number:03}"), vec![("archivedAt", at())]));
+    copy(&test, "f", archived).await;
+    let list = call(&test, LIST);
+    for limit in [1, 2, 50] {
+        assert_eq!(keys_of(&test.pages(&list, limit).await), ["f", "z"], "{limit}");
+    }
+    let first = list.clone().query("limit", 1).send(&test.app).await;
+    assert_eq!(keys(&first.body["items"]), ["f"]);
+    let all = list.query("archived", "true");
+    assert_eq!(keys_of(&test.pages(&all, 100).await).len(), 302);
+}
+
+#[tokio::test]
+async fn fifty_flags_are_a_page_unless_the_caller_wants_more() {
+    let test = TestApp::start().await;
+    create(&test, "f", &json!({})).await;
+    copy(&test, "f", (0..120).map(|number| (format!("g{number:03}"), Vec::new()))).await;
+    let count =
+        async |call: Call| call.send(&test.app).await.body["items"].as_array().unwrap().len();
+    assert_eq!(count(call(&test, LIST)).await, 50);
+    assert_eq!(count(call(&test, LIST).query("limit", 100)).await, 100);
+    for limit in ["0", "101", "-1", "1.5", "x", ""] {
+        let reply = call(&test, LIST).query("limit", limit).send(&test.app).await;
+        assert_eq!(reply.violations(), [("query:limit", "out_of_range")], "{limit:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_the_largest_flags_fits_an_answer_of_lambda() {
+    let test = TestApp::start().await;
+    let variants: Vec<Value> = (0..9)
+        .map(|number| json!({"key": format!("v{number}"), "value": "\"".repeat(10_000)}))
+        .collect();
+    create(&test, "f", &json!({"type": "string", "variants": variants})).await;
+    copy(&test, "f", (0..40).map(|number| (format!("g{number:03}"), Vec::new()))).await;
+    let pages = test.pages(&call(&test, LIST), 100).await;
+    assert_eq!(keys_of(&pages).len(), 41);
+    assert!(pages.len() > 1);
+    for page in pages {
+        // As JSON within JSON, as Lambda hands it over.
+        let sent = serde_json::to_string(&json!({ "items": page })).unwrap();
+        assert!(serde_json::to_string(&sent).unwrap().len() < 6_000_000);
+    }
+}
+
+#[tokio::test]
+async fn a_cursor_works_for_its_own_list_only() {
+    let test = TestApp::start().await;
+    other_project(&test).await;
+    for key in ["a", "b", "c"] {
+        create(&test, key, &json!({})).await;
+    }
+    let reply = call(&test, LIST).query("limit", 1).send(&test.app).await;
+    let cursor = reply.body["nextCursor"].as_str().unwrap().to_owned();
+    for (project, works) in [(PROJECT, true), ("other", false)] {
+        let call = Call::of(LIST).parameter("idOrSlug", project).key(&test.key);
+        let reply = call.query("cursor", &cursor).send(&test.app).await;
+        assert_eq!(reply.status == 200, works, "{project}");
+    }
+    for other in ["", "x", &cursor[1..], &format!("{cursor}A")] {
+        let reply = call(&test, LIST).query("cursor", other).send(&test.app).await;
+        assert_eq!(reply.violations(), [("query:cursor", "invalid_value")], "{other:?}");
+    }
+}

@@ -1,0 +1,172 @@
+//! The operations on feature flags, together against a real engine: what one writes, the others show
+//! and evaluate.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod access;
+mod archiving;
+mod caching;
+mod concurrency;
+mod conformance;
+mod create_feature_flag;
+mod dependents;
+mod evaluation;
+mod failures;
+mod flagd_export;
+mod list_feature_flags;
+mod update_feature_flag;
+
+use std::collections::BTreeMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use local::demo;
+use serde_json::{Value, json};
+use shared::app::Operation;
+use shared::projects::project::ProjectId;
+use tests::app::{PROJECT, TestApp};
+use tests::call::{Call, Reply};
+
+const TABLE: &str = "feature-flags";
+
+const CREATE: &Operation = &::create_feature_flag::OPERATION;
+const LIST: &Operation = &::list_feature_flags::OPERATION;
+const GET: &Operation = &get_feature_flag::OPERATION;
+const UPDATE: &Operation = &::update_feature_flag::OPERATION;
+const DELETE: &Operation = &delete_feature_flag::OPERATION;
+const EVALUATE: &Operation = &evaluate_feature_flag::OPERATION;
+const EVALUATE_ALL: &Operation = &evaluate_feature_flags::OPERATION;
+
+/// The operations whose errors are problems. What create-feature-flag does has tests of its own.
+const OPERATIONS: [&Operation; 4] = [LIST, GET, UPDATE, DELETE];
+/// The operations of OFREP.
+const EVALUATIONS: [&Operation; 2] = [EVALUATE, EVALUATE_ALL];
+/// The operations whose path names a flag that they look for.
+const OF_A_FLAG: [&Operation; 3] = [GET, UPDATE, DELETE];
+
+/// A call in the tests' project.
+fn call(test: &TestApp, operation: &'static Operation) -> Call {
+    Call::of(operation).parameter("idOrSlug", PROJECT).key(&test.key)
+}
+
+/// A call for one flag.
+fn call_for(test: &TestApp, operation: &'static Operation, key: &str) -> Call {
+    call(test, operation).parameter("key", key)
+}
+
+/// A call that would be carried out, without a key, for an archived flag.
+fn valid(operation: &'static Operation, project: &str, key: &str) -> Call {
+    let mut call = Call::of(operation).parameter("idOrSlug", project);
+    if operation.path.contains("{key}") {
+        call = call.parameter("key", key);
+    }
+    match operation.name {
+        "update-feature-flag" => call.json(&json!({"archived": true})),
+        "evaluate-feature-flag" | "evaluate-feature-flags" => {
+            call.json(&json!({"context": {"targetingKey": "u"}}))
+        }
+        _ => call,
+    }
+}
+
+/// The body that creates an enabled boolean flag with these members besides.
+fn creation(key: &str, members: &Value) -> Value {
+    let mut body = json!({"key": key, "name": key, "type": "boolean", "enabled": true});
+    body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    body
+}
+
+/// Creates an enabled boolean flag with these members besides.
+async fn create(test: &TestApp, key: &str, members: &Value) -> Reply {
+    let reply = call(test, CREATE).json(&creation(key, members)).send(&test.app).await;
+    assert_eq!(reply.status, 201, "{}", reply.body);
+    reply
+}
+
+/// Creates a flag that depends on others being on.
+async fn create_dependent(test: &TestApp, key: &str, others: &[&str]) -> Reply {
+    create(test, key, &on(others)).await
+}
+
+/// Prerequisites: that these flags are on.
+fn on(others: &[&str]) -> Value {
+    let on = |key: &&str| json!({"flagKey": key, "variant": "on"});
+    json!({ "prerequisites": others.iter().map(on).collect::<Vec<_>>() })
+}
+
+async fn get(test: &TestApp, key: &str) -> Reply {
+    let reply = call_for(test, GET, key).send(&test.app).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    reply
+}
+
+async fn update(test: &TestApp, key: &str, patch: Value) -> Reply {
+    call_for(test, UPDATE, key).json(&patch).send(&test.app).await
+}
+
+/// Changes a flag and expects it to be possible.
+async fn change(test: &TestApp, key: &str, patch: Value) -> Reply {
+    let reply = update(test, key, patch).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    reply
+}
+
+async fn archive(test: &TestApp, key: &str) -> Reply {
+    update(test, key, json!({"archived": true})).await
+}
+
+async fn delete(test: &TestApp, key: &str) -> Reply {
+    call_for(test, DELETE, key).send(&test.app).await
+}
+
+async fn evaluate(test: &TestApp, key: &str, context: Value) -> Reply {
+    call_for(test, EVALUATE, key).json(&json!({ "context": context })).send(&test.app).await
+}
+
+async fn evaluate_all(test: &TestApp, context: Value) -> Reply {
+    call(test, EVALUATE_ALL).json(&json!({ "context": context })).send(&test.app).await
+}
+
+fn etag(reply: &Reply) -> &str {
+    reply.headers["etag"].to_str().unwrap()
+}
+
+/// The keys of items, in their order.
+fn keys(items: &Value) -> Vec<&str> {
+    items.as_array().unwrap().iter().map(|item| item["key"].as_str().unwrap()).collect()
+}
+
+/// A second project of the same organization.
+async fn other_project(test: &TestApp) -> ProjectId {
+    demo::ensure_project(&test.app.store, "other", "Other").await.unwrap()
+}
+
+/// All items of the tests' project, by their keys.
+async fn stored(test: &TestApp) -> BTreeMap<String, BTreeMap<String, AttributeValue>> {
+    let items = test.items(TABLE).await.into_iter();
+    let of_project = |item: &std::collections::HashMap<String, AttributeValue>| {
+        *item["projectId"].as_s().unwrap() == test.project_id.to_string()
+    };
+    items
+        .filter(of_project)
+        .map(|item| (item["key"].as_s().unwrap().clone(), item.into_iter().collect()))
+        .collect()
+}
+
+/// How many flags the project's own item counts.
+async fn live_flags(test: &TestApp) -> usize {
+    stored(test).await["#"]["liveFlags"].as_n().unwrap().parse().unwrap()
+}
+
+/// Sets the number of live flags behind the operations' back.
+async fn pretend_live_flags(test: &TestApp, count: u32) {
+    let project = test.project_id.to_string();
+    let key = [("projectId", project.as_str()), ("key", "#")];
+    test.tamper(TABLE, key, "liveFlags", AttributeValue::N(count.to_string())).await;
+}
+
+/// Damages a stored flag.
+async fn damage(test: &TestApp, key: &str, attribute: &str, value: AttributeValue) {
+    let project = test.project_id.to_string();
+    let key = [("projectId", project.as_str()), ("key", key)];
+    test.tamper(TABLE, key, attribute, value).await;
+}

@@ -1,0 +1,279 @@
+//! Adding pain points, and listing them.
+
+use std::collections::BTreeSet;
+use tests::call::Call;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tests::app::TestApp;
+use tests::insights::{self, upload};
+
+use super::{
+    ADD, LIST_PAIN_POINTS, NOWHERE, add, call_for, create, etag, get, id_of, ids, is_replayed,
+    members, merge, numbered, other_project, split, stored,
+};
+
+#[tokio::test]
+async fn what_is_added_is_counted_from_the_answer_on() {
+    let test = TestApp::start().await;
+    let id = create(&test, [5]).await;
+    let reply = add(&test, &id, [9, 2]).await;
+    assert_eq!((reply.status, etag(&reply)), (200, "\"2\""));
+    assert_eq!(reply.body["occurrences"], 3);
+    assert_eq!(reply.body["firstSeen"], "2026-11-20T04:16:02.000Z");
+    assert_eq!(reply.body["lastSeen"], "2026-11-20T04:16:09.000Z");
+    assert_eq!(reply.body["excerpt"], "What the replay shows of 9");
+    let found = get(&test, &id).await;
+    assert_eq!((&found.body, etag(&found)), (&reply.body, "\"2\""));
+    assert_eq!(members(&test, &id).await, numbered([2, 5, 9]));
+}
+
+#[tokio::test]
+async fn what_is_there_already_changes_nothing_and_stays_as_it_was() {
+    let test = TestApp::start().await;
+    let id = create(&test, 0..3).await;
+    let before = (stored(&test).await, get(&test, &id).await);
+    let mut body = upload(0..3);
+    body["painPoints"][2]["title"] = json!("Other");
+    body["painPoints"][2]["excerpt"] = json!("Other");
+    body["painPoints"][1]["occurredAt"] = json!("2026-11-21T00:00:00Z");
+    let reply = call_for(&test, ADD, &id).json(&body).send(&test.app).await;
+    assert_eq!((reply.status, etag(&reply)), (200, "\"1\""));
+    assert_eq!(reply.body, before.1.body);
+    assert_eq!(stored(&test).await, before.0);
+    // Beside new ones too.
+    let reply = add(&test, &id, [1, 2, 3]).await;
+    assert_eq!((&reply.body["occurrences"], etag(&reply)), (&json!(4), "\"2\""));
+}
+
+#[tokio::test]
+async fn titles_and_states_survive_what_is_added() {
+    let test = TestApp::start().await;
+    let id = create(&test, [0]).await;
+    let patch = json!({"description": "d", "status": "resolved", "viewed": true});
+    super::update(&test, &id, patch).await;
+    let reply = add(&test, &id, [1]).await;
+    for (field, value) in [
+        ("title", json!("Checkout")),
+        ("description", json!("d")),
+        ("status", json!("resolved")),
+        ("viewed", json!(true)),
+    ] {
+        assert_eq!(reply.body[field], value, "{field}");
+    }
+}
+
+#[tokio::test]
+async fn all_that_is_wrong_is_named_and_nothing_is_written() {
+    let test = TestApp::start().await;
+    let id = create(&test, [0]).await;
+    let before = stored(&test).await;
+    let mut wrong = upload([5, 6]);
+    wrong["painPoints"][0]["occurredAt"] = json!("yesterday");
+    wrong["painPoints"][1] = json!("6");
+    for (body, violations) in [
+        (json!("x"), vec![("", "invalid_type")]),
+        (json!({}), vec![("/painPoints", "required")]),
+        (json!({"painPoints": []}), vec![("/painPoints", "too_few_items")]),
+        (
+            json!({"painPoints": "all", "title": "t"}),
+            vec![("/title", "unknown_field"), ("/painPoints", "invalid_type")],
+        ),
+        (upload(1..502), vec![("/painPoints", "too_many_items")]),
+        (
+            wrong,
+            vec![("/painPoints/0/occurredAt", "invalid_format"), ("/painPoints/1", "invalid_type")],
+        ),
+    ] {
+        let reply = call_for(&test, ADD, &id).json(&body).send(&test.app).await;
+        assert_eq!(reply.problem(), (400, "validation_failed"));
+        assert_eq!(reply.violations(), violations);
+    }
+    assert_eq!(stored(&test).await, before);
+}
+
+#[tokio::test]
+async fn what_another_insight_has_is_refused_wherever_it_has_gone_since() {
+    let test = TestApp::start().await;
+    let (id, other) = (create(&test, 0..4).await, create(&test, [10]).await);
+    assert_eq!(add(&test, &other, [3, 11]).await.problem(), (409, "pain_point_exists"));
+    assert_eq!(members(&test, &other).await, numbered([10]));
+    let made = id_of(&split(&test, &id, [2, 3]).await);
+    // It is in the new insight now, where it is counted once.
+    assert_eq!(add(&test, &id, [3]).await.problem(), (409, "pain_point_exists"));
+    let reply = add(&test, &made, [3, 12]).await;
+    assert_eq!((reply.status, &reply.body["occurrences"]), (200, &json!(3)));
+    merge(&test, &made, &other).await;
+    assert_eq!(add(&test, &id, [3]).await.problem(), (409, "pain_point_exists"));
+    assert_eq!(add(&test, &other, [3]).await.status, 200);
+    assert_eq!(members(&test, &other).await, numbered([2, 3, 10, 12]));
+    let elsewhere = other_project(&test).await.to_string();
+    let create = Call::of(super::CREATE).parameter("idOrSlug", &elsewhere).key(&test.key);
+    let reply = create.json(&super::creation([20])).send(&test.app).await;
+    let add = Call::of(ADD).parameter("idOrSlug", &elsewhere).parameter("insightId", id_of(&reply));
+    let reply = add.key(&test.key).json(&upload([3])).send(&test.app).await;
+    assert_eq!((reply.status, &reply.body["occurrences"]), (200, &json!(2)));
+}
+
+#[tokio::test]
+async fn what_is_named_as_taken_can_be_left_out_by_the_next_request() {
+    let test = TestApp::start().await;
+    let (id, _other) = (create(&test, [1_000]).await, create(&test, [0]).await);
+    assert_eq!(add(&test, &id, 0..250).await.problem(), (409, "pain_point_exists"));
+    let reply = add(&test, &id, 1..250).await;
+    assert_eq!((reply.status, &reply.body["occurrences"]), (200, &json!(250)));
+}
+
+#[tokio::test]
+async fn a_retried_upload_is_answered_as_before_whatever_happened_since() {
+    let test = TestApp::start().await;
+    let id = create(&test, [0]).await;
+    let request = |numbers: [usize; 2]| {
+        call_for(&test, ADD, &id).header("idempotency-key", "k").json(&upload(numbers))
+    };
+    let twins = join_all((0..8).map(|_| request([1, 2]).send(&test.app))).await;
+    assert!(twins.iter().all(|reply| reply.status == 200), "{twins:?}");
+    assert!(twins.iter().all(|reply| reply.body["occurrences"] == 3 && etag(reply) == "\"2\""));
+    let first = twins[0].clone();
+    let other = request([1, 3]).send(&test.app).await;
+    assert_eq!(other.problem(), (409, "idempotency_conflict"));
+    let nowhere = call_for(&test, ADD, NOWHERE).header("idempotency-key", "k");
+    let other = nowhere.json(&upload([1, 2])).send(&test.app).await;
+    assert_eq!(other.problem(), (409, "idempotency_conflict"));
+    assert_eq!(members(&test, &id).await, numbered(0..3));
+    let assert_replayed = async || {
+        let again = request([1, 2]).send(&test.app).await;
+        assert!(is_replayed(&again), "{}", again.body);
+        assert_eq!((&again.body, etag(&again)), (&first.body, "\"2\""));
+    };
+    assert_replayed().await;
+    // Its pain points have gone elsewhere, where they would be refused.
+    let made = id_of(&split(&test, &id, [1]).await);
+    assert_replayed().await;
+    // The insight has been merged, and would refuse everything.
+    merge(&test, &id, &made).await;
+    assert_replayed().await;
+    assert_eq!(members(&test, &made).await, numbered(0..3));
+}
+
+#[tokio::test]
+async fn an_upload_of_what_is_there_already_is_stored_under_its_key_too() {
+    let test = TestApp::start().await;
+    let id = create(&test, [0]).await;
+    let request = || call_for(&test, ADD, &id).header("idempotency-key", "k").json(&upload([0]));
+    let first = request().send(&test.app).await;
+    assert_eq!((first.status, etag(&first), is_replayed(&first)), (200, "\"1\"", false));
+    add(&test, &id, [1]).await;
+    let before = stored(&test).await;
+    let again = request().send(&test.app).await;
+    assert_eq!((is_replayed(&again), &again.body), (true, &first.body));
+    assert_eq!(stored(&test).await, before);
+}
+
+#[tokio::test]
+async fn pain_points_are_listed_from_the_latest_on_and_by_id_where_times_are_the_same() {
+    let test = TestApp::start().await;
+    let mut body = super::creation([4, 2, 9, 7, 5]);
+    for at in [0, 2, 4] {
+        body["painPoints"][at]["occurredAt"] = json!("2026-11-20T12:00:00Z");
+    }
+    let reply = super::call(&test, super::CREATE).json(&body).send(&test.app).await;
+    assert_eq!(reply.body["excerpt"], "What the replay shows of 9", "of three at once");
+    let list = call_for(&test, LIST_PAIN_POINTS, &id_of(&reply));
+    let expected = [9, 5, 4, 7, 2].map(insights::id);
+    for (limit, lengths) in [(1, vec![1; 5]), (2, vec![2, 2, 1]), (5, vec![5]), (100, vec![5])] {
+        let pages = test.pages(&list, limit).await;
+        assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), lengths);
+        assert_eq!(ids(&pages.concat()), expected);
+    }
+}
+
+#[tokio::test]
+async fn fifty_pain_points_are_a_page_unless_the_caller_wants_more() {
+    let test = TestApp::start().await;
+    let id = create(&test, 0..451).await;
+    let list = call_for(&test, LIST_PAIN_POINTS, &id);
+    let reply = list.clone().send(&test.app).await;
+    let expected: Vec<String> = (401..451).rev().map(insights::id).collect();
+    assert_eq!(ids(reply.body["items"].as_array().unwrap()), expected);
+    assert!(reply.body["nextCursor"].is_string());
+    let all: Vec<String> = (0..451).rev().map(insights::id).collect();
+    for limit in [7, 100] {
+        assert_eq!(ids(&test.pages(&list, limit).await.concat()), all);
+    }
+}
+
+#[tokio::test]
+async fn what_moves_while_a_list_is_read_shifts_no_page() {
+    let test = TestApp::start().await;
+    let id = create(&test, 0..20).await;
+    let list = call_for(&test, LIST_PAIN_POINTS, &id).query("limit", 5);
+    let first = list.clone().send(&test.app).await;
+    let cursor = first.body["nextCursor"].as_str().unwrap();
+    // The last of the first page, some that come, and one that was shown.
+    let made = id_of(&split(&test, &id, [15, 13, 12, 19]).await);
+    add(&test, &id, [30]).await;
+    let second = list.clone().query("cursor", cursor).send(&test.app).await;
+    let expected = [14, 11, 10, 9, 8].map(insights::id);
+    assert_eq!(ids(second.body["items"].as_array().unwrap()), expected);
+    merge(&test, &made, &id).await;
+    let cursor = second.body["nextCursor"].as_str().unwrap();
+    let third = list.clone().query("cursor", cursor).send(&test.app).await;
+    assert_eq!(ids(third.body["items"].as_array().unwrap()), [7, 6, 5, 4, 3].map(insights::id));
+    // Everything behind the cursor has gone.
+    split(&test, &id, 0..8).await;
+    let cursor = third.body["nextCursor"].as_str().unwrap();
+    let rest = list.query("cursor", cursor).send(&test.app).await;
+    assert_eq!(rest.body, json!({"items": [], "nextCursor": null}));
+}
+
+#[tokio::test]
+async fn a_cursor_is_good_for_its_own_list_only_and_only_as_it_is() {
+    let test = TestApp::start().await;
+    let (one, two) = (create(&test, 0..3).await, create(&test, 10..13).await);
+    let lists = [
+        super::call(&test, super::LIST),
+        call_for(&test, LIST_PAIN_POINTS, &one),
+        call_for(&test, LIST_PAIN_POINTS, &two),
+    ];
+    for (at, list) in lists.iter().enumerate() {
+        let first = list.clone().query("limit", 1).send(&test.app).await;
+        let cursor = first.body["nextCursor"].as_str().unwrap();
+        for (other_at, other) in lists.iter().enumerate() {
+            let reply = other.clone().query("cursor", cursor).send(&test.app).await;
+            if at == other_at {
+                assert_eq!(reply.status, 200);
+            } else {
+                assert_eq!(reply.violations(), [("query:cursor", "invalid_value")]);
+            }
+        }
+        let swapped = if cursor.ends_with('A') { 'E' } else { 'A' };
+        let tampered = format!("{}{swapped}", &cursor[..cursor.len() - 1]);
+        for cursor in [&tampered, &cursor[1..], "", "AAAA", &format!("{cursor}A")] {
+            let reply = list.clone().query("cursor", cursor).send(&test.app).await;
+            assert_eq!(reply.violations(), [("query:cursor", "invalid_value")], "{cursor}");
+        }
+        for limit in ["0", "101", "-1", "x", "", "1.5", "4294967297"] {
+            let reply = list.clone().query("limit", limit).send(&test.app).await;
+            assert_eq!(reply.violations(), [("query:limit", "out_of_range")], "{limit}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_largest_pain_points_fit_into_a_page() {
+    let test = TestApp::start().await;
+    let mut body = super::creation(0..100);
+    for at in 0..100 {
+        // As many bytes as a text can have, within the bytes of a request.
+        body["painPoints"][at]["excerpt"] = json!("\u{1F4A5}".repeat(2_000));
+        body["painPoints"][at]["title"] = json!("\u{1F4A5}".repeat(200));
+    }
+    let reply = super::call(&test, super::CREATE).json(&body).send(&test.app).await;
+    assert_eq!(reply.status, 201, "{}", reply.body);
+    let list = call_for(&test, LIST_PAIN_POINTS, &id_of(&reply));
+    let page = test.pages(&list, 100).await.concat();
+    let distinct: BTreeSet<String> = ids(&page).into_iter().collect();
+    assert_eq!(distinct, numbered(0..100));
+    assert!(page.iter().all(|item: &Value| item["excerpt"].as_str().unwrap().len() == 8_000));
+}

@@ -1,0 +1,228 @@
+//! Lists of insights.
+
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use local::environment::table_prefix;
+use serde_json::{Value, json};
+use tests::app::TestApp;
+use tests::call::{Call, Gateway};
+
+use super::{
+    CREATE, LIST, TABLE, add, call, create, creation, get, id_of, ids, merge, other_project, split,
+    update,
+};
+
+/// Creates an insight with one pain point at the time `at`.
+async fn create_at(test: &TestApp, number: usize, at: &str) -> String {
+    let mut body = creation([number]);
+    body["painPoints"][0]["occurredAt"] = json!(at);
+    id_of(&call(test, CREATE).json(&body).send(&test.app).await)
+}
+
+#[tokio::test]
+async fn the_last_seen_comes_first_and_merged_ones_last() {
+    let test = TestApp::start().await;
+    assert_eq!(test.pages(&call(&test, LIST), 1).await, [Vec::<Value>::new()]);
+    let times = [
+        "2026-11-20T00:00:00.001Z",
+        "1969-12-31T23:59:59.999Z",
+        "9999-12-31T23:59:59.999Z",
+        "2026-11-20T00:00:00Z",
+        "0000-01-01T00:00:00Z",
+        "2026-11-20T00:00:00.001Z",
+    ];
+    let mut created = Vec::new();
+    for (number, at) in times.into_iter().enumerate() {
+        created.push(create_at(&test, number, at).await);
+    }
+    let merged = create_at(&test, 10, "2026-11-21T00:00:00Z").await;
+    merge(&test, &merged, &created[2]).await;
+    let other = create_at(&test, 11, "2026-11-21T00:00:00Z").await;
+    merge(&test, &other, &created[2]).await;
+    // Those of the same time, merged ones too, by id, descending: the later made before.
+    let expected = [2, 5, 0, 3, 1, 4].map(|at: usize| created[at].clone());
+    let expected = [&expected[..], &[other, merged]].concat();
+    let list = call(&test, LIST);
+    for (limit, lengths) in
+        [(1, vec![1; 8]), (3, vec![3, 3, 2]), (4, vec![4, 4]), (8, vec![8]), (100, vec![8])]
+    {
+        let pages = test.pages(&list, limit).await;
+        assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), lengths);
+        assert_eq!(ids(&pages.concat()), expected);
+    }
+    let rest = list.gateway(Gateway::RestApi);
+    assert_eq!(ids(&test.pages(&rest, 3).await.concat()), expected);
+}
+
+#[tokio::test]
+async fn items_are_what_get_insight_answers() {
+    let test = TestApp::start().await;
+    let one = create(&test, 0..250).await;
+    let two = create(&test, 250..260).await;
+    let made = id_of(&split(&test, &one, (0..250).step_by(2)).await);
+    merge(&test, &two, &made).await;
+    let listed = test.pages(&call(&test, LIST), 10).await.concat();
+    assert_eq!(ids(&listed), [made, one, two]);
+    for item in &listed {
+        assert_eq!(&get(&test, item["id"].as_str().unwrap()).await.body, item);
+    }
+}
+
+#[tokio::test]
+async fn a_status_lists_its_own_insights_page_by_page() {
+    let test = TestApp::start().await;
+    let mut all = Vec::new();
+    for number in 0..9 {
+        all.push(create(&test, [number]).await);
+    }
+    all.reverse();
+    let statuses = ["open", "resolved", "ignored"];
+    for (number, id) in all.iter().enumerate() {
+        update(&test, id, json!({"status": statuses[number % 3]})).await;
+    }
+    for (number, status) in statuses.into_iter().enumerate() {
+        let expected: Vec<_> = all.iter().skip(number).step_by(3).cloned().collect();
+        let list = call(&test, LIST).query("status", status);
+        for limit in [1, 2, 3, 100] {
+            let found = test.pages(&list, limit).await.concat();
+            assert_eq!(ids(&found), expected, "{status}");
+            assert!(found.iter().all(|item| item["status"] == status));
+        }
+    }
+    let merged = call(&test, LIST).query("status", "merged");
+    assert!(test.pages(&merged, 10).await.concat().is_empty());
+    merge(&test, &all[0], &all[8]).await;
+    merge(&test, &all[1], &all[8]).await;
+    let mut expected = [all[0].clone(), all[1].clone()];
+    expected.sort();
+    expected.reverse();
+    for limit in [1, 10] {
+        assert_eq!(ids(&test.pages(&merged, limit).await.concat()), expected);
+    }
+    assert_eq!(ids(&test.pages(&call(&test, LIST), 100).await.concat()).len(), 9);
+    for status in ["", "OPEN", "new", "open,resolved", " open"] {
+        let reply = call(&test, LIST).query("status", status).send(&test.app).await;
+        assert_eq!(reply.violations(), [("query:status", "invalid_value")], "{status}");
+    }
+}
+
+#[tokio::test]
+async fn fifty_insights_are_a_page_unless_the_caller_wants_more() {
+    let test = TestApp::start().await;
+    let mut all = Vec::new();
+    for number in 0..51 {
+        all.push(create(&test, [number]).await);
+    }
+    all.reverse();
+    let reply = call(&test, LIST).send(&test.app).await;
+    assert_eq!(ids(reply.body["items"].as_array().unwrap()), all[..50]);
+    assert!(reply.body["nextCursor"].is_string());
+    let reply = call(&test, LIST).query("limit", 100).send(&test.app).await;
+    assert_eq!(ids(reply.body["items"].as_array().unwrap()), all);
+    assert!(reply.body["nextCursor"].is_null());
+}
+
+#[tokio::test]
+async fn what_changes_behind_a_cursor_shifts_no_page() {
+    let test = TestApp::start().await;
+    let mut all = Vec::new();
+    for number in 0..6 {
+        all.push(create(&test, [number * 10]).await);
+    }
+    all.reverse();
+    let list = call(&test, LIST).query("limit", 2);
+    let first = list.clone().send(&test.app).await;
+    assert_eq!(ids(first.body["items"].as_array().unwrap()), all[..2]);
+    // The last of the page moves to the front, the first one is merged away, another one comes.
+    add(&test, &all[1], [90]).await;
+    merge(&test, &all[0], &all[1]).await;
+    create(&test, [95]).await;
+    let cursor = first.body["nextCursor"].as_str().unwrap();
+    let second = list.query("cursor", cursor).send(&test.app).await;
+    assert_eq!(ids(second.body["items"].as_array().unwrap()), all[2..4]);
+}
+
+#[tokio::test]
+async fn a_split_and_a_merge_move_insights_to_where_they_belong() {
+    let test = TestApp::start().await;
+    let (one, two) = (create(&test, [1, 9]).await, create(&test, [5]).await);
+    let listed = async || ids(&test.pages(&call(&test, LIST), 10).await.concat());
+    assert_eq!(listed().await, [&one, &two].map(Clone::clone));
+    let made = id_of(&split(&test, &one, [9]).await);
+    assert_eq!(listed().await, [&made, &two, &one].map(Clone::clone));
+    merge(&test, &made, &one).await;
+    assert_eq!(listed().await, [&one, &two, &made].map(Clone::clone));
+}
+
+#[tokio::test]
+async fn a_project_lists_its_own_insights_only() {
+    let test = TestApp::start().await;
+    let other = other_project(&test).await.to_string();
+    let id = create(&test, [0]).await;
+    let elsewhere = Call::of(CREATE).parameter("idOrSlug", &other).key(&test.key);
+    let elsewhere = elsewhere.json(&creation([0])).send(&test.app).await;
+    assert_eq!(ids(&test.pages(&call(&test, LIST), 10).await.concat()), [id]);
+    let list = Call::of(LIST).parameter("idOrSlug", &other).key(&test.key);
+    assert_eq!(ids(&test.pages(&list, 10).await.concat()), [id_of(&elsewhere)]);
+}
+
+#[tokio::test]
+async fn insights_with_long_texts_make_pages_shorter_and_not_incomplete() {
+    let test = TestApp::start().await;
+    let mut expected = Vec::new();
+    for number in 0..70 {
+        let mut body = creation([number]);
+        body["description"] = json!("\u{1F4A5}".repeat(2_000));
+        body["painPoints"][0]["excerpt"] = json!("\u{1F4A5}".repeat(2_000));
+        expected.push(id_of(&call(&test, CREATE).json(&body).send(&test.app).await));
+    }
+    expected.reverse();
+    let pages = test.pages(&call(&test, LIST), 100).await;
+    assert!(pages.len() > 1, "a read of DynamoDB ends at 1 MB");
+    assert_eq!(ids(&pages.concat()), expected);
+}
+
+#[tokio::test]
+async fn insights_with_many_pain_points_make_pages_shorter_and_not_incomplete() {
+    let test = TestApp::start().await;
+    let mut expected = vec![create(&test, [0]).await];
+    // 110 chunks each, so that a page of two would have more than 200.
+    for number in 1..4 {
+        let id = create(&test, [number]).await;
+        let chunks: Vec<u128> = (0..110).map(|chunk| (number as u128) << 64 | chunk).collect();
+        put_chunks(&test, &chunks).await;
+        let reference =
+            |chunk: &u128| [&chunk.to_be_bytes()[..], &1_u32.to_be_bytes(), &[0; 50]].concat();
+        let references: Vec<u8> = chunks.iter().flat_map(reference).collect();
+        let key = [&format!("project#{}", test.project_id), &format!("insight#{id}")];
+        let key = [("pk", key[0].as_str()), ("sk", key[1].as_str())];
+        test.tamper(TABLE, key, "chunks", AttributeValue::B(Blob::new(references))).await;
+        expected.insert(0, id);
+    }
+    let pages = test.pages(&call(&test, LIST), 100).await;
+    assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 2]);
+    assert_eq!(ids(&pages.concat()), expected);
+    assert_eq!(pages[0][0]["firstSeen"], "1970-01-01T00:00:00.000Z");
+}
+
+/// Stores chunks with one member each, at revision 1.
+async fn put_chunks(test: &TestApp, chunks: &[u128]) {
+    let put = |chunk: &u128| {
+        let hex = format!("{chunk:032x}");
+        let id = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-");
+        let item = [
+            ("pk", AttributeValue::S(format!("chunk#{id}"))),
+            ("sk", AttributeValue::S("chunk".to_owned())),
+            ("revision", AttributeValue::N("1".to_owned())),
+            ("members", AttributeValue::B(Blob::new([0; 57]))),
+        ];
+        let item = item.map(|(name, value)| (name.to_owned(), value)).into();
+        let put = PutRequest::builder().set_item(Some(item)).build().unwrap();
+        WriteRequest::builder().put_request(put).build()
+    };
+    for chunks in chunks.chunks(25) {
+        let table = format!("{}{TABLE}", table_prefix());
+        let write = test.client.batch_write_item();
+        write.request_items(table, chunks.iter().map(put).collect()).send().await.unwrap();
+    }
+}

@@ -1,0 +1,321 @@
+//! Splitting insights.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tests::app::TestApp;
+use tests::call::{Call, Reply};
+use tests::insights;
+
+use super::{
+    NOWHERE, SPLIT, add, call_for, create, etag, get, id_of, is_replayed, members, merge, numbered,
+    split, split_of, stored, stored_of, update,
+};
+
+fn splitting(test: &TestApp, id: &str, body: &Value) -> Call {
+    call_for(test, SPLIT, id).json(body)
+}
+
+#[tokio::test]
+async fn the_new_insight_is_answered_and_found_with_all_of_its_fields() {
+    let test = TestApp::start().await;
+    let id = create(&test, 0..10).await;
+    let mut body = split_of([1, 8, 3]);
+    body["title"] = json!("  Payment ");
+    body["description"] = json!(" Of the checkout\n");
+    let reply = splitting(&test, &id, &body).send(&test.app).await;
+    let made = id_of(&reply);
+    let expected = json!({
+        "viewed": false,
+        "id": made,
+        "title": "Payment",
+        "description": " Of the checkout\n",
+        "status": "open",
+        "mergedInto": null,
+        // Sessions 1, 1 and 3; users 1, 3 and none.
+        "affectedSessions": 2,
+        "identifiedUsers": 2,
+        "occurrences": 3,
+        "previousAffectedSessions": 0,
+        "trendPercent": 100,
+        "firstSeen": "2026-11-20T04:16:01.000Z",
+        "lastSeen": "2026-11-20T04:16:08.000Z",
+        "excerpt": "What the replay shows of 8",
+    });
+    assert_eq!((reply.status, &reply.body), (201, &expected));
+    assert_eq!(etag(&reply), "\"1\"");
+    let location = format!("/v0/projects/{}/replay-insights/{made}", test.project_id);
+    assert_eq!(reply.headers["location"], location);
+    assert_ne!(made, id);
+    let found = get(&test, &made).await;
+    assert_eq!((&found.body, etag(&found)), (&expected, "\"1\""));
+    assert_eq!(members(&test, &made).await, numbered([1, 3, 8]));
+    assert_eq!(members(&test, &id).await, numbered([0, 2, 4, 5, 6, 7, 9]));
+}
+
+#[tokio::test]
+async fn the_source_keeps_its_texts_and_states_and_is_counted_anew() {
+    let test = TestApp::start().await;
+    let id = create(&test, 0..10).await;
+    let patch = json!({"description": "d", "status": "ignored", "viewed": true});
+    let before = update(&test, &id, patch).await;
+    split(&test, &id, [9, 0, 1]).await;
+    let after = get(&test, &id).await;
+    let mut expected = before.body.clone();
+    expected["occurrences"] = json!(7);
+    // Sessions 2 to 6, and 0 and 1 of pain points 7 and 8; users 2, 4, 0, 2 and 3 of 2, 4, 5, 7, 8.
+    expected["affectedSessions"] = json!(7);
+    expected["identifiedUsers"] = json!(4);
+    expected["firstSeen"] = json!("2026-11-20T04:16:02.000Z");
+    expected["lastSeen"] = json!("2026-11-20T04:16:08.000Z");
+    expected["excerpt"] = json!("What the replay shows of 8");
+    assert_eq!(after.body, expected);
+    assert_eq!((etag(&before), etag(&after)), ("\"2\"", "\"3\""));
+}
+
+#[tokio::test]
+async fn the_title_is_by_default_that_of_the_latest_moved_pain_point() {
+    let test = TestApp::start().await;
+    let mut body = super::creation(0..8);
+    for at in [1, 2, 5] {
+        body["painPoints"][at]["occurredAt"] = json!("2026-11-20T12:00:00Z");
+    }
+    let reply = super::call(&test, super::CREATE).json(&body).send(&test.app).await;
+    let id = id_of(&reply);
+    for (numbers, title) in [
+        (vec![0, 3], "Pain point 3"),
+        // Two at the same time: the greater id is later.
+        (vec![2, 6, 1], "Pain point 2"),
+        (vec![5], "Pain point 5"),
+    ] {
+        let mut body = split_of(numbers);
+        body["title"] = Value::Null;
+        let reply = splitting(&test, &id, &body).send(&test.app).await;
+        assert_eq!(reply.body["title"], title);
+        assert_eq!(reply.body["excerpt"], title.replace("Pain point", "What the replay shows of"));
+        assert_eq!(reply.body["description"], "");
+    }
+    assert_eq!(get(&test, &id).await.body["excerpt"], "What the replay shows of 7");
+}
+
+#[tokio::test]
+async fn all_that_is_wrong_is_named_and_nothing_changes() {
+    let test = TestApp::start().await;
+    let (id, _) = (create(&test, 0..3).await, create(&test, [10]).await);
+    let before = stored(&test).await;
+    let ids = |numbers: &[usize]| numbers.iter().map(|n| insights::id(*n)).collect::<Vec<_>>();
+    let upper = insights::id(10).to_uppercase();
+    let mut doubled = ids(&[1, 0]);
+    doubled.push(insights::id(1).to_uppercase());
+    for (body, violations) in [
+        (json!(null), vec![("", "invalid_type")]),
+        (json!({}), vec![("/painPointIds", "required")]),
+        (json!({"painPointIds": null}), vec![("/painPointIds", "required")]),
+        (json!({"painPointIds": []}), vec![("/painPointIds", "too_few_items")]),
+        (json!({"painPointIds": {}}), vec![("/painPointIds", "invalid_type")]),
+        (split_of(0..501), vec![("/painPointIds", "too_many_items")]),
+        (json!({"painPointIds": doubled}), vec![("/painPointIds/2", "duplicate")]),
+        (
+            json!({"painPointIds": [1, "x", insights::id(0)], "title": "", "description": 1, "x": 1}),
+            vec![
+                ("/description", "invalid_type"),
+                ("/painPointIds/0", "invalid_type"),
+                ("/painPointIds/1", "invalid_format"),
+                ("/title", "too_short"),
+                ("/x", "unknown_field"),
+            ],
+        ),
+        (
+            json!({"painPointIds": ids(&[0]), "title": "x".repeat(201), "description": "x".repeat(2_001)}),
+            vec![("/description", "too_long"), ("/title", "too_long")],
+        ),
+        // Of another insight, and of none.
+        (
+            json!({"painPointIds": [insights::id(0), upper, insights::id(77)]}),
+            vec![
+                ("/painPointIds/1", "unknown_pain_point"),
+                ("/painPointIds/2", "unknown_pain_point"),
+            ],
+        ),
+        // NotMembers are named even where nothing else would stay behind.
+        (split_of([0, 1, 2, 77]), vec![("/painPointIds/3", "unknown_pain_point")]),
+    ] {
+        let reply = splitting(&test, &id, &body).send(&test.app).await;
+        assert_eq!(reply.problem(), (400, "validation_failed"), "{body}");
+        let mut found = reply.violations();
+        found.sort_unstable();
+        assert_eq!(found, violations, "{body}");
+    }
+    let all = split(&test, &id, [2, 0, 1]).await;
+    assert_eq!(all.problem(), (400, "split_would_empty_insight"));
+    assert!(all.body.get("errors").is_none());
+    assert_eq!(stored(&test).await, before);
+}
+
+#[tokio::test]
+async fn one_to_all_but_one_and_at_most_500_pain_points_can_be_moved() {
+    let test = TestApp::start().await;
+    let single = create(&test, [9_000]).await;
+    assert_eq!(split(&test, &single, [9_000]).await.problem(), (400, "split_would_empty_insight"));
+    let id = create(&test, 0..500).await;
+    add(&test, &id, [500]).await;
+    let made = split(&test, &id, 1..501).await;
+    assert_eq!((made.status, &made.body["occurrences"]), (201, &json!(500)));
+    assert_eq!(members(&test, &id).await, numbered([0]));
+    assert_eq!(members(&test, &id_of(&made)).await, numbered(1..501));
+    let one = split(&test, &id_of(&made), [250]).await;
+    assert_eq!((one.status, &one.body["occurrences"]), (201, &json!(1)));
+    assert_eq!(stored_of(&test, "chunk#").await, 1 + 1 + 2 + 1);
+}
+
+#[tokio::test]
+async fn the_insight_that_was_made_can_be_split_itself() {
+    let test = TestApp::start().await;
+    let id = create(&test, 0..300).await;
+    let made = id_of(&split(&test, &id, (0..300).step_by(2)).await);
+    let third = id_of(&split(&test, &made, (0..300).step_by(4)).await);
+    assert_eq!(members(&test, &id).await, numbered((1..300).step_by(2)));
+    assert_eq!(members(&test, &made).await, numbered((2..300).step_by(4)));
+    assert_eq!(members(&test, &third).await, numbered((0..300).step_by(4)));
+    assert_eq!(stored_of(&test, "chunk#").await, 3, "no chunk is left over");
+}
+
+#[tokio::test]
+async fn a_repeated_split_gets_the_same_insight_without_a_key_too() {
+    let test = TestApp::start().await;
+    let id = create(&test, 0..10).await;
+    let first = split(&test, &id, [1, 2, 3]).await;
+    let made = id_of(&first);
+    let mut upper = split_of([2, 1, 3]);
+    upper["painPointIds"][0] = json!(insights::id(2).to_uppercase());
+    let mut spelled_out = split_of([1, 2, 3]);
+    (spelled_out["title"], spelled_out["description"]) = (Value::Null, json!(""));
+    for body in [split_of([1, 2, 3]), split_of([3, 1, 2]), upper, spelled_out] {
+        let again = splitting(&test, &id, &body).send(&test.app).await;
+        assert_eq!((again.status, &again.body), (201, &first.body), "{body}");
+        assert_eq!(again.headers["location"], first.headers["location"]);
+        assert!(!is_replayed(&again));
+    }
+    let again = splitting(&test, &id.to_uppercase(), &split_of([1, 2, 3])).send(&test.app).await;
+    assert_eq!((again.status, &again.body), (201, &first.body));
+    for body in [
+        json!({"painPointIds": [insights::id(1), insights::id(2)]}),
+        json!({"painPointIds": [insights::id(1), insights::id(2), insights::id(4)]}),
+        {
+            let mut body = split_of([1, 2, 3]);
+            body["title"] = first.body["title"].clone();
+            body
+        },
+        {
+            let mut body = split_of([1, 2, 3]);
+            body["description"] = json!("d");
+            body
+        },
+    ] {
+        let reply = splitting(&test, &id, &body).send(&test.app).await;
+        assert_eq!(reply.violations()[0], ("/painPointIds/0", "unknown_pain_point"), "{body}");
+    }
+    let elsewhere = split(&test, &made, [1, 2, 3]).await;
+    assert_eq!(elsewhere.problem(), (400, "split_would_empty_insight"));
+    assert_eq!(stored_of(&test, "project#").await, 2);
+}
+
+#[tokio::test]
+async fn a_repeated_split_shows_the_new_insight_as_it_is_now() {
+    let test = TestApp::start().await;
+    let (id, other) = (create(&test, 0..10).await, create(&test, [20]).await);
+    let made = id_of(&split(&test, &id, [1, 2]).await);
+    let repeated = async || -> Reply { split(&test, &id, [2, 1]).await };
+    let changed = update(&test, &made, json!({"title": "t", "status": "resolved"})).await;
+    let again = repeated().await;
+    assert_eq!((again.status, &again.body, etag(&again)), (201, &changed.body, "\"2\""));
+    let changed = add(&test, &made, [30]).await;
+    assert_eq!(repeated().await.body, changed.body);
+    split(&test, &made, [30]).await;
+    assert_eq!(repeated().await.body["occurrences"], 2);
+    // Even if it is merged away, or what it was split from is.
+    merge(&test, &id, &other).await;
+    assert_eq!(repeated().await.body["id"], json!(made));
+    merge(&test, &made, &other).await;
+    let again = repeated().await;
+    assert_eq!((again.status, &again.body), (201, &get(&test, &made).await.body));
+    assert_eq!(again.body["mergedInto"], json!(other));
+}
+
+#[tokio::test]
+async fn a_split_after_a_merge_back_is_a_new_one() {
+    let test = TestApp::start().await;
+    let id = create(&test, 0..5).await;
+    let first = id_of(&split(&test, &id, [1, 2]).await);
+    merge(&test, &first, &id).await;
+    let second = split(&test, &id, [1, 2]).await;
+    assert_eq!(second.status, 201);
+    assert_ne!(id_of(&second), first);
+    assert_eq!(split(&test, &id, [1, 2]).await.body, second.body, "the latest one is repeated");
+    assert_eq!(members(&test, &id_of(&second)).await, numbered([1, 2]));
+    assert_eq!(get(&test, &first).await.body["status"], "merged");
+}
+
+#[tokio::test]
+async fn under_an_idempotency_key_a_repeated_split_gets_the_stored_answer() {
+    let test = TestApp::start().await;
+    let id = create(&test, 0..10).await;
+    let request = |body: &Value| splitting(&test, &id, body).header("idempotency-key", "k");
+    let usual = split_of([1, 2]);
+    let twins = join_all((0..8).map(|_| request(&usual).send(&test.app))).await;
+    assert!(twins.iter().all(|reply| reply.status == 201 && reply.body == twins[0].body));
+    assert_eq!(twins.iter().filter(|reply| is_replayed(reply)).count(), 7);
+    let made = id_of(&twins[0]);
+    for body in [split_of([2, 1]), split_of([3])] {
+        let other = request(&body).send(&test.app).await;
+        assert_eq!(other.problem(), (409, "idempotency_conflict"), "{body}");
+    }
+    let nowhere = splitting(&test, NOWHERE, &usual);
+    let other = nowhere.header("idempotency-key", "k").send(&test.app).await;
+    assert_eq!(other.problem(), (409, "idempotency_conflict"));
+    let assert_replayed = async || {
+        let again = request(&usual).send(&test.app).await;
+        assert!(is_replayed(&again), "{}", again.body);
+        assert_eq!((&again.body, etag(&again)), (&twins[0].body, "\"1\""));
+        assert_eq!(again.headers["location"], twins[0].headers["location"]);
+    };
+    update(&test, &made, json!({"title": "t"})).await;
+    assert_replayed().await;
+    // Merged back, the same split could be made again; it is not.
+    merge(&test, &made, &id).await;
+    assert_replayed().await;
+    assert_eq!(members(&test, &id).await, numbered(0..10));
+    let other = create(&test, [20]).await;
+    merge(&test, &id, &other).await;
+    assert_replayed().await;
+    test.pass(Duration::from_hours(24));
+    assert_eq!(request(&usual).send(&test.app).await.body["status"], "merged", "it is forgotten");
+}
+
+#[tokio::test]
+async fn of_concurrent_splits_of_one_pain_point_one_wins() {
+    let test = TestApp::start().await;
+    let id = create(&test, 0..10).await;
+    let replies = join_all((1..9).map(|other| split(&test, &id, [0, other]))).await;
+    let (won, lost): (Vec<&Reply>, Vec<&Reply>) =
+        replies.iter().partition(|reply| reply.status == 201);
+    assert_eq!(won.len(), 1);
+    for reply in lost {
+        assert_eq!(reply.violations(), [("/painPointIds/0", "unknown_pain_point")]);
+    }
+    let made = members(&test, &id_of(won[0])).await;
+    assert_eq!((made.len(), members(&test, &id).await.len()), (2, 8));
+}
+
+#[tokio::test]
+async fn concurrent_splits_of_different_pain_points_all_hold() {
+    let test = TestApp::start().await;
+    let id = create(&test, 0..20).await;
+    let replies = join_all((1..5).map(|number| split(&test, &id, [number, number + 10]))).await;
+    for (number, reply) in (1..5).zip(&replies) {
+        assert_eq!(reply.status, 201, "{}", reply.body);
+        assert_eq!(members(&test, &id_of(reply)).await, numbered([number, number + 10]));
+    }
+    assert_eq!(get(&test, &id).await.body["occurrences"], 12);
+}

@@ -1,0 +1,114 @@
+//! Who may do what, and what is checked first.
+
+use serde_json::json;
+use shared::projects::api_key::ApiKeyRecord;
+use shared::projects::project::Organization;
+use tests::app::{PROJECT, TestApp};
+
+use super::{
+    ADD, CREATE, DELETE, GET, LIST, LIST_EVENTS, OPERATIONS, add, call, create, other_project,
+    some_events, stored, valid,
+};
+
+#[tokio::test]
+async fn projects_that_a_key_may_not_see_do_not_exist() {
+    let test = TestApp::start().await;
+    let id = create(&test).await;
+    let other = other_project(&test).await;
+    let organization = Organization::parse("foreign").unwrap();
+    let foreign = test.key_with(|key| ApiKeyRecord { organization, ..key }).await;
+    let elsewhere =
+        test.key_with(|key| ApiKeyRecord { projects: Some([other].into()), ..key }).await;
+    let before = stored(&test).await;
+    for operation in OPERATIONS {
+        for (project, key) in [
+            (PROJECT, &foreign),
+            (PROJECT, &elsewhere),
+            ("missing", &test.key),
+            ("Not a slug", &test.key),
+            ("01902f3c-0000-7000-8000-000000000000", &test.key),
+        ] {
+            let reply = valid(operation, project, &id).key(key).send(&test.app).await;
+            assert_eq!(reply.problem(), (404, "project_not_found"), "{} {project}", operation.name);
+        }
+    }
+    assert_eq!(stored(&test).await, before);
+}
+
+#[tokio::test]
+async fn a_collection_is_found_in_its_own_project_only_under_a_well_formed_id() {
+    let test = TestApp::start().await;
+    other_project(&test).await;
+    let id = create(&test).await;
+    add(&test, &id, &some_events(2)).await;
+    let before = stored(&test).await;
+    let simple = id.replace('-', "");
+    for operation in [GET, DELETE, ADD, LIST_EVENTS] {
+        for (project, id) in [
+            ("other", id.as_str()),
+            (PROJECT, "01902f3c-0000-7000-8000-000000000000"),
+            (PROJECT, "nonsense"),
+            (PROJECT, &simple),
+            (PROJECT, &format!("{{{id}}}")),
+            (PROJECT, "%00"),
+        ] {
+            let reply = valid(operation, project, id).key(&test.key).send(&test.app).await;
+            assert_eq!(reply.problem(), (404, "collection_not_found"), "{} {id}", operation.name);
+        }
+    }
+    assert_eq!(stored(&test).await, before);
+    for operation in [GET, LIST_EVENTS, ADD, DELETE] {
+        let upper = id.to_uppercase();
+        let project = test.project_id.to_string().to_uppercase();
+        let reply = valid(operation, &project, &upper).key(&test.key).send(&test.app).await;
+        assert!(reply.status < 300, "{}: {}", operation.name, reply.body);
+    }
+}
+
+#[tokio::test]
+async fn the_form_of_a_request_is_checked_before_its_project_and_the_project_before_its_body() {
+    let test = TestApp::start().await;
+    let nowhere = |operation| valid(operation, "missing", "nonsense").key(&test.key);
+    for operation in [LIST, LIST_EVENTS] {
+        let reply = nowhere(operation).query("limit", 0).send(&test.app).await;
+        assert_eq!(reply.violations(), [("query:limit", "out_of_range")]);
+    }
+    for operation in [CREATE, ADD] {
+        let reply = nowhere(operation).header("idempotency-key", "").send(&test.app).await;
+        assert_eq!(reply.status, 400, "{}", reply.body);
+        let reply = nowhere(operation).bytes("{").send(&test.app).await;
+        assert_eq!(reply.problem(), (404, "project_not_found"));
+    }
+    // State comes last.
+    let unknown = super::call_for(&test, ADD, "nonsense");
+    let reply = unknown.clone().json(&json!({})).send(&test.app).await;
+    assert_eq!(reply.problem(), (400, "validation_failed"));
+    assert_eq!(unknown.json(&some_events(1)).send(&test.app).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_warm_function_asks_dynamodb_once() {
+    let test = TestApp::start().await;
+    let id = create(&test).await;
+    let trips = async |call: tests::call::Call| {
+        test.round_trips();
+        let reply = call.send(&test.app).await;
+        assert!(reply.status < 300, "{}", reply.body);
+        test.round_trips()
+    };
+    let adding = |count| super::call_for(&test, ADD, &id).json(&some_events(count));
+    assert_eq!(trips(call(&test, CREATE).json(&json!({"name": "n"}))).await, 1);
+    assert_eq!(trips(call(&test, LIST)).await, 1);
+    assert_eq!(trips(super::call_for(&test, GET, &id)).await, 1);
+    assert_eq!(trips(adding(1)).await, 1);
+    assert_eq!(trips(adding(98)).await, 1);
+    assert_eq!(trips(adding(98).header("idempotency-key", "a")).await, 1);
+    assert_eq!(trips(adding(99)).await, 2, "a transaction has no room for so many");
+    assert_eq!(trips(adding(100).header("idempotency-key", "b")).await, 2);
+    assert_eq!(
+        trips(super::call_for(&test, LIST_EVENTS, &id)).await,
+        2,
+        "the collection, then its events"
+    );
+    assert_eq!(trips(super::call_for(&test, DELETE, &id)).await, 1);
+}

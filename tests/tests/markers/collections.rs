@@ -1,0 +1,226 @@
+//! Creating, reading and listing collections.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tests::app::TestApp;
+use tests::call::{Call, Gateway, Reply};
+
+use super::{
+    CREATE, GET, LIST, LIST_EVENTS, add, call, call_for, column, create, other_project,
+    some_events, stored,
+};
+
+async fn creation(test: &TestApp, body: &Value) -> Reply {
+    call(test, CREATE).json(body).send(&test.app).await
+}
+
+#[tokio::test]
+async fn a_new_collection_is_answered_and_found_with_all_of_its_fields() {
+    let test = TestApp::start().await;
+    let body = json!({"name": "  Releases ", "description": " Of the shop\n"});
+    let reply = creation(&test, &body).await;
+    let id = reply.body["id"].as_str().unwrap();
+    let expected = json!({
+        "id": id,
+        "projectId": test.project_id,
+        "name": "Releases",
+        "description": " Of the shop\n",
+        "eventCount": 0,
+        "createdAt": "2026-11-21T04:16:00.000Z",
+        "updatedAt": "2026-11-21T04:16:00.000Z",
+    });
+    assert_eq!((reply.status, &reply.body), (201, &expected));
+    let project_id = test.project_id;
+    let location = format!("/v0/projects/{project_id}/event-marker-collections/{id}");
+    assert_eq!(reply.headers["location"], location);
+    let reply = call_for(&test, GET, id).send(&test.app).await;
+    assert_eq!((reply.status, &reply.body), (200, &expected));
+    let reply = call(&test, LIST).send(&test.app).await;
+    assert_eq!(reply.body, json!({"items": [expected], "nextCursor": null}));
+}
+
+#[tokio::test]
+async fn a_description_may_be_left_out() {
+    let test = TestApp::start().await;
+    for body in [json!({"name": "n"}), json!({"name": "n", "description": null})] {
+        let reply = creation(&test, &body).await;
+        assert_eq!((reply.status, &reply.body["description"]), (201, &json!("")));
+    }
+}
+
+#[tokio::test]
+async fn two_collections_may_have_the_same_name() {
+    let test = TestApp::start().await;
+    assert_ne!(create(&test).await, create(&test).await);
+}
+
+#[tokio::test]
+async fn all_that_is_wrong_is_named_and_nothing_is_written() {
+    let test = TestApp::start().await;
+    for (body, violations) in [
+        (json!([]), vec![("", "invalid_type")]),
+        (json!({}), vec![("/name", "required")]),
+        (json!({"name": null}), vec![("/name", "required")]),
+        (json!({"name": " \t "}), vec![("/name", "too_short")]),
+        (json!({"name": "a\u{0}"}), vec![("/name", "invalid_format")]),
+        (
+            json!({"name": "x".repeat(201), "description": "x".repeat(2_001), "eventCount": 5}),
+            vec![
+                ("/description", "too_long"),
+                ("/eventCount", "unknown_field"),
+                ("/name", "too_long"),
+            ],
+        ),
+        (
+            json!({"name": 1, "description": []}),
+            vec![("/description", "invalid_type"), ("/name", "invalid_type")],
+        ),
+    ] {
+        let reply = creation(&test, &body).await;
+        assert_eq!(reply.problem(), (400, "validation_failed"), "{body}");
+        let mut found = reply.violations();
+        found.sort_unstable();
+        assert_eq!(found, violations, "{body}");
+    }
+    let refused = call(&test, CREATE).bytes("{").send(&test.app).await;
+    assert_eq!(refused.problem(), (400, "malformed_json"));
+    assert_eq!(stored(&test).await, []);
+    let longest = json!({"name": "é".repeat(200), "description": "é".repeat(2_000)});
+    assert_eq!(creation(&test, &longest).await.status, 201);
+}
+
+#[tokio::test]
+async fn a_retried_creation_gets_the_same_collection() {
+    let test = TestApp::start().await;
+    let request = |name: &str| {
+        call(&test, CREATE).header("idempotency-key", "k").json(&json!({"name": name}))
+    };
+    let twins = join_all((0..10).map(|_| request("Releases").send(&test.app))).await;
+    assert!(twins.iter().all(|reply| reply.status == 201 && reply.body == twins[0].body));
+    let replayed = twins.iter().filter(|r| r.headers.contains_key("idempotency-replayed"));
+    assert_eq!(replayed.count(), 9);
+    assert_eq!(stored(&test).await.len(), 1);
+    let other = request("Incidents").send(&test.app).await;
+    assert_eq!(other.problem(), (409, "idempotency_conflict"));
+    test.pass(Duration::from_hours(24));
+    assert_ne!(request("Releases").send(&test.app).await.body, twins[0].body);
+    assert_eq!(stored(&test).await.len(), 2);
+}
+
+/// Creates collections one after the other, a millisecond apart, and answers their ids, the newest
+/// first.
+async fn create_many(test: &TestApp, count: usize) -> Vec<String> {
+    let mut ids = Vec::new();
+    for _ in 0..count {
+        ids.push(create(test).await);
+        test.pass(Duration::from_millis(1));
+    }
+    ids.reverse();
+    ids
+}
+
+#[tokio::test]
+async fn pages_lead_from_the_newest_to_the_oldest_without_gap_or_repeat() {
+    let test = TestApp::start().await;
+    assert_eq!(test.pages(&call(&test, LIST), 1).await, [Vec::<Value>::new()]);
+    let ids = create_many(&test, 5).await;
+    let list = call(&test, LIST);
+    for (limit, lengths) in
+        [(1, vec![1, 1, 1, 1, 1]), (2, vec![2, 2, 1]), (5, vec![5]), (100, vec![5])]
+    {
+        let pages = test.pages(&list, limit).await;
+        assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), lengths);
+        assert_eq!(column(&pages.concat(), "id"), ids);
+    }
+    let rest = list.gateway(Gateway::RestApi);
+    assert_eq!(column(&test.pages(&rest, 2).await.concat(), "id"), ids);
+}
+
+#[tokio::test]
+async fn fifty_collections_are_a_page_unless_the_caller_wants_more() {
+    let test = TestApp::start().await;
+    let ids = create_many(&test, 51).await;
+    let reply = call(&test, LIST).send(&test.app).await;
+    assert_eq!(column(reply.body["items"].as_array().unwrap(), "id"), ids[..50]);
+    assert!(reply.body["nextCursor"].is_string());
+    let all = call(&test, LIST).query("limit", 100).send(&test.app).await;
+    assert_eq!(column(all.body["items"].as_array().unwrap(), "id"), ids);
+    assert!(all.body["nextCursor"].is_null());
+}
+
+#[tokio::test]
+async fn what_is_created_meanwhile_shifts_no_page() {
+    let test = TestApp::start().await;
+    let ids = create_many(&test, 4).await;
+    let first = call(&test, LIST).query("limit", 2).send(&test.app).await;
+    create_many(&test, 3).await;
+    let cursor = first.body["nextCursor"].as_str().unwrap();
+    let rest = call(&test, LIST).query("cursor", cursor).send(&test.app).await;
+    assert_eq!(column(rest.body["items"].as_array().unwrap(), "id"), ids[2..]);
+}
+
+#[tokio::test]
+async fn a_project_lists_its_own_collections_only() {
+    let test = TestApp::start().await;
+    other_project(&test).await;
+    let id = create(&test).await;
+    let other = Call::of(CREATE).parameter("idOrSlug", "other").key(&test.key);
+    assert_eq!(other.json(&json!({"name": "n"})).send(&test.app).await.status, 201);
+    assert_eq!(column(&test.pages(&call(&test, LIST), 10).await.concat(), "id"), [id]);
+}
+
+fn violations_of(reply: &Reply) -> Vec<(&str, &str)> {
+    assert_eq!(reply.problem(), (400, "validation_failed"));
+    reply.violations()
+}
+
+#[tokio::test]
+async fn limits_and_cursors_that_are_none_are_refused_all_at_once() {
+    let test = TestApp::start().await;
+    let id = create(&test).await;
+    for list in [call(&test, LIST), call_for(&test, LIST_EVENTS, &id)] {
+        for limit in ["0", "101", "-1", "x", "", "1.5", "4294967297"] {
+            let reply = list.clone().query("limit", limit).send(&test.app).await;
+            assert_eq!(violations_of(&reply), [("query:limit", "out_of_range")], "{limit}");
+        }
+        let both = list.clone().query("limit", 0).query("cursor", "?&=é").send(&test.app).await;
+        let expected = [("query:limit", "out_of_range"), ("query:cursor", "invalid_value")];
+        assert_eq!(violations_of(&both), expected);
+    }
+}
+
+/// A cursor of a list that has more than one item.
+async fn cursor_of(test: &TestApp, list: Call) -> String {
+    let reply = list.query("limit", 1).send(&test.app).await;
+    reply.body["nextCursor"].as_str().expect("there is a second page").to_owned()
+}
+
+#[tokio::test]
+async fn a_cursor_is_good_for_its_own_list_only_and_only_as_it_is() {
+    let test = TestApp::start().await;
+    let (one, two) = (create(&test).await, create(&test).await);
+    for id in [&one, &two] {
+        add(&test, id, &some_events(2)).await;
+    }
+    let lists =
+        [call(&test, LIST), call_for(&test, LIST_EVENTS, &one), call_for(&test, LIST_EVENTS, &two)];
+    for (at, list) in lists.iter().enumerate() {
+        let cursor = cursor_of(&test, list.clone()).await;
+        for (other_at, other) in lists.iter().enumerate() {
+            let reply = other.clone().query("cursor", &cursor).send(&test.app).await;
+            if at == other_at {
+                assert_eq!(reply.status, 200);
+            } else {
+                assert_eq!(violations_of(&reply), [("query:cursor", "invalid_value")]);
+            }
+        }
+        let swapped = if cursor.ends_with('A') { 'E' } else { 'A' };
+        let tampered = format!("{}{swapped}", &cursor[..cursor.len() - 1]);
+        for cursor in [&tampered, &cursor[1..], "", "AAAA", &format!("{cursor}A")] {
+            let reply = list.clone().query("cursor", cursor).send(&test.app).await;
+            assert_eq!(violations_of(&reply), [("query:cursor", "invalid_value")], "{cursor}");
+        }
+    }
+}

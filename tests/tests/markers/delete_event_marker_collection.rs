@@ -1,0 +1,143 @@
+//! Deleting collections: what is shown from the answer on, and how long the answer takes.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use shared::app::{Deadline, respond};
+use tests::app::TestApp;
+use tests::markers::{collection, filled};
+
+use super::{
+    ADD, DELETE, GET, LIST, LIST_EVENTS, add, call, call_for, column, count_listed, create,
+    some_events, stored,
+};
+
+#[tokio::test]
+async fn from_the_answer_on_nothing_of_a_collection_is_shown() {
+    let test = TestApp::start().await;
+    let (id, neighbour) = (create(&test).await, create(&test).await);
+    for id in [&id, &neighbour] {
+        add(&test, id, &some_events(3)).await;
+    }
+    let list = call_for(&test, LIST_EVENTS, &id).query("limit", 1);
+    let page = list.clone().send(&test.app).await;
+    let cursor = page.body["nextCursor"].as_str().unwrap();
+
+    let reply = call_for(&test, DELETE, &id).send(&test.app).await;
+    assert_eq!((reply.status, &reply.body), (204, &Value::Null));
+    assert!(!reply.headers.contains_key("content-type"));
+    for call in [
+        call_for(&test, GET, &id),
+        list.clone(),
+        list.query("cursor", cursor),
+        call_for(&test, LIST_EVENTS, &id).query("from", 0),
+        call_for(&test, ADD, &id).json(&some_events(1)),
+        call_for(&test, ADD, &id).json(&some_events(100)),
+        call_for(&test, ADD, &id).header("idempotency-key", "k").json(&some_events(1)),
+        call_for(&test, DELETE, &id),
+    ] {
+        assert_eq!(call.send(&test.app).await.problem(), (404, "collection_not_found"));
+    }
+    let left = test.pages(&call(&test, LIST), 100).await.concat();
+    assert_eq!(column(&left, "id"), [neighbour.as_str()]);
+    assert_eq!(count_listed(&test, &neighbour).await, 3);
+}
+
+#[tokio::test]
+async fn a_refused_event_is_not_stored() {
+    let test = TestApp::start().await;
+    let id = create(&test).await;
+    call_for(&test, DELETE, &id).send(&test.app).await;
+    for count in [1, 98, 99, 100] {
+        assert_eq!(add(&test, &id, &some_events(count)).await.status, 404);
+    }
+    assert_eq!(stored(&test).await, [("purge-jobs".to_owned(), id)]);
+    assert!(test.items("idempotency").await.is_empty());
+}
+
+#[tokio::test]
+async fn of_twenty_deletions_at_once_exactly_one_succeeds() {
+    let test = TestApp::start().await;
+    let id = create(&test).await;
+    let deletions = (0..20).map(|_| call_for(&test, DELETE, &id).send(&test.app));
+    let replies = join_all(deletions).await;
+    let deleted = replies.iter().filter(|reply| reply.status == 204).count();
+    let gone = replies.iter().filter(|r| r.problem() == (404, "collection_not_found")).count();
+    assert_eq!((deleted, gone), (1, 19));
+}
+
+#[tokio::test]
+async fn what_is_written_during_a_deletion_is_refused_or_purged() {
+    let test = TestApp::start().await;
+    let neighbour = create(&test).await;
+    add(&test, &neighbour, &some_events(5)).await;
+    let neighbours = stored(&test).await;
+    let mut outcomes = [0, 0];
+    for round in 0..5 {
+        let id = create(&test).await;
+        // Writers of one and of two transactions, of which the first few come before the deletion.
+        let writers = (0..12).map(|writer| {
+            let count = if writer % 3 == 0 { 100 } else { 5 };
+            let call = call_for(&test, ADD, &id).json(&some_events(count));
+            let app = &test.app;
+            async move {
+                tokio::time::sleep(Duration::from_millis(writer * 10)).await;
+                call.send(app).await
+            }
+        });
+        let deletion = async {
+            tokio::time::sleep(Duration::from_millis(20 * round)).await;
+            call_for(&test, DELETE, &id).send(&test.app).await
+        };
+        let (replies, deleted) = tokio::join!(join_all(writers), deletion);
+        assert_eq!(deleted.status, 204);
+        for reply in replies {
+            match reply.status {
+                201 => outcomes[0] += 1,
+                404 => outcomes[1] += 1,
+                _ => panic!("{}", reply.body),
+            }
+        }
+        assert_eq!(call_for(&test, LIST_EVENTS, &id).send(&test.app).await.status, 404);
+    }
+    assert!(outcomes.iter().all(|count| *count > 0), "{outcomes:?}");
+    test.pass(Duration::from_mins(1));
+    let deadline = Deadline::after(Duration::from_mins(1));
+    (purge_event_markers::JOB.run)(&test.app, deadline).await.unwrap();
+    assert_eq!(stored(&test).await, neighbours);
+}
+
+#[tokio::test]
+async fn a_deletion_of_20000_events_is_answered_as_fast_as_one_of_none() {
+    const ROUNDS: usize = 31;
+    let test = TestApp::start().await;
+    let full = filled(&test.app.store, test.project_id, 20_000).await;
+    let mut times = [Vec::new(), Vec::new()];
+    for round in 0..2 * ROUNDS {
+        let which = round % 2;
+        let mut collection = collection(test.project_id);
+        if which == 1 {
+            // Under the same id, with the same events: nobody purges here.
+            (collection.id, collection.event_count) = (full, 20_000);
+            if round > 1 {
+                test.app.store.create_collection(&collection, None).await.unwrap();
+            }
+        } else {
+            test.app.store.create_collection(&collection, None).await.unwrap();
+        }
+        let event = call_for(&test, DELETE, &collection.id.to_string()).event().to_string();
+        let request = lambda_http::request::from_str(&event).unwrap();
+        let started = Instant::now();
+        let answer = respond(&test.app, DELETE, request).await;
+        times[which].push(started.elapsed());
+        assert_eq!(answer.status(), 204);
+    }
+    let [empty, full] = times.map(|mut times| {
+        times.sort();
+        times[ROUNDS / 2]
+    });
+    println!("empty: {empty:?}, 20,000 events: {full:?}");
+    assert!(full < empty.mul_f64(1.5), "{full:?} instead of {empty:?}");
+    assert_eq!(call(&test, LIST).send(&test.app).await.body["items"], json!([]));
+}

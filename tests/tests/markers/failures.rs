@@ -1,0 +1,112 @@
+//! A DynamoDB that is down, slow or busy.
+
+use serde_json::{Value, json};
+use shared::app::Operation;
+use tests::app::{PROJECT, TestApp};
+use tests::call::Call;
+use tests::scripted::{KEY, Turn, access, cancelled, reply_under};
+
+use super::{ADD, CREATE, DELETE, LIST_EVENTS, OPERATIONS, create, some_events, valid};
+
+const COLLECTION: &str = "01902f3c-0000-7000-8000-000000000000";
+
+fn any(operation: &'static Operation) -> Call {
+    valid(operation, PROJECT, COLLECTION).key(KEY)
+}
+
+#[tokio::test]
+async fn a_dynamodb_that_is_down_gives_503() {
+    let mut test = TestApp::start().await;
+    let id = create(&test).await;
+    test.engine.kill();
+    for operation in OPERATIONS {
+        let reply = valid(operation, PROJECT, &id).key(&test.key).send(&test.app).await;
+        assert_eq!(reply.problem(), (503, "unavailable"), "{}", operation.name);
+        assert_eq!(reply.headers["retry-after"], "1");
+    }
+}
+
+#[tokio::test]
+async fn events_are_not_asked_for_before_the_collection_has_answered() {
+    // Asked for earlier, they would now and then lack what is put in between.
+    let (reply, dynamodb) = reply_under(
+        |target, _| match target {
+            "BatchGetItem" => access(),
+            "GetItem" => Turn::Silence,
+            _ => Turn::Answer(json!({})),
+        },
+        any(LIST_EVENTS),
+    )
+    .await;
+    assert_eq!(reply.problem(), (503, "unavailable"));
+    assert!(!dynamodb.requests("GetItem").is_empty());
+    assert!(dynamodb.requests("Query").is_empty());
+}
+
+#[tokio::test]
+async fn writes_that_meet_others_are_tried_again() {
+    for operation in [CREATE, ADD, DELETE] {
+        let (reply, dynamodb) = reply_under(
+            |target, before| match (target, before) {
+                ("BatchGetItem", _) => access(),
+                (_, 0) => cancelled(&["TransactionConflict", "None"]),
+                (_, 1) => cancelled(&["None", "ThrottlingError"]),
+                _ => Turn::Answer(json!({})),
+            },
+            any(operation),
+        )
+        .await;
+        assert!(reply.status < 300, "{}", reply.body);
+        assert_eq!(dynamodb.requests("TransactWriteItems").len(), 3);
+    }
+}
+
+#[tokio::test]
+async fn writes_that_keep_meeting_others_give_409() {
+    for operation in [CREATE, ADD, DELETE] {
+        let (reply, _) = reply_under(
+            |target, _| match target {
+                "BatchGetItem" => access(),
+                _ => cancelled(&["TransactionConflict", "None"]),
+            },
+            any(operation),
+        )
+        .await;
+        assert_eq!(reply.problem(), (409, "conflict"), "{}", operation.name);
+        assert_eq!(reply.headers["retry-after"], "1");
+    }
+}
+
+#[tokio::test]
+async fn a_deletion_whose_answer_was_lost_is_not_answered_with_404() {
+    let (reply, dynamodb) = reply_under(
+        |target, before| match (target, before) {
+            ("BatchGetItem", _) => access(),
+            (_, 0) => Turn::Error("InternalServerError", json!({"message": "try again"})),
+            _ => Turn::Answer(json!({})),
+        },
+        any(DELETE),
+    )
+    .await;
+    assert_eq!((reply.status, &reply.body), (204, &Value::Null));
+    let transactions = dynamodb.requests("TransactWriteItems");
+    assert_eq!(transactions.len(), 2);
+    assert_eq!(transactions[0], transactions[1], "the token tells DynamoDB that they are one");
+}
+
+#[tokio::test]
+async fn events_that_are_stored_are_answered_even_if_they_cannot_be_put_in_their_places() {
+    let call = Call::of(ADD).parameter("idOrSlug", PROJECT).parameter("collectionId", COLLECTION);
+    let call = call.key(KEY).json(&some_events(100));
+    let (reply, dynamodb) = reply_under(
+        |target, before| match (target, before) {
+            ("BatchGetItem", _) => access(),
+            (_, 0) => Turn::Answer(json!({})),
+            _ => Turn::Error("ThrottlingException", json!({"message": "slow down"})),
+        },
+        call,
+    )
+    .await;
+    assert_eq!(reply.status, 201);
+    assert!(dynamodb.requests("TransactWriteItems").len() > 1);
+}

@@ -1,0 +1,192 @@
+//! purge-event-markers as a process that is killed again and again.
+
+#![allow(clippy::print_stdout)]
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::{AttributeValue, Select};
+use local::environment;
+use local::runtime_api::{InvocationError, RuntimeApi};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+use serde_json::Value;
+use shared::app::Clock;
+use shared::markers::CollectionId;
+use shared::markers::store::CollectionDeletion;
+use shared::timestamp::Timestamp;
+use tests::app::TestApp;
+use tests::markers::filled;
+use tests::{function_binary, seed};
+use tokio::process::{Child, Command};
+
+const FUNCTION: &str = "purge-event-markers";
+const TABLE: &str = "event-markers";
+const EVENTS: usize = 20_000;
+const KILLS: usize = 24;
+/// The longest time that the first process lives before it is killed, its start included.
+const FIRST_LIFE: Duration = Duration::from_millis(300);
+/// How long before the test begins the collection was deleted: late events are not waited for.
+const DELETED_AGO_MILLIS: i64 = 120_000;
+
+/// A process of the function, under a Runtime API of its own.
+struct Purger {
+    api: RuntimeApi,
+    child: Child,
+}
+
+impl Purger {
+    async fn start(endpoint: &str, log: &Path) -> Self {
+        let api = RuntimeApi::start().await.unwrap();
+        let log = File::options().create(true).append(true).open(log).unwrap();
+        let child = Command::new(function_binary(FUNCTION))
+            .env_clear()
+            .envs(api.variables(FUNCTION))
+            .envs(environment::variables(endpoint))
+            .env("WAYMARK_STACK", "the stack")
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        Self { api, child }
+    }
+
+    /// Lets it purge, for the time that Lambda would give it.
+    async fn purge(&self) -> Result<(), InvocationError> {
+        self.api.invoke("{}", Duration::from_mins(1)).await.map(drop)
+    }
+
+    /// Ends it with SIGKILL, which it cannot notice.
+    async fn kill(mut self) {
+        self.child.kill().await.unwrap();
+    }
+}
+
+async fn is_leased(test: &TestApp, id: CollectionId) -> bool {
+    let key = |value: String| AttributeValue::S(value);
+    let get = test.client.get_item().table_name(format!("{}{TABLE}", environment::table_prefix()));
+    let get = get.key("pk", key("purge-jobs".to_owned())).key("sk", key(id.to_string()));
+    let job = get.consistent_read(true).send().await.unwrap().item.expect("the job is there");
+    job.contains_key("leaseOwner")
+}
+
+/// How many events of the collection are stored.
+async fn count_left(test: &TestApp, id: CollectionId) -> usize {
+    let query = test.client.query().table_name(format!("{}{TABLE}", environment::table_prefix()));
+    let query = query.key_condition_expression("pk = :pk").select(Select::Count);
+    let partition = AttributeValue::S(format!("events#{id}"));
+    let query = query.expression_attribute_values(":pk", partition).consistent_read(true);
+    let mut pages = query.into_paginator().send();
+    let mut count = 0;
+    while let Some(page) = pages.next().await {
+        count += usize::try_from(page.unwrap().count).unwrap();
+    }
+    count
+}
+
+/// Ends the lease of the job by hand. That is fair: its owner is dead, and all that is left out is the
+/// wait of half a minute until the clock says the same.
+async fn end_lease(test: &TestApp, id: CollectionId) {
+    let long_ago = AttributeValue::S("1970-01-01T00:00:00.000Z".to_owned());
+    let id = id.to_string();
+    let key = [("pk", "purge-jobs"), ("sk", id.as_str())];
+    test.tamper(TABLE, key, "leaseUntil", long_ago).await;
+}
+
+#[tokio::test]
+async fn a_purger_that_is_killed_at_random_points_leaves_nothing_behind() {
+    let seed = seed();
+    println!("SEED={seed}");
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let test = TestApp::start().await;
+    let other = local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    for project_id in [test.project_id, other] {
+        filled(&test.app.store, project_id, 150).await;
+    }
+    let mut neighbours = test.items(TABLE).await;
+    let id = filled(&test.app.store, test.project_id, EVENTS).await;
+    let now = Clock::System.now().as_millis();
+    let deleted_at = Timestamp::from_millis(now - DELETED_AGO_MILLIS);
+    let deletion = test.app.store.delete_collection(test.project_id, id, deleted_at).await;
+    assert_eq!(deletion.unwrap(), CollectionDeletion::Deleted);
+
+    // One that is killed holds its lease for a while, in which no other touches its events.
+    let endpoint = test.engine.endpoint();
+    let purger = Purger::start(&endpoint, &log).await;
+    let leased = async {
+        while !is_leased(&test, id).await {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::select! {
+        outcome = purger.purge() => panic!("it ended before it could be killed: {outcome:?}"),
+        () = leased => purger.kill().await,
+    }
+    let before = count_left(&test, id).await;
+    let purger = Purger::start(&endpoint, &log).await;
+    purger.purge().await.unwrap();
+    purger.kill().await;
+    assert_eq!(count_left(&test, id).await, before);
+
+    let mut longest_life = FIRST_LIFE;
+    let mut left = before;
+    let mut fastest_per_event = Duration::MAX;
+    for kill in 1..=KILLS {
+        end_lease(&test, id).await;
+        let purger = Purger::start(&endpoint, &log).await;
+        // At the fastest pace seen so far, half of what is left would still be there.
+        let half = u32::try_from(left / 2).unwrap();
+        let life = random.random_range(
+            Duration::ZERO..=longest_life.min(fastest_per_event.saturating_mul(half)),
+        );
+        tokio::select! {
+            outcome = purger.purge() => panic!("it ended before it could be killed: {outcome:?}"),
+            () = tokio::time::sleep(life) => purger.kill().await,
+        }
+        let removed = left - count_left(&test, id).await;
+        left -= removed;
+        println!("killed after {life:?}; {left} events are left");
+        assert!(left > 0, "kill {kill} came too late");
+        if let Some(per_event) = u32::try_from(removed).ok().and_then(|it| life.checked_div(it)) {
+            fastest_per_event = fastest_per_event.min(per_event);
+        }
+        // Machines differ, but on all of them every kill should come amid the work.
+        let on_course = EVENTS - EVENTS * kill / (KILLS + 1);
+        longest_life = if left < on_course { longest_life / 2 } else { longest_life * 5 / 4 };
+    }
+
+    end_lease(&test, id).await;
+    let purger = Purger::start(&endpoint, &log).await;
+    purger.purge().await.unwrap();
+    purger.kill().await;
+    let mut items = test.items(TABLE).await;
+    for items in [&mut items, &mut neighbours] {
+        items.sort_by_key(|item| {
+            (item["pk"].as_s().unwrap().clone(), item["sk"].as_s().unwrap().clone())
+        });
+    }
+    assert!(items == neighbours, "{} items instead of {}", items.len(), neighbours.len());
+    assert_metric(&fs::read_to_string(&log).unwrap());
+}
+
+/// Every run told how old the oldest job is, in the form of which AWS makes a metric.
+fn assert_metric(log: &str) {
+    let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let metrics: Vec<Value> = lines.filter(|line| line["OldestPurgeJobAge"].is_number()).collect();
+    assert!(!metrics.is_empty(), "{log}");
+    for metric in metrics {
+        assert_eq!(metric["stack"], "the stack");
+        assert_eq!(metric["operation"], FUNCTION);
+        let age = metric["OldestPurgeJobAge"].as_f64().unwrap();
+        assert!((120.0..300.0).contains(&age), "{metric}");
+        let described = &metric["_aws"]["CloudWatchMetrics"][0];
+        assert_eq!(described["Metrics"][0]["Name"], "OldestPurgeJobAge");
+        assert_eq!(described["Metrics"][0]["Unit"], "Seconds");
+    }
+}

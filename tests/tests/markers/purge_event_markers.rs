@@ -1,0 +1,299 @@
+//! What becomes of the events of deleted collections.
+
+use std::time::Duration;
+use tests::call::Call;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use local::environment::table_prefix;
+use purge_event_markers::{JOB, oldest_job_age};
+use serde_json::json;
+use shared::app::Deadline;
+use shared::dynamodb::StoreError;
+use shared::markers::{CollectionId, PurgeJob};
+use shared::timestamp::Timestamp;
+use tests::app::{START, TestApp, app_over};
+use tests::markers::filled;
+use tests::scripted::{ScriptedDynamoDb, Turn};
+
+use super::{
+    CREATE, DELETE, Item, TABLE, add, call_for, collection_id, create, other_project, some_events,
+    stored,
+};
+
+/// The window in which late events are still looked for.
+const LATE: Duration = Duration::from_mins(1);
+
+async fn purge(test: &TestApp) {
+    (JOB.run)(&test.app, Deadline::after(Duration::from_mins(1))).await.unwrap();
+}
+
+/// A deleted collection that had so many events.
+async fn deleted(test: &TestApp, events: usize) -> String {
+    let id = filled(&test.app.store, test.project_id, events).await.to_string();
+    assert_eq!(call_for(test, DELETE, &id).send(&test.app).await.status, 204);
+    id
+}
+
+/// How many events of a collection are stored.
+async fn left(test: &TestApp, id: &str) -> usize {
+    let partition = format!("events#{id}");
+    stored(test).await.iter().filter(|(pk, _)| *pk == partition).count()
+}
+
+/// The job of a collection.
+async fn job(test: &TestApp, id: &str) -> Option<Item> {
+    let is_it = |item: &Item| {
+        item["pk"].as_s().unwrap() == "purge-jobs" && item["sk"].as_s().unwrap() == id
+    };
+    test.items(TABLE).await.into_iter().find(is_it)
+}
+
+fn now(test: &TestApp) -> Timestamp {
+    test.app.clock.now()
+}
+
+#[tokio::test]
+async fn a_purge_removes_all_of_a_collection_and_nothing_of_its_neighbours() {
+    let test = TestApp::start().await;
+    let other = other_project(&test).await;
+    let neighbour = create(&test).await;
+    add(&test, &neighbour, &some_events(30)).await;
+    filled(&test.app.store, other, 30).await;
+    let elsewhere = Call::of(CREATE).parameter("idOrSlug", "other").key(&test.key);
+    assert_eq!(elsewhere.json(&json!({"name": "n"})).send(&test.app).await.status, 201);
+    let neighbours = stored(&test).await;
+
+    // More than one read and many batches, one event, and none at all.
+    let ids = [deleted(&test, 1_203).await, deleted(&test, 1).await, deleted(&test, 0).await];
+    purge(&test).await;
+    for id in &ids {
+        assert_eq!(left(&test, id).await, 0);
+        let job = job(&test, id).await.expect("late events are still looked for");
+        assert!(!job.contains_key("leaseOwner"));
+    }
+    test.pass(Duration::from_millis(59_999));
+    purge(&test).await;
+    assert_eq!(stored(&test).await.len(), neighbours.len() + 3);
+    test.pass(Duration::from_millis(1));
+    purge(&test).await;
+    assert_eq!(stored(&test).await, neighbours);
+    purge(&test).await;
+    assert_eq!(stored(&test).await, neighbours);
+}
+
+#[tokio::test]
+async fn an_event_that_comes_late_is_purged() {
+    let test = TestApp::start().await;
+    let id = deleted(&test, 10).await;
+    purge(&test).await;
+    assert_eq!(left(&test, &id).await, 0);
+    // No operation does this: it would be the work of a request from before the deletion.
+    let late = [("pk", format!("events#{id}")), ("sk", "000063962453760#late".to_owned())];
+    let late = late.map(|(name, value)| (name.to_owned(), AttributeValue::S(value)));
+    let put = test.client.put_item().table_name(format!("{}{TABLE}", table_prefix()));
+    put.set_item(Some(late.into())).send().await.unwrap();
+    test.pass(LATE);
+    purge(&test).await;
+    assert_eq!(stored(&test).await, []);
+}
+
+#[tokio::test]
+async fn two_purgers_at_once_do_no_harm() {
+    let test = TestApp::start().await;
+    let id = deleted(&test, 2_500).await;
+    let neighbour = create(&test).await;
+    add(&test, &neighbour, &some_events(10)).await;
+    tokio::join!(purge(&test), purge(&test));
+    assert_eq!(left(&test, &id).await, 0);
+
+    // Even where the first one lost its lease and does not know it yet.
+    let id = deleted(&test, 2_500).await;
+    let takeover = async {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let long_ago = AttributeValue::S("1970-01-01T00:00:00.000Z".to_owned());
+        let key = [("pk", "purge-jobs"), ("sk", id.as_str())];
+        test.tamper(TABLE, key, "leaseUntil", long_ago).await;
+        purge(&test).await;
+    };
+    tokio::join!(purge(&test), takeover);
+    assert_eq!(left(&test, &id).await, 0);
+    test.pass(LATE);
+    tokio::join!(purge(&test), purge(&test));
+    let partition = format!("events#{neighbour}");
+    let stored = stored(&test).await;
+    assert_eq!(stored.iter().filter(|(pk, _)| *pk == partition).count(), 10);
+    assert_eq!(stored.len(), 11, "the neighbour's events and the neighbour");
+}
+
+#[tokio::test]
+async fn a_job_that_another_purger_holds_is_left_to_it_for_thirty_seconds() {
+    let test = TestApp::start().await;
+    let id = deleted(&test, 10).await;
+    let lease = async |owner: &str| {
+        test.app.store.lease_purge_job(collection_id(&id), owner, now(&test)).await.unwrap()
+    };
+    assert!(lease("a purger that died").await);
+    assert!(lease("a purger that died").await, "it may renew its lease");
+    assert!(!lease("another").await);
+    purge(&test).await;
+    assert_eq!(left(&test, &id).await, 10);
+    test.pass(Duration::from_secs(30));
+    purge(&test).await;
+    assert_eq!(left(&test, &id).await, 10);
+    test.pass(Duration::from_millis(1));
+    purge(&test).await;
+    assert_eq!(left(&test, &id).await, 0);
+}
+
+#[tokio::test]
+async fn whoever_lost_a_lease_can_neither_give_it_up_nor_finish_the_job() {
+    let test = TestApp::start().await;
+    let id = collection_id(&deleted(&test, 0).await);
+    let store = &test.app.store;
+    assert!(store.lease_purge_job(id, "first", now(&test)).await.unwrap());
+    test.pass(Duration::from_secs(31));
+    assert!(store.lease_purge_job(id, "second", now(&test)).await.unwrap());
+    store.finish_purge_job(id, "first").await.unwrap();
+    store.release_purge_job(id, "first").await.unwrap();
+    assert!(!store.lease_purge_job(id, "first", now(&test)).await.unwrap());
+    store.finish_purge_job(id, "second").await.unwrap();
+    assert_eq!(stored(&test).await, []);
+    assert!(!store.lease_purge_job(id, "second", now(&test)).await.unwrap(), "it makes no new job");
+}
+
+#[tokio::test]
+async fn a_purge_stops_when_its_time_is_up_and_the_next_one_goes_on() {
+    let test = TestApp::start().await;
+    let id = deleted(&test, 2_500).await;
+    (JOB.run)(&test.app, Deadline::after(Duration::ZERO)).await.unwrap();
+    assert_eq!(left(&test, &id).await, 2_500);
+    (JOB.run)(&test.app, Deadline::after(Duration::from_millis(20))).await.unwrap();
+    assert!(left(&test, &id).await > 0);
+    let stopped = job(&test, &id).await.unwrap();
+    assert!(!stopped.contains_key("leaseOwner"), "nobody waits for its lease to run out");
+    test.pass(LATE);
+    purge(&test).await;
+    assert_eq!(stored(&test).await, []);
+}
+
+#[tokio::test]
+async fn the_age_of_the_oldest_job_is_what_the_metric_tells() {
+    let job = |millis: i64| PurgeJob {
+        collection: CollectionId::parse("01902f3c-0000-7000-8000-000000000000").unwrap(),
+        deleted_at: Timestamp::from_millis(millis),
+    };
+    let now = Timestamp::from_millis(1_000_000);
+    assert_eq!(oldest_job_age(&[], now), 0);
+    assert_eq!(oldest_job_age(&[job(400_000)], now), 600);
+    assert_eq!(oldest_job_age(&[job(400_000), job(700_000)], now), 600);
+    assert_eq!(oldest_job_age(&[job(700_000), job(400_000)], now), 600);
+    assert_eq!(oldest_job_age(&[job(2_000_000)], now), 0, "clocks differ");
+
+    let test = TestApp::start().await;
+    deleted(&test, 0).await;
+    test.pass(Duration::from_secs(5));
+    deleted(&test, 0).await;
+    let jobs = test.app.store.list_purge_jobs().await.unwrap();
+    assert_eq!(jobs.len(), 2);
+    assert_eq!(jobs[0].deleted_at.as_millis(), i64::try_from(START).unwrap());
+}
+
+/// One job with two events.
+fn two_events(target: &str, before: usize) -> Turn {
+    let id = "01902f3c-0000-7000-8000-000000000000";
+    match (target, before) {
+        ("Query", 0) => Turn::Answer(json!({"Items": [{
+            "pk": {"S": "purge-jobs"},
+            "sk": {"S": id},
+            "deletedAt": {"S": "2026-11-21T04:16:00.000Z"},
+        }], "Count": 1, "ScannedCount": 1})),
+        ("Query", 1) => Turn::Answer(json!({"Items": [
+            {"sk": {"S": "1"}},
+            {"sk": {"S": "2"}},
+        ], "Count": 2, "ScannedCount": 2})),
+        ("Query", _) => Turn::Answer(json!({"Items": [], "Count": 0, "ScannedCount": 0})),
+        _ => Turn::Answer(json!({})),
+    }
+}
+
+/// The answer that leaves the second event where it is.
+fn unprocessed() -> Turn {
+    let key = json!({
+        "pk": {"S": "events#01902f3c-0000-7000-8000-000000000000"},
+        "sk": {"S": "2"},
+    });
+    Turn::Answer(json!({"UnprocessedItems": {
+        "waymark-event-markers": [{"DeleteRequest": {"Key": key}}],
+    }}))
+}
+
+async fn run_under(
+    script: fn(&str, usize) -> Turn,
+) -> (Result<(), StoreError>, ScriptedDynamoDb, Vec<usize>) {
+    let dynamodb = ScriptedDynamoDb::start(script).await;
+    let (app, _) = app_over(&dynamodb.endpoint);
+    let outcome = (JOB.run)(&app, Deadline::after(Duration::from_mins(1))).await;
+    let batches = dynamodb.requests("BatchWriteItem");
+    let sizes = batches
+        .iter()
+        .map(|batch| batch["RequestItems"]["waymark-event-markers"].as_array().unwrap().len());
+    let sizes = sizes.collect();
+    (outcome, dynamodb, sizes)
+}
+
+#[tokio::test]
+async fn what_dynamodb_leaves_unprocessed_is_sent_again() {
+    let (outcome, dynamodb, sizes) = run_under(|target, before| match (target, before) {
+        ("BatchWriteItem", 0 | 1) => unprocessed(),
+        ("BatchWriteItem", 2) => {
+            Turn::Error("ProvisionedThroughputExceededException", json!({"message": "slow down"}))
+        }
+        _ => two_events(target, before),
+    })
+    .await;
+    outcome.unwrap();
+    assert_eq!(sizes, [2, 1, 1, 1]);
+    assert_eq!(dynamodb.requests("Query").len(), 3, "it makes sure that nothing is left");
+    let updates = dynamodb.requests("UpdateItem");
+    assert_eq!(updates.len(), 3, "a lease, its renewal and its release");
+}
+
+#[tokio::test]
+async fn a_purge_that_dynamodb_throttles_fails_and_leaves_the_job_for_the_next() {
+    let (outcome, dynamodb, sizes) = run_under(|target, before| match target {
+        "BatchWriteItem" => unprocessed(),
+        _ => two_events(target, before),
+    })
+    .await;
+    assert!(matches!(outcome, Err(StoreError::Unavailable(_))), "{outcome:?}");
+    assert_eq!(sizes, [&[2][..], &[1; 9]].concat());
+    assert!(dynamodb.requests("DeleteItem").is_empty(), "the job is not done");
+}
+
+#[tokio::test]
+async fn a_job_that_cannot_go_on_does_not_hold_up_the_next() {
+    let (outcome, dynamodb, _) = run_under(|target, before| match (target, before) {
+        ("Query", 0) => {
+            let job = |id: &str| {
+                json!({
+                    "pk": {"S": "purge-jobs"},
+                    "sk": {"S": id},
+                    "deletedAt": {"S": "2026-11-21T04:00:00.000Z"},
+                })
+            };
+            let jobs = [
+                job("01902f3c-0000-7000-8000-000000000000"),
+                job("01902f3c-0000-7000-8000-000000000001"),
+            ];
+            Turn::Answer(json!({"Items": jobs, "Count": 2, "ScannedCount": 2}))
+        }
+        ("Query", 1) => Turn::Error("ValidationException", json!({"message": "no"})),
+        ("Query", _) => Turn::Answer(json!({"Items": [], "Count": 0, "ScannedCount": 0})),
+        _ => Turn::Answer(json!({})),
+    })
+    .await;
+    assert!(matches!(outcome, Err(StoreError::Refused(_))), "{outcome:?}");
+    let finished = dynamodb.requests("DeleteItem");
+    assert_eq!(finished.len(), 1);
+    assert_eq!(finished[0]["Key"]["sk"]["S"], "01902f3c-0000-7000-8000-000000000001");
+}

@@ -1,0 +1,134 @@
+//! Error tracking.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shared::app::Operation;
+use shared::projects::project::Project;
+use tests::app::{PROJECT, TestApp, app_over};
+use tests::call::Call;
+use tests::error_tracking::{SentEvent, project};
+use tests::scripted::{ScriptedDynamoDb, Turn, cancelled};
+
+use super::{answered, assert_uses_all, call, deadline, items, scheduled};
+
+pub(super) const FUNCTIONS: [&str; 8] = [
+    compact_error_segments::JOB.name,
+    get_error::OPERATION.name,
+    ingest_error_events::OPERATION.name,
+    interpret_error_filters::OPERATION.name,
+    list_error_events::OPERATION.name,
+    list_errors::OPERATION.name,
+    query_error_timeseries::OPERATION.name,
+    update_error::OPERATION.name,
+];
+
+const TABLE: &str = "errors";
+const DAY: Duration = Duration::from_hours(24);
+
+fn delivery(project: &Project, event: &SentEvent) -> Call {
+    let call = Call::of(&ingest_error_events::OPERATION).parameter("ingestId", project.ingest_id);
+    call.query("sentry_key", project.public_key).bytes(event.envelope())
+}
+
+/// An event that occurred some time ago.
+fn event(test: &TestApp, number: u64, ago: Duration) -> SentEvent {
+    SentEvent::new(number, test.app.clock.now().minus(ago), "TypeError", "x")
+}
+
+/// Removes all errors and what leads to them, as if ingestion had died before it wrote them.
+async fn forget_errors(test: &TestApp) {
+    for item in test.items(TABLE).await {
+        let pk = item["pk"].as_s().unwrap();
+        if pk.starts_with("errors#") || pk.starts_with("fingerprints#") {
+            let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
+            let table = format!("{}{TABLE}", local::environment::table_prefix());
+            let delete = test.client.delete_item().table_name(table).set_key(Some(key.into()));
+            delete.send().await.unwrap();
+        }
+    }
+}
+
+/// Delivers an event of a day that is over, and forgets its error: whoever packs the day does all
+/// that packing ever needs.
+async fn leave_to_packers(test: &TestApp, project: &Project, number: u64, days: u32) {
+    let late = event(test, number, days * DAY);
+    answered(test, delivery(project, &late), 200).await;
+    forget_errors(test).await;
+}
+
+/// Delivers an event to a partition that is throttled.
+async fn deliver_under_throttling(project: &Project, event: &SentEvent) {
+    let dynamodb = ScriptedDynamoDb::start(|target, before| match (target, before) {
+        ("GetItem", 0) => Turn::Answer(json!({"Item": {
+            "idOrSlug": {"S": "ingest#1"},
+            "projectId": {"S": "00000000-0000-7000-8000-000000000001"},
+            "publicKey": {"S": "0123456789abcdef0123456789abcdef"},
+        }})),
+        // After the day was opened, as often as it is tried.
+        ("TransactWriteItems", 1..=8) => cancelled(&["None", "ThrottlingError", "None"]),
+        _ => Turn::Answer(json!({})),
+    })
+    .await;
+    let (app, _) = app_over(&dynamodb.endpoint);
+    let call = Call::of(&ingest_error_events::OPERATION).parameter("ingestId", project.ingest_id);
+    let call = call.query("sentry_key", "0123456789abcdef0123456789abcdef");
+    let reply = call.bytes(event.envelope()).send(&app).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    assert_eq!(dynamodb.requests("UpdateItem").len(), 1);
+}
+
+/// Lists by the table's two indexes, from page to page, and answers an error.
+async fn list_all(test: &TestApp) -> Value {
+    let list = call(test, &list_errors::OPERATION).query("limit", 1);
+    let page = answered(test, list.clone(), 200).await;
+    let next = page.body["nextCursor"].as_str().unwrap();
+    answered(test, list.clone().query("cursor", next), 200).await;
+    answered(test, list.query("status", "open"), 200).await;
+    items(&page)[0].clone()
+}
+
+#[tokio::test]
+async fn functions_of_errors_may_do_what_they_do_and_no_more() {
+    let test = TestApp::start().await;
+    let project = project(&test.app.store, test.project_id).await;
+    let query = |body: Value| call(&test, &query_error_timeseries::OPERATION).json(&body);
+    let scenario = Box::pin(async {
+        let now = event(&test, 1, Duration::ZERO);
+        answered(&test, delivery(&project, &now), 200).await;
+        answered(&test, delivery(&project, &now), 200).await;
+        let other = SentEvent::new(2, test.app.clock.now(), "ValueError", "y");
+        answered(&test, delivery(&project, &other), 200).await;
+        deliver_under_throttling(&project, &now).await;
+
+        let error = list_all(&test).await;
+        let of = |operation: &'static Operation| {
+            call(&test, operation).parameter("errorId", error["errorId"].as_str().unwrap())
+        };
+        answered(&test, of(&get_error::OPERATION), 200).await;
+        answered(&test, of(&list_error_events::OPERATION), 200).await;
+        let resolved = of(&update_error::OPERATION).json(&json!({"status": "resolved"}));
+        answered(&test, resolved, 200).await;
+        let question = json!({"projectId": PROJECT, "query": "firefox", "currentFilters": [],
+            "categories": [{"id": "browser", "label": "Browser", "values": ["Firefox"]}]});
+        answered(
+            &test,
+            Call::of(&interpret_error_filters::OPERATION).key(&test.key).json(&question),
+            200,
+        )
+        .await;
+
+        leave_to_packers(&test, &project, 10, 3).await;
+        let from = test.app.clock.now().minus(5 * DAY).as_millis();
+        let all = json!({"projectIds": [PROJECT], "from": from});
+        answered(&test, query(all.clone()), 200).await;
+        let mut filtered = all;
+        filtered["searchQuery"] = json!("environment:production TypeError");
+        answered(&test, query(filtered), 200).await;
+
+        leave_to_packers(&test, &project, 11, 4).await;
+        let compact = Box::pin((compact_error_segments::JOB.run)(&test.app, deadline()));
+        scheduled(compact_error_segments::JOB.name, compact).await;
+    });
+    assert_uses_all(&FUNCTIONS, scenario).await;
+}

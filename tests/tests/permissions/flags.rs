@@ -1,0 +1,67 @@
+//! Feature flags.
+
+use serde_json::{Value, json};
+use tests::app::TestApp;
+
+use super::{answered, assert_uses_all, call};
+
+pub(super) const FUNCTIONS: [&str; 7] = [
+    create_feature_flag::OPERATION.name,
+    list_feature_flags::OPERATION.name,
+    get_feature_flag::OPERATION.name,
+    update_feature_flag::OPERATION.name,
+    delete_feature_flag::OPERATION.name,
+    evaluate_feature_flag::OPERATION.name,
+    evaluate_feature_flags::OPERATION.name,
+];
+
+fn flag(key: &str, prerequisite: Option<&str>) -> Value {
+    json!({
+        "key": key,
+        "name": "A flag",
+        "type": "boolean",
+        "prerequisites": prerequisites(prerequisite),
+    })
+}
+
+fn prerequisites(key: Option<&str>) -> Vec<Value> {
+    key.iter().map(|key| json!({"flagKey": key, "variant": "on"})).collect()
+}
+
+#[tokio::test]
+async fn functions_of_feature_flags_may_do_what_they_do_and_no_more() {
+    let test = TestApp::start().await;
+    let scenario = Box::pin(async {
+        let create = call(&test, &create_feature_flag::OPERATION);
+        let first = create.clone().header("idempotency-key", "k").json(&flag("first", None));
+        answered(&test, first.clone(), 201).await;
+        answered(&test, first, 201).await;
+        // A prerequisite is checked; one that has prerequisites itself is read.
+        answered(&test, create.clone().json(&flag("second", Some("first"))), 201).await;
+        answered(&test, create.json(&flag("third", Some("second"))), 201).await;
+
+        let update = call(&test, &update_feature_flag::OPERATION).parameter("key", "third");
+        let change = async |body: Value| answered(&test, update.clone().json(&body), 200).await;
+        change(json!({"enabled": true})).await;
+        change(json!({"prerequisites": prerequisites(Some("first"))})).await;
+        change(json!({"archived": true})).await;
+        change(json!({"archived": false})).await;
+        change(json!({"prerequisites": null})).await;
+        change(json!({"prerequisites": prerequisites(Some("second"))})).await;
+
+        let of_third = |call: tests::call::Call| call.parameter("key", "third");
+        answered(&test, of_third(call(&test, &get_feature_flag::OPERATION)), 200).await;
+        answered(&test, call(&test, &list_feature_flags::OPERATION), 200).await;
+        let context = json!({"context": {"targetingKey": "ann"}});
+        let one = of_third(call(&test, &evaluate_feature_flag::OPERATION)).json(&context);
+        answered(&test, one, 200).await;
+        let all = call(&test, &evaluate_feature_flags::OPERATION).json(&context);
+        answered(&test, all, 200).await;
+
+        let delete = of_third(call(&test, &delete_feature_flag::OPERATION));
+        answered(&test, delete.clone(), 409).await;
+        change(json!({"archived": true})).await;
+        answered(&test, delete, 204).await;
+    });
+    assert_uses_all(&FUNCTIONS, scenario).await;
+}

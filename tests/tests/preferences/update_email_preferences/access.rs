@@ -1,0 +1,68 @@
+//! Who may change preferences, whose, and what is checked first.
+
+use shared::projects::api_key::{ApiKeyRecord, Scope, UserId};
+use shared::projects::project::Organization;
+use tests::app::TestApp;
+use tests::call::Call;
+
+use super::{UPDATE, all_but, call, preferences, update};
+
+#[tokio::test]
+async fn preferences_belong_to_the_user_of_the_organization_whatever_the_key() {
+    let test = TestApp::start().await;
+    let of = |organization: &str, user: &str| {
+        let organization = Organization::parse(organization).unwrap();
+        let user = UserId::parse(user).unwrap();
+        test.key_with(|key| ApiKeyRecord { organization, user, ..key })
+    };
+    let people = [
+        (of("default", "mira").await, "billing"),
+        (of("foreign", "owner").await, "error_new"),
+        (of("foreign", "mira").await, "error_spike"),
+        // Neither may a slash in a user's name reach into another organization.
+        (of("default", "foreign/owner").await, "flag_changed"),
+        (of("default", "/").await, "weekly_digest"),
+    ];
+    update(&test, &[("project_invite", false)]).await;
+    for (key, name) in &people {
+        let call = Call::of(UPDATE).key(key).json(&preferences(&[(name, false)]));
+        assert_eq!(call.send(&test.app).await.body, all_but(&[name]));
+    }
+    for (key, name) in &people {
+        let call = Call::of(UPDATE).key(key).json(&preferences(&[]));
+        assert_eq!(call.send(&test.app).await.body, all_but(&[name]));
+    }
+    assert_eq!(update(&test, &[]).await.body, all_but(&["project_invite"]));
+    assert_eq!(test.items("email-preferences").await.len(), 6);
+
+    let same_user = of("default", "owner").await;
+    let call = Call::of(UPDATE).key(&same_user).json(&preferences(&[("billing", false)]));
+    assert_eq!(call.send(&test.app).await.body, all_but(&["project_invite", "billing"]));
+}
+
+#[tokio::test]
+async fn a_key_for_some_projects_changes_the_preferences_of_its_user() {
+    let test = TestApp::start().await;
+    let project = test.project_id;
+    let key = test.key_with(|key| ApiKeyRecord { projects: Some([project].into()), ..key }).await;
+    let call = Call::of(UPDATE).key(&key).json(&preferences(&[("billing", false)]));
+    assert_eq!(call.send(&test.app).await.status, 200);
+    assert_eq!(update(&test, &[]).await.body, all_but(&["billing"]));
+}
+
+#[tokio::test]
+async fn checks_key_then_scope_then_body() {
+    let test = TestApp::start().await;
+    let scopes = [Scope::NotificationsRead].into();
+    let reader = test.key_with(|key| ApiKeyRecord { scopes, ..key }).await;
+    let wrong = Call::of(UPDATE).header("content-type", "text/plain").bytes(vec![b' '; 262_145]);
+    assert_eq!(wrong.clone().send(&test.app).await.problem(), (401, "missing_api_key"));
+    let reply = wrong.clone().key(&reader).send(&test.app).await;
+    assert_eq!(reply.problem(), (403, "insufficient_scope"));
+    let reply = wrong.key(&test.key).send(&test.app).await;
+    assert_eq!(reply.problem(), (413, "body_too_large"));
+    let reply = call(&test).header("content-type", "text/plain").bytes("{").send(&test.app).await;
+    assert_eq!(reply.problem(), (415, "unsupported_media_type"));
+    assert_eq!(call(&test).bytes("{").send(&test.app).await.problem(), (400, "malformed_json"));
+    assert_eq!(call(&test).bytes("{}").send(&test.app).await.problem(), (400, "validation_failed"));
+}

@@ -1,0 +1,136 @@
+//! What an update changes, and what it leaves alone.
+
+use lambda_http::http::Method;
+use std::collections::HashMap;
+use tests::call::Call;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde_json::json;
+use tests::app::TestApp;
+use tests::call::Gateway;
+
+use super::{TYPES, UPDATE, all_but, call, preferences, update};
+
+#[tokio::test]
+async fn answers_every_type_in_the_order_of_the_catalogue() {
+    let test = TestApp::start().await;
+    let reply = update(&test, &[("weekly_digest", false), ("error_new", false)]).await;
+    assert_eq!((reply.status, &reply.body), (200, &all_but(&["error_new", "weekly_digest"])));
+    for absent in ["etag", "location", "idempotency-replayed"] {
+        assert!(!reply.headers.contains_key(absent), "{absent}");
+    }
+}
+
+#[tokio::test]
+async fn leaves_types_that_are_not_listed_as_they_are() {
+    let test = TestApp::start().await;
+    update(&test, &[("billing", false), ("error_spike", false)]).await;
+    let reply = update(&test, &[("error_spike", true), ("project_invite", false)]).await;
+    assert_eq!(reply.body, all_but(&["billing", "project_invite"]));
+    let again = update(&test, &[("error_spike", true), ("project_invite", false)]).await;
+    assert_eq!((again.status, again.body), (200, reply.body));
+}
+
+#[tokio::test]
+async fn sets_every_type_at_once() {
+    let test = TestApp::start().await;
+    let backwards: Vec<(&str, bool)> = TYPES.iter().rev().map(|name| (*name, false)).collect();
+    assert_eq!(update(&test, &backwards).await.body, all_but(&TYPES));
+    let items = test.items("email-preferences").await;
+    assert_eq!(items.len(), 1);
+    assert_eq!(items[0].len(), 1 + TYPES.len());
+}
+
+#[tokio::test]
+async fn an_empty_array_changes_nothing_and_answers_what_is_set() {
+    let test = TestApp::start().await;
+    let reply = update(&test, &[]).await;
+    assert_eq!((reply.status, &reply.body), (200, &all_but(&[])));
+    assert!(test.items("email-preferences").await.is_empty());
+    update(&test, &[("flag_changed", false)]).await;
+    let before = test.items("email-preferences").await;
+    assert_eq!(update(&test, &[]).await.body, all_but(&["flag_changed"]));
+    assert_eq!(test.items("email-preferences").await, before);
+}
+
+#[tokio::test]
+async fn stores_no_more_than_what_was_chosen() {
+    let test = TestApp::start().await;
+    update(&test, &[("insight_new", true), ("billing", false)]).await;
+    let expected = HashMap::from([
+        ("userId".to_owned(), AttributeValue::S("default/owner".to_owned())),
+        ("insight_new".to_owned(), AttributeValue::Bool(true)),
+        ("billing".to_owned(), AttributeValue::Bool(false)),
+    ]);
+    assert_eq!(test.items("email-preferences").await, [expected]);
+}
+
+#[tokio::test]
+async fn costs_one_round_trip_when_warm_and_two_when_cold() {
+    let test = TestApp::start().await;
+    update(&test, &[("billing", false)]).await;
+    assert_eq!(test.round_trips(), 2);
+    update(&test, &[("billing", true)]).await;
+    assert_eq!(test.round_trips(), 1);
+    update(&test, &[]).await;
+    assert_eq!(test.round_trips(), 1, "an empty array, too");
+    update(&test, &[("newsletter", true)]).await;
+    assert_eq!(test.round_trips(), 0, "an invalid body costs none");
+}
+
+#[tokio::test]
+async fn concurrent_updates_of_different_types_all_hold() {
+    let test = TestApp::start().await;
+    for enabled in [false, true, false] {
+        let updates = TYPES.map(|name| {
+            let call = call(&test).json(&preferences(&[(name, enabled)]));
+            let app = &test.app;
+            async move { call.send(app).await.status }
+        });
+        assert_eq!(futures_util::future::join_all(updates).await, [200; 11]);
+        let expected = if enabled { all_but(&[]) } else { all_but(&TYPES) };
+        assert_eq!(update(&test, &[]).await.body, expected);
+    }
+    assert_eq!(test.items("email-preferences").await.len(), 1);
+}
+
+#[tokio::test]
+async fn takes_events_of_http_and_rest_apis_with_bodies_as_text_or_base64() {
+    let test = TestApp::start().await;
+    let calls = [
+        (Gateway::HttpApi, false),
+        (Gateway::HttpApi, true),
+        (Gateway::RestApi, false),
+        (Gateway::RestApi, true),
+    ];
+    for (index, (gateway, base64)) in calls.into_iter().enumerate() {
+        let call = call(&test).gateway(gateway).json(&preferences(&[(TYPES[index], false)]));
+        let call = if base64 { call.base64() } else { call };
+        let reply = call.send(&test.app).await;
+        assert_eq!((reply.status, reply.body), (200, all_but(&TYPES[..=index])), "{gateway:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_idempotency_key_is_not_looked_at() {
+    let test = TestApp::start().await;
+    for enabled in [false, true] {
+        let call = call(&test).header("idempotency-key", "order-4711");
+        let reply = call.json(&preferences(&[("billing", enabled)])).send(&test.app).await;
+        assert_eq!(reply.status, 200);
+        assert_eq!(reply.body[10], json!({"type": "billing", "emailEnabled": enabled}));
+    }
+    assert!(test.items("idempotency").await.is_empty());
+}
+
+#[tokio::test]
+async fn answers_a_preflight_without_a_key() {
+    let test = TestApp::start().await;
+    let preflight =
+        Call::of(UPDATE).method(Method::OPTIONS).header("origin", "https://example.com");
+    let reply = preflight.header("access-control-request-method", "PUT").send(&test.app).await;
+    assert_eq!(reply.status, 204);
+    let allowed = reply.headers["access-control-allow-methods"].to_str().unwrap();
+    assert!(allowed.contains("PUT"), "{allowed}");
+    assert_eq!(test.round_trips(), 0);
+}

@@ -1,0 +1,137 @@
+//! The tables that `template.yaml` declares.
+
+use yaml_serde::Value as Yaml;
+
+use crate::names::{capitalized, pascal_case};
+
+/// A table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Table {
+    /// Its name without the stack's: `feature-flags`.
+    pub(crate) name: String,
+    /// Its name in the template: `FeatureFlagsTable`.
+    pub(crate) resource: String,
+    /// The names of its indexes.
+    pub(crate) indexes: Vec<String>,
+}
+
+/// A table, or one of its indexes, as a policy names it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// The expression: `!GetAtt ErrorsTable.Arn`.
+    pub(crate) arn: String,
+    /// The id of a statement about it: `UseErrorsByStatus`.
+    pub(crate) sid: String,
+}
+
+impl Table {
+    pub(crate) fn arn(&self) -> String {
+        format!("!GetAtt {}.Arn", self.resource)
+    }
+}
+
+/// Reads all tables, in their order.
+pub(crate) fn tables(template: &str) -> Result<Vec<Table>, String> {
+    let template: Yaml = yaml_serde::from_str(template).map_err(|error| error.to_string())?;
+    let resources = template.get("Resources").and_then(Yaml::as_mapping);
+    let resources = resources.ok_or("it has no `Resources`")?.iter();
+    let is_table =
+        |it: &Yaml| it.get("Type").and_then(Yaml::as_str) == Some("AWS::DynamoDB::Table");
+    let declared = resources.filter(|(_, resource)| is_table(resource));
+    declared
+        .map(|(resource, table)| {
+            let resource = resource.as_str().unwrap_or_default();
+            read(resource, table.get("Properties").unwrap_or(&Yaml::Null)).ok_or_else(|| {
+                format!("{resource}: its name is not !Sub \"${{AWS::StackName}}-NAME\"")
+            })
+        })
+        .collect()
+}
+
+fn read(resource: &str, properties: &Yaml) -> Option<Table> {
+    let Yaml::Tagged(name) = properties.get("TableName")? else { return None };
+    let name = name.value.as_str()?.strip_prefix("${AWS::StackName}-")?;
+    let indexes = ["LocalSecondaryIndexes", "GlobalSecondaryIndexes"].into_iter();
+    let indexes = indexes.filter_map(|kind| properties.get(kind)?.as_sequence()).flatten();
+    let indexes = indexes.filter_map(|index| index.get("IndexName")?.as_str());
+    Some(Table {
+        name: name.to_owned(),
+        resource: resource.to_owned(),
+        indexes: indexes.map(str::to_owned).collect(),
+    })
+}
+
+/// Finds `errors` or `errors/index/byStatus`, and its place among all tables and indexes.
+pub(crate) fn find(tables: &[Table], wanted: &str) -> Result<(usize, Target), String> {
+    let (name, index) = match wanted.split_once("/index/") {
+        Some((name, index)) => (name, Some(index)),
+        None => (wanted, None),
+    };
+    let found = tables.iter().position(|table| table.name == name).ok_or_else(|| {
+        let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
+        format!("template.yaml declares no table `{name}`; it has {}", names.join(", "))
+    })?;
+    let table = &tables[found];
+    let sid = format!("Use{}", pascal_case(name));
+    let Some(index) = index else { return Ok((found, Target { arn: table.arn(), sid })) };
+    if !table.indexes.iter().any(|it| it == index) {
+        let indexes = table.indexes.join(", ");
+        return Err(format!("the table `{name}` has no index `{index}`, but these: {indexes}"));
+    }
+    let (first, rest) = index.split_at_checked(1).unwrap_or((index, ""));
+    let arn = format!("!Sub \"${{{}.Arn}}/index/{index}\"", table.resource);
+    Ok((found, Target { arn, sid: format!("{sid}{}{rest}", capitalized(first)) }))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) const TEMPLATE: &str = r#"
+Resources:
+  Api: {Type: AWS::Serverless::HttpApi}
+  ApiKeysTable:
+    Type: AWS::DynamoDB::Table
+    Properties: {TableName: !Sub "${AWS::StackName}-api-keys"}
+  ProjectsTable:
+    Type: AWS::DynamoDB::Table
+    Properties: {TableName: !Sub "${AWS::StackName}-projects"}
+  ThingsTable:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      TableName: !Sub "${AWS::StackName}-all-things"
+      GlobalSecondaryIndexes: [{IndexName: byAge}, {IndexName: bySize}]
+"#;
+
+    #[test]
+    fn a_table_and_an_index_are_found_by_their_names() {
+        let tables = tables(TEMPLATE).unwrap();
+        let target = |arn: &str, sid: &str| Target { arn: arn.to_owned(), sid: sid.to_owned() };
+        assert_eq!(
+            find(&tables, "all-things"),
+            Ok((2, target("!GetAtt ThingsTable.Arn", "UseAllThings")))
+        );
+        assert_eq!(
+            find(&tables, "all-things/index/bySize"),
+            Ok((2, target("!Sub \"${ThingsTable.Arn}/index/bySize\"", "UseAllThingsBySize")))
+        );
+    }
+
+    #[test]
+    fn what_is_not_declared_is_told_with_what_is() {
+        let tables = tables(TEMPLATE).unwrap();
+        let error = find(&tables, "thing").unwrap_err();
+        assert_eq!(
+            error,
+            "template.yaml declares no table `thing`; it has api-keys, projects, all-things"
+        );
+        let error = find(&tables, "all-things/index/byWeight").unwrap_err();
+        assert!(error.ends_with("no index `byWeight`, but these: byAge, bySize"), "{error}");
+    }
+
+    #[test]
+    fn a_table_whose_name_has_another_form_is_named() {
+        let error = super::tables(&TEMPLATE.replace("${AWS::StackName}-projects", "projects"));
+        assert!(error.unwrap_err().starts_with("ProjectsTable: its name is not"));
+    }
+}

@@ -1,0 +1,434 @@
+//! What of `template.yaml` is generated: the functions, and what names all of them or all tables.
+
+use std::fmt::Write;
+
+use crate::function::Function;
+use crate::names::camel_case;
+use crate::openapi::Access;
+use crate::region;
+use crate::routes::routes;
+use crate::tables::{self, Table};
+
+/// The regions.
+const FUNCTIONS: &str = "functions";
+const BOUNDARY: &str = "tables of the boundary";
+const FAILED_RUNS: &str = "metrics of scheduled functions";
+const THROTTLED: &str = "throttled tables";
+const REGIONS: [&str; 4] = [FUNCTIONS, BOUNDARY, FAILED_RUNS, THROTTLED];
+
+/// Lambda takes an age of an event between these only, in seconds.
+const EVENT_AGE: std::ops::RangeInclusive<u32> = 60..=21_600;
+
+/// So many names a search: AWS takes 1,024 characters, a name has at most 64, and
+/// `tests/contract/check_template.py` adds them up.
+const NAMES_OF_A_SEARCH: usize = 8;
+
+/// The template with all that is generated.
+pub(crate) fn generated(text: &str, functions: &[Function]) -> Result<String, String> {
+    let tables = tables::tables(&region::by_hand(text, &REGIONS)?)?;
+    let resources = functions.iter().map(|function| {
+        resource(function, &tables).map_err(|error| format!("functions/{}: {error}", function.name))
+    });
+    let resources: Vec<String> = resources.collect::<Result<_, _>>()?;
+    let text = region::replace(text, FUNCTIONS, &resources.join("\n"))?;
+    let text = region::replace(&text, BOUNDARY, &boundary(&tables))?;
+    let text = region::replace(&text, FAILED_RUNS, &failed_runs(functions))?;
+    let text = region::replace(&text, THROTTLED, &throttled(&tables))?;
+
+    let names: Vec<String> = functions.iter().map(Function::resource).collect();
+    let text = searches(&text, "FunctionName", &names)?;
+    let names: Vec<String> = tables.into_iter().map(|table| table.resource).collect();
+    searches(&text, "TableName", &names)
+}
+
+/// A function and its log group.
+fn resource(function: &Function, tables: &[Table]) -> Result<String, String> {
+    let name = &function.name;
+    let resource = function.resource();
+    let mut properties = String::new();
+    let text = &mut properties;
+    match function.operations.first() {
+        Some(operation) => {
+            line(text, 0, &format!("Description: {} {}", operation.method, operation.path));
+        }
+        None => line(text, 0, &format!("Description: >-\n  {}", function.description)),
+    }
+    line(text, 0, &format!("CodeUri: target/lambda/{name}"));
+    logging(text, function);
+    if let Some(memory) = &function.metadata.memory {
+        line(text, 0, &format!("MemorySize: !Ref {memory}"));
+    }
+    if let Some(timeout) = function.metadata.timeout {
+        line(text, 0, &format!("Timeout: {timeout}"));
+    }
+    environment(text, function);
+    events(text, function);
+    policies(text, function, tables)?;
+    Ok(format!(
+        "{resource}:\n  Type: AWS::Serverless::Function\n  Properties:\n{}\n\
+         {resource}Logs:\n  Type: AWS::Logs::LogGroup\n  DeletionPolicy: Delete\n  \
+         UpdateReplacePolicy: Delete\n  Properties:\n    \
+         LogGroupName: !Sub \"/waymark/${{AWS::StackName}}/{name}\"\n    \
+         RetentionInDays: !Ref LogRetentionInDays\n",
+        indented(&properties, 4)
+    ))
+}
+
+fn logging(text: &mut String, function: &Function) {
+    line(text, 0, "LoggingConfig:");
+    line(text, 2, "LogFormat: JSON");
+    if function.is_job() {
+        line(text, 2, "# Whatever LogLevel says: alarms watch the metrics in its lines.");
+        line(text, 2, "ApplicationLogLevel: INFO");
+    } else {
+        line(text, 2, "ApplicationLogLevel: !Ref LogLevel");
+    }
+    let system = function.metadata.system_log_level.as_deref().unwrap_or("WARN");
+    line(text, 2, &format!("SystemLogLevel: {system}"));
+    line(text, 2, &format!("LogGroup: !Ref {}Logs", function.resource()));
+}
+
+fn environment(text: &mut String, function: &Function) {
+    let variables = &function.metadata.environment;
+    if !function.takes_cursor() && variables.is_empty() {
+        return;
+    }
+    line(text, 0, "Environment:\n  Variables:");
+    if function.takes_cursor() {
+        line(
+            text,
+            4,
+            "# Known to nobody who may only call the API, and the same for as long as the stack lives.\n\
+             WAYMARK_CURSOR_KEY: !Select [2, !Split [\"/\", !Ref \"AWS::StackId\"]]",
+        );
+    }
+    for (variable, parameter) in variables {
+        line(text, 4, &format!("{variable}: !Ref {parameter}"));
+    }
+}
+
+fn events(text: &mut String, function: &Function) {
+    line(text, 0, "Events:");
+    for route in routes(&function.name, &function.operations) {
+        if route.is_greedy() {
+            line(text, 2, "# Only a greedy variable takes paths that end with a slash.");
+        }
+        line(text, 2, &format!("{}:\n  Type: HttpApi\n  Properties:", route.event));
+        line(text, 6, &format!("ApiId: !Ref Api\nMethod: {}\nPath: {}", route.method, route.path));
+    }
+    if let Some(schedule) = &function.schedule {
+        line(text, 2, &format!("{}:\n  Type: ScheduleV2\n  Properties:", schedule.name()));
+        line(
+            text,
+            6,
+            &format!(
+                "ScheduleExpression: {}\n\
+                 # Without it, the name would be the same in every stack.\n\
+                 OmitName: true\n\
+                 # Of the delivery to Lambda.\n\
+                 RetryPolicy: {{MaximumRetryAttempts: 0}}",
+                schedule.expression
+            ),
+        );
+        let age = schedule.seconds().clamp(*EVENT_AGE.start(), *EVENT_AGE.end());
+        line(
+            text,
+            0,
+            &format!(
+                "# A run that fails, or finds no room in time, is not run again: the next one comes soon \
+                 enough.\n\
+                 EventInvokeConfig: {{MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: {age}}}"
+            ),
+        );
+    }
+}
+
+fn policies(text: &mut String, function: &Function, tables: &[Table]) -> Result<(), String> {
+    let statements = statements(function, tables)?;
+    if statements.is_empty() && function.policies.is_none() {
+        return Ok(());
+    }
+    line(text, 0, "Policies:");
+    if !statements.is_empty() {
+        line(text, 2, "- Version: \"2012-10-17\"\n  Statement:");
+        line(text, 6, &statements);
+    }
+    if let Some(policies) = &function.policies {
+        line(text, 2, policies.trim_end());
+    }
+    Ok(())
+}
+
+/// What a function may do with tables.
+fn statements(function: &Function, tables: &[Table]) -> Result<String, String> {
+    let mut text = String::new();
+    if let Some(Access::Key(_)) = function.access() {
+        let keys = tables::find(tables, "api-keys")?.1.arn;
+        let resource = if function.names_project() {
+            format!("[{keys}, {}]", tables::find(tables, "projects")?.1.arn)
+        } else {
+            keys
+        };
+        statement(&mut text, "Authenticate", "dynamodb:BatchGetItem", &resource);
+    }
+    let mut used = Vec::new();
+    for (wanted, actions) in &function.metadata.tables {
+        let (place, target) = tables::find(tables, wanted)?;
+        if actions.is_empty() {
+            return Err(format!("the table `{wanted}` has no actions; name some, or remove it"));
+        }
+        used.push((place, target, actions));
+    }
+    // Stable: a table comes before its indexes, as in the map.
+    used.sort_by_key(|(place, ..)| *place);
+    for (_, target, actions) in used {
+        let actions: Vec<String> = actions.iter().map(|it| format!("dynamodb:{it}")).collect();
+        let actions = match &actions[..] {
+            [only] => only.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
+        statement(&mut text, &target.sid, &actions, &target.arn);
+    }
+    Ok(text)
+}
+
+fn statement(text: &mut String, sid: &str, actions: &str, resource: &str) {
+    line(text, 0, &format!("- Sid: {sid}"));
+    line(text, 2, &format!("Effect: Allow\nAction: {actions}\nResource: {resource}"));
+}
+
+/// All tables, and the indexes of those that have some.
+fn boundary(tables: &[Table]) -> String {
+    let mut text = String::new();
+    for table in tables {
+        line(&mut text, 0, &format!("- {}", table.arn()));
+    }
+    for table in tables.iter().filter(|table| !table.indexes.is_empty()) {
+        line(&mut text, 0, &format!("- !Sub \"${{{}.Arn}}/index/*\"", table.resource));
+    }
+    text
+}
+
+/// The failed runs of all jobs together.
+fn failed_runs(functions: &[Function]) -> String {
+    let jobs: Vec<&Function> = functions.iter().filter(|function| function.is_job()).collect();
+    let sum: Vec<String> =
+        jobs.iter().map(|job| format!("FILL({}, 0)", camel_case(&job.name))).collect();
+    let mut text = String::new();
+    line(
+        &mut text,
+        0,
+        &format!("- Id: failures\n  Label: Failed runs\n  Expression: {}", sum.join(" + ")),
+    );
+    for job in jobs {
+        line(&mut text, 0, &format!("- Id: {}\n  ReturnData: false", camel_case(&job.name)));
+        line(
+            &mut text,
+            2,
+            "MetricStat:\n  Metric:\n    Namespace: AWS/Lambda\n    MetricName: Errors",
+        );
+        let name = job.resource();
+        line(&mut text, 6, &format!("Dimensions: [{{Name: FunctionName, Value: !Ref {name}}}]"));
+        line(&mut text, 4, "Period: 600\nStat: Sum");
+    }
+    text
+}
+
+/// What counts the throttled requests to all tables.
+fn throttled(tables: &[Table]) -> String {
+    let mut text = String::new();
+    line(&mut text, 0, "Expression: !Sub >-");
+    line(
+        &mut text,
+        2,
+        "SELECT SUM(ThrottledRequests) FROM SCHEMA(\"AWS/DynamoDB\", TableName, Operation)",
+    );
+    for (number, table) in tables.iter().enumerate() {
+        let word = if number == 0 { "WHERE" } else { "OR" };
+        line(&mut text, 2, &format!("{word} TableName = '${{{}}}'", table.resource));
+    }
+    text
+}
+
+/// The text with these names in every search for some of the dimension. Neighbouring lines that differ
+/// in the names alone are one search, which is cut into as many lines as it takes: the dashboard is
+/// JSON, which has no comments that could mark a region.
+fn searches(text: &str, dimension: &str, names: &[String]) -> Result<String, String> {
+    let mut written = String::new();
+    let mut lines = text.lines().peekable();
+    let mut found = false;
+    while let Some(line) = lines.next() {
+        let Some(mut search) = Search::parse(line, dimension) else {
+            let _ = writeln!(written, "{line}");
+            continue;
+        };
+        found = true;
+        while let Some(next) = lines
+            .peek()
+            .and_then(|line| Search::parse(line, dimension))
+            .filter(|it| it.continues(&search))
+        {
+            search = next;
+            lines.next();
+        }
+        search.write(&mut written, names);
+    }
+    if found {
+        return Ok(written);
+    }
+    Err(format!(
+        "the dashboard has no line with a SEARCH for a {dimension}; put one back into each chart"
+    ))
+}
+
+/// A line of the dashboard that searches for metrics.
+struct Search<'l> {
+    /// Up to the names.
+    before: &'l str,
+    /// From behind the names to the end of the search.
+    after: &'l str,
+    /// What ends the line: a comma, or the brackets that the chart ends with.
+    end: &'l str,
+}
+
+impl<'l> Search<'l> {
+    fn parse(line: &'l str, dimension: &str) -> Option<Self> {
+        let names = line.find("\"SEARCH(").and_then(|_| line.find(&format!(" {dimension}=(")))?;
+        let (before, rest) = line.split_at(names + dimension.len() + 3);
+        let (after, end) = rest.split_at(rest.find(")'")?).1.split_once("\"}]")?;
+        Some(Self { before, after, end })
+    }
+
+    fn continues(&self, previous: &Search<'_>) -> bool {
+        (self.before, self.after) == (previous.before, previous.after) && previous.end == ","
+    }
+
+    fn write(&self, text: &mut String, names: &[String]) {
+        let mut rows = names.chunks(NAMES_OF_A_SEARCH).peekable();
+        while let Some(row) = rows.next() {
+            let row: Vec<String> = row.iter().map(|name| format!("\\\"${{{name}}}\\\"")).collect();
+            let end = if rows.peek().is_some() { "," } else { self.end };
+            let _ = writeln!(text, "{}{}{}\"}}]{end}", self.before, row.join(" OR "), self.after);
+        }
+    }
+}
+
+/// Appends lines.
+fn line(text: &mut String, indent: usize, lines: &str) {
+    text.push_str(&indented(lines, indent));
+}
+
+fn indented(text: &str, indent: usize) -> String {
+    let mut indented = String::new();
+    for line in text.lines() {
+        // Writing to text cannot fail.
+        let _ = match line {
+            "" => writeln!(indented),
+            line => writeln!(indented, "{:indent$}{line}", ""),
+        };
+    }
+    indented
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::function::tests::{LIST, function_of};
+    use crate::tables::tests::TEMPLATE;
+
+    fn list_things(metadata: &str, paths: &str) -> Result<String, String> {
+        let function = function_of("list-things", metadata, paths).unwrap();
+        statements(&function, &tables::tables(TEMPLATE).unwrap())
+    }
+
+    #[test]
+    fn a_key_is_read_with_the_project_if_the_path_names_one() {
+        let without = list_things("", LIST).unwrap();
+        assert!(without.ends_with("Resource: !GetAtt ApiKeysTable.Arn\n"), "{without}");
+        let with = list_things("", &LIST.replace("/things:", "'/{idOrSlug}/things':")).unwrap();
+        assert!(
+            with.ends_with("Resource: [!GetAtt ApiKeysTable.Arn, !GetAtt ProjectsTable.Arn]\n")
+        );
+        let public = LIST.replace("x-required-scope: 'things:read'", "security: []");
+        assert_eq!(list_things("", &public).unwrap(), "");
+    }
+
+    #[test]
+    fn actions_are_allowed_on_their_table_or_index_alone() {
+        let metadata = "[package.metadata.waymark.tables]\n\
+            \"all-things/index/byAge\" = [\"Query\"]\nall-things = [\"GetItem\", \"Query\"]\n";
+        let text = list_things(metadata, LIST).unwrap();
+        assert!(text.ends_with(
+            "- Sid: UseAllThings\n  Effect: Allow\n  Action: [dynamodb:GetItem, dynamodb:Query]\n  \
+             Resource: !GetAtt ThingsTable.Arn\n\
+             - Sid: UseAllThingsByAge\n  Effect: Allow\n  Action: dynamodb:Query\n  \
+             Resource: !Sub \"${ThingsTable.Arn}/index/byAge\"\n"
+        ), "{text}");
+        let none = list_things("[package.metadata.waymark.tables]\nprojects = []\n", LIST);
+        assert!(none.unwrap_err().contains("`projects` has no actions"));
+    }
+
+    #[test]
+    fn a_job_has_its_schedule_and_always_logs() {
+        let job =
+            function_of("sweep", "schedule = \"rate(1 minute)\"\ntimeout = 60", LIST).unwrap();
+        let text = resource(&job, &tables::tables(TEMPLATE).unwrap()).unwrap();
+        for part in [
+            "    Description: >-\n      Does things.\n",
+            "ApplicationLogLevel: INFO\n",
+            "    Timeout: 60\n",
+            "EveryMinute:\n        Type: ScheduleV2\n",
+            "MaximumEventAgeInSeconds: 60}",
+        ] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
+        assert!(!text.contains("Policies"), "{text}");
+    }
+
+    #[test]
+    fn a_list_gets_the_key_of_cursors() {
+        let cursor = LIST.replace("get: {", "get: {parameters: [{name: cursor, in: query}], ");
+        let key = |paths: &str| {
+            let function = function_of("list-things", "", paths).unwrap();
+            resource(&function, &tables::tables(TEMPLATE).unwrap())
+                .unwrap()
+                .contains("WAYMARK_CURSOR_KEY")
+        };
+        assert!(key(&cursor));
+        assert!(!key(LIST));
+    }
+
+    const CHART: &str = r#"
+      ["fixed"],
+      [{"label": "l", "expression": "SEARCH('{AWS/Lambda,FunctionName} M=\"E\" FunctionName=(\"${Old}\")', 'Sum', 300)"}],
+      [{"label": "l", "expression": "SEARCH('{AWS/Lambda,FunctionName} M=\"E\" FunctionName=(\"${Older}\")', 'Sum', 300)"}]]}},
+      ["fixed too"]
+"#;
+
+    #[test]
+    fn a_search_names_all_in_rows_of_eight_and_keeps_its_end() {
+        let names: Vec<String> = (1..=9).map(|number| format!("N{number}")).collect();
+        let text = searches(CHART, "FunctionName", &names).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), CHART.lines().count());
+        assert!(lines[2].contains(r#"(\"${N1}\" OR \"${N2}\""#), "{}", lines[2]);
+        assert!(lines[2].ends_with(r#"\"${N8}\")', 'Sum', 300)"}],"#), "{}", lines[2]);
+        assert!(lines[3].ends_with(r#"=(\"${N9}\")', 'Sum', 300)"}]]}},"#), "{}", lines[3]);
+        assert_eq!(searches(&text, "FunctionName", &names).unwrap(), text);
+        let fewer = searches(&text, "FunctionName", &names[..1]).unwrap();
+        assert_eq!(fewer.lines().count(), CHART.lines().count() - 1);
+    }
+
+    #[test]
+    fn searches_of_two_charts_stay_apart() {
+        let charts = CHART.replace("Sum', 300)\"}],", "Sum', 300)\"}]]}},");
+        let text = searches(&charts, "FunctionName", &["N".to_owned()]).unwrap();
+        assert_eq!(text.matches("${N}").count(), 2, "{text}");
+    }
+
+    #[test]
+    fn a_dashboard_without_searches_is_refused() {
+        let error = searches("nothing\n", "TableName", &[]).unwrap_err();
+        assert!(error.contains("no line with a SEARCH for a TableName"), "{error}");
+    }
+}
