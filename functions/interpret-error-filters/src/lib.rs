@@ -5,7 +5,6 @@ pub mod question;
 pub mod second_opinion;
 
 use std::iter;
-use std::time::Instant;
 
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
@@ -33,8 +32,6 @@ pub async fn handle(
     incoming: &Incoming,
     model: Option<&Model>,
 ) -> Result<Answer, Problem> {
-    let started = Instant::now();
-
     // Request. Nothing of the project is read:
     // all that a query can name comes with it.
     let question = Question::read(&incoming.json()?)?;
@@ -45,7 +42,7 @@ pub async fn handle(
     let request = question.request();
     let interpretation = interpret(&request);
     let filters = match model {
-        Some(model) => review(model, app, incoming, started, &request, interpretation).await,
+        Some(model) => review(model, app, incoming, &request, interpretation).await,
         None => interpretation.filters,
     };
 

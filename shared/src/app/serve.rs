@@ -56,10 +56,10 @@ pub fn serve(operation: &Operation) -> Result<(), StartError> {
     })
 }
 
-/// What was spent on a request or a run that began at `started`.
-fn spent(app: &App, started: Instant, usage: Usage) -> Spent {
+/// What was spent on a request or a run.
+fn spent(app: &App, duration: Duration, usage: Usage) -> Spent {
     let is_cold_start = app.is_cold.swap(false, Ordering::Relaxed);
-    Spent { duration: started.elapsed(), usage, is_cold_start }
+    Spent { duration, usage, is_cold_start }
 }
 
 /// Runs a function to its end. One thread is enough: Lambda sends one request at a time.
@@ -91,7 +91,7 @@ pub fn serve_job(job: &Job) -> Result<(), StartError> {
             let started = Instant::now();
             let deadline = deadline(&event.context, app.clock.now());
             let (outcome, usage) = counted((job.run)(app, deadline)).await;
-            let spent = spent(app, started, usage);
+            let spent = spent(app, started.elapsed(), usage);
             let (error, now) = (outcome.as_ref().err(), app.clock.now());
             telemetry::log_job(job.name, &event.context, error, &spent, now);
             outcome.map_err(|_| "the job failed; the log says why")
@@ -148,7 +148,6 @@ fn make_readable(request: &mut LambdaRequest) {
 /// Answers one request, whatever happens: a problem, a panic and a request that takes too long all
 /// become answers, and every answer is logged once.
 pub async fn respond(app: &App, operation: &Operation, request: Request) -> Response<Body> {
-    let started = Instant::now();
     let incoming = Incoming::new(operation.name, request);
     let (outcome, usage) = if incoming.method() == Method::OPTIONS {
         (preflight(&operation.protocol), Usage::default())
@@ -168,7 +167,7 @@ pub async fn respond(app: &App, operation: &Operation, request: Request) -> Resp
         Ok(answer) => (answer, None),
         Err(problem) => ((operation.protocol.answer_problem)(&problem, &incoming), Some(problem)),
     };
-    let spent = spent(app, started, usage);
+    let spent = spent(app, incoming.elapsed(), usage);
     telemetry::log_request(&incoming, &answer, problem.as_ref(), &spent, app.clock.now());
     answer.into_response(incoming.request_id())
 }

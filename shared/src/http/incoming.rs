@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use lambda_http::http::Method;
 use lambda_http::http::header::CONTENT_TYPE;
@@ -23,6 +24,7 @@ const MERGE_PATCH: &str = "application/merge-patch+json";
 /// A request, and what the log should tell of it.
 pub struct Incoming {
     operation: &'static str,
+    received: Instant,
     request: Request,
     request_id: String,
     key_id: OnceLock<String>,
@@ -30,13 +32,14 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// Takes a request for an operation. Its id is that of the Lambda invocation, under which AWS's own log lines
-    /// and traces stand.
+    /// Takes a request for an operation, which begins now. Its id is that of the Lambda invocation,
+    /// under which AWS's own log lines and traces stand.
     pub fn new(operation: &'static str, request: Request) -> Self {
         let context = request.lambda_context_ref();
         let request_id = context.map(|context| context.request_id.clone()).unwrap_or_default();
         Self {
             operation,
+            received: Instant::now(),
             request,
             request_id,
             key_id: OnceLock::new(),
@@ -47,6 +50,11 @@ impl Incoming {
     /// The name of the operation that is asked for.
     pub fn operation(&self) -> &'static str {
         self.operation
+    }
+
+    /// How long the request has been at work, authentication included.
+    pub fn elapsed(&self) -> Duration {
+        self.received.elapsed()
     }
 
     /// The id under which the request is logged and answered.

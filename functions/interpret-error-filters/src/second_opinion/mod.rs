@@ -83,27 +83,26 @@ pub enum OpinionError {
 }
 
 /// The filters that a query means after all: those of the model where it is worth asking and its
-/// answer is sound, or else the interpreter's. `started` is when the request came.
+/// answer is sound, or else the interpreter's.
 pub async fn review(
     model: &Model,
     app: &App,
     incoming: &Incoming,
-    started: Instant,
     request: &Request,
     interpretation: Interpretation,
 ) -> Vec<Filter> {
     if interpretation.unexplained.is_empty() || request.categories.is_empty() {
         return interpretation.filters;
     }
-    let answer = timeout(model_timeout(started.elapsed()), model.ask(request)).await;
+    let answer = timeout(model_timeout(incoming.elapsed()), model.ask(request)).await;
     let opinion = answer.unwrap_or(Err(OpinionError::Late)).and_then(|it| sound(request, it));
     let taken = if opinion.is_ok() { 1.0 } else { 0.0 };
     log_metric(incoming.operation(), OPINION_TAKEN, "Count", taken, app.clock.now());
-    opinion.unwrap_or_else(|failure| {
+    opinion.unwrap_or_else(|error| {
         tracing::warn!(
             requestId = incoming.request_id(),
             operation = incoming.operation(),
-            cause = %failure,
+            cause = %error,
             "no second opinion"
         );
         interpretation.filters
