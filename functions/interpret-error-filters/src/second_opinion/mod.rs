@@ -17,7 +17,7 @@ mod reply;
 
 use std::env;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use shared::app::{App, TIME_BUDGET};
 use shared::dynamodb::client::ClientError;
