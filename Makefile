@@ -69,7 +69,7 @@ FUNCTIONS_OF_preferences := preferences
 FUNCTIONS_OF_error_tracking := error
 AREAS := $(sort $(patsubst FUNCTIONS_OF_%,%,$(filter FUNCTIONS_OF_%,$(.VARIABLES))))
 # A folder of shared, a folder of tests, the field's files in tests of all fields, and functions' own.
-TESTS_OF_ALL_FIELDS := answers end_to_end permissions
+TESTS_OF_ALL_FIELDS := answers end_to_end permissions writes
 OF_AREA = package(shared) & test(/^$(AREA)::/) | package(/$(FUNCTIONS_OF_$(AREA))/) \
 	| package(tests) & (binary($(AREA)) | test(/^$(AREA)::/))
 

@@ -1,4 +1,21 @@
-//! Identifiers that are UUIDs, each of a type of its own: none can stand where another belongs.
+//! Identifiers that are UUIDs, each of a type of its own: none can stand where another belongs; and the
+//! randomness of what must be unique.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Instant;
+
+/// Random bytes from the system. Without its randomness the hasher's, seeded once per process, keep
+/// identifiers apart; that they cannot be guessed is not relied on.
+pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    if getrandom::fill(&mut bytes).is_err() {
+        for chunk in bytes.chunks_mut(8) {
+            let random = RandomState::new().hash_one(Instant::now()).to_le_bytes();
+            chunk.copy_from_slice(random.get(..chunk.len()).unwrap_or(&random));
+        }
+    }
+    bytes
+}
 
 /// Declares an identifier that is a UUID, displayed and serialized in lower case. The function that
 /// follows its name, of [`crate::text`], tells which UUIDs it may be and in which form they are read.

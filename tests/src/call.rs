@@ -300,6 +300,6 @@ impl Reply {
 }
 
 /// RFC 4648 base64, which the AWS SDK brings along.
-fn base64(bytes: &[u8]) -> String {
+pub fn base64(bytes: &[u8]) -> String {
     aws_smithy_types::base64::encode(bytes)
 }

@@ -16,6 +16,7 @@ pub mod permissions;
 pub mod preferences;
 pub mod scripted;
 pub mod stack;
+pub mod wire;
 
 use std::env;
 use std::path::PathBuf;

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use shared::projects::api_key::Scope;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::app::{PROJECT, app_over};
 use crate::call::{Call, Reply};
+use crate::wire::{self, Request};
 
 /// One answer.
 #[derive(Debug, Clone)]
@@ -20,9 +20,6 @@ pub enum Turn {
     Answer(Value),
     /// An error of this name, with these further members.
     Error(&'static str, Value),
-    /// The condition of a write fails on the very item that it writes: an earlier attempt was carried
-    /// out, and its answer was lost.
-    FailedOnItself,
     /// Nothing, while the connection stays open.
     Silence,
 }
@@ -57,77 +54,43 @@ impl ScriptedDynamoDb {
     }
 }
 
+impl ScriptedDynamoDb {
+    /// The transactions of one action that is a `Put`, an `Update` or a `Delete`: that action of each.
+    pub fn single_writes(&self, action: &str) -> Vec<Value> {
+        let transactions = self.requests("TransactWriteItems");
+        let alone = transactions.iter().filter(|it| it["TransactItems"][1].is_null());
+        alone.filter_map(|it| it["TransactItems"][0].get(action).cloned()).collect()
+    }
+}
+
 async fn converse(
     mut connection: TcpStream,
     script: fn(&str, usize) -> Turn,
     seen: Arc<Mutex<Vec<(String, Value)>>>,
 ) {
-    while let Some((target, body)) = read_request(&mut connection).await {
+    while let Some(Request { target, body, .. }) = wire::read_request(&mut connection).await {
+        let Ok(body) = serde_json::from_slice::<Value>(&body) else { return };
         let turn = {
             let mut seen = seen.lock().expect("nobody panicked");
             let before = seen.iter().filter(|(name, _)| *name == target).count();
             let turn = script(&target, before);
-            seen.push((target, body.clone()));
-            match turn {
-                Turn::FailedOnItself => {
-                    let failed = json!({ "message": "", "Item": body["Item"] });
-                    Turn::Error("ConditionalCheckFailedException", failed)
-                }
-                turn => turn,
-            }
+            seen.push((target, body));
+            turn
         };
         let (status, body) = match turn {
-            Turn::FailedOnItself => return,
-            Turn::Answer(body) => ("200 OK", body),
+            Turn::Answer(body) => (200, body),
             Turn::Error(name, mut members) => {
                 members["__type"] = json!(format!("com.amazonaws.dynamodb.v20120810#{name}"));
-                let is_its_own_fault = name == "InternalServerError";
-                let status =
-                    if is_its_own_fault { "500 Internal Server Error" } else { "400 Bad Request" };
-                (status, members)
+                (if name == "InternalServerError" { 500 } else { 400 }, members)
             }
             Turn::Silence => {
                 tokio::time::sleep(Duration::from_mins(1)).await;
                 return;
             }
         };
-        let body = body.to_string();
-        let answer = format!(
-            "HTTP/1.1 {status}\r\ncontent-type: application/x-amz-json-1.0\r\n\
-             content-length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        if connection.write_all(answer.as_bytes()).await.is_err() {
+        if wire::write_answer(&mut connection, status, body.to_string().as_bytes()).await.is_none()
+        {
             return;
-        }
-    }
-}
-
-/// The target and the body of the next request.
-async fn read_request(connection: &mut TcpStream) -> Option<(String, Value)> {
-    let mut received = Vec::new();
-    loop {
-        if let Some(end) = received.windows(4).position(|window| window == b"\r\n\r\n") {
-            let head = String::from_utf8_lossy(&received[..end]).to_lowercase();
-            let header = |name: &str| {
-                let line = head.lines().find_map(|line| line.strip_prefix(name));
-                line.map(|value| value.trim().to_owned())
-            };
-            let length: usize = header("content-length:")?.parse().ok()?;
-            let body_start = end + 4;
-            if received.len() >= body_start + length {
-                let head = String::from_utf8_lossy(&received[..end]).into_owned();
-                let target = head.lines().find_map(|line| {
-                    let (name, value) = line.split_once(':')?;
-                    name.eq_ignore_ascii_case("x-amz-target").then(|| value.trim().to_owned())
-                })?;
-                let target = target.rsplit('.').next()?.to_owned();
-                let body = serde_json::from_slice(&received[body_start..body_start + length]);
-                return Some((target, body.ok()?));
-            }
-        }
-        if connection.read_buf(&mut received).await.ok()? == 0 {
-            return None;
         }
     }
 }

@@ -25,7 +25,8 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
 
     // Storage.
     let (organization, user) = (caller.organization(), caller.user());
-    let preferences = app.store.update_email_preferences(organization, user, &update).await?;
+    let id = app.ids.new_uuid(app.clock.now());
+    let preferences = app.store.update_email_preferences(organization, user, &update, id).await?;
 
     // Answer: what holds now for every type, not only for those in the body.
     Answer::ok(&preferences)

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use crate::auth::AccessCache;
 use crate::dynamodb::Store;
 use crate::http::{Answer, CursorKey, Problem};
+use crate::id::random_bytes;
 use crate::idempotency::IdempotentRequest;
 use crate::timestamp::Timestamp;
 
@@ -117,22 +118,15 @@ pub enum Ids {
 impl Ids {
     /// A new UUID of version 7, made at `now`.
     pub fn new_uuid(&self, now: Timestamp) -> Uuid {
-        let mut tail = [0; 10];
-        match self {
-            Self::Random => {
-                // Without the system's randomness the hasher's, seeded once per process, keeps
-                // identifiers apart; that they cannot be guessed is not relied on.
-                if getrandom::fill(&mut tail).is_err() {
-                    use std::hash::{BuildHasher, RandomState};
-                    let random = RandomState::new().hash_one(Instant::now());
-                    tail[2..].copy_from_slice(&random.to_le_bytes());
-                }
-            }
+        let tail: [u8; 10] = match self {
+            Self::Random => random_bytes(),
             Self::Sequential(counter) => {
+                let mut tail = [0; 10];
                 let count = counter.fetch_add(1, Ordering::Relaxed);
                 tail[2..].copy_from_slice(&count.to_be_bytes());
+                tail
             }
-        }
+        };
         let millis = u64::try_from(now.as_millis()).unwrap_or_default();
         uuid::Builder::from_unix_timestamp_millis(millis, &tail).into_uuid()
     }

@@ -1,10 +1,12 @@
-//! Reading many items at once.
+//! Reading and deleting many items at once.
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::types::KeysAndAttributes;
+use aws_sdk_dynamodb::error::ProvideErrorMetadata;
+use aws_sdk_dynamodb::types::{DeleteRequest, KeysAndAttributes, WriteRequest};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
+use super::error::is_conflict;
 use super::item::Item;
 use super::transaction::pause;
 use super::{Store, StoreError};
@@ -15,6 +17,13 @@ pub(crate) const MAX_KEYS: usize = 100;
 const MAX_ROUNDS: u32 = 8;
 /// Batches under way at once.
 const PARALLEL: usize = 8;
+/// The most requests of one `BatchWriteItem`.
+const MAX_DELETIONS: usize = 25;
+/// How often what DynamoDB left unprocessed is deleted again.
+const MAX_DELETION_ROUNDS: u32 = 10;
+/// Batches of deletions under way at once: enough to keep DynamoDB busy, too few to take it from live
+/// requests.
+const PARALLEL_DELETIONS: usize = 4;
 
 impl Store {
     /// The items of up to 100 keys of any tables, by table; those that are not there are left out.
@@ -55,5 +64,38 @@ impl Store {
         let mut found =
             self.batch_get(HashMap::from([(table.to_owned(), request.build()?)])).await?;
         Ok(found.remove(table).unwrap_or_default())
+    }
+
+    /// Deletes the items of any number of keys, whether or not they are there. What is deleted must
+    /// not be made anew: a deletion whose answer was lost is sent again.
+    pub(crate) async fn delete_all(&self, table: &str, keys: Vec<Item>) -> Result<(), StoreError> {
+        let table = self.table(table);
+        let batches: Vec<_> = keys
+            .chunks(MAX_DELETIONS)
+            .map(|keys| self.delete_batch(&table, keys.to_vec()))
+            .collect();
+        stream::iter(batches).buffer_unordered(PARALLEL_DELETIONS).try_collect().await
+    }
+
+    async fn delete_batch(&self, table: &str, keys: Vec<Item>) -> Result<(), StoreError> {
+        let mut requests = Vec::with_capacity(keys.len());
+        for key in keys {
+            let delete = DeleteRequest::builder().set_key(Some(key)).build()?;
+            requests.push(WriteRequest::builder().delete_request(delete).build());
+        }
+        let mut unprocessed = HashMap::from([(table.to_owned(), requests)]);
+        for round in 0..MAX_DELETION_ROUNDS {
+            pause(round).await;
+            let write = self.client.batch_write_item();
+            match write.set_request_items(Some(unprocessed.clone())).send().await {
+                Ok(answer) => unprocessed = answer.unprocessed_items.unwrap_or_default(),
+                Err(error) if is_conflict(error.code()) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if unprocessed.is_empty() {
+                return Ok(());
+            }
+        }
+        Err(StoreError::Unavailable("deletions of a batch stayed unprocessed".into()))
     }
 }

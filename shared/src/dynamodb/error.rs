@@ -94,6 +94,9 @@ where
         let (is_refusal, cause): (bool, Box<dyn Error + Send + Sync>) = match error {
             SdkError::ServiceError(service) => {
                 let answer = service.err().meta().clone();
+                if is_conflict(answer.code()) {
+                    return Self::Contended(Cause(Box::new(ServiceAnswer(answer))));
+                }
                 (!is_transient(answer.code()), Box::new(ServiceAnswer(answer)))
             }
             // The answer itself, which its debug form would show, may hold items.
@@ -113,22 +116,44 @@ impl From<BuildError> for StoreError {
     }
 }
 
-/// Whether DynamoDB names an error that says nothing about the request itself.
-pub(super) fn is_transient(code: Option<&str>) -> bool {
+/// Whether DynamoDB refuses a write of one item because another write is at work on it, of a
+/// transaction or of another region. Of a transaction it is a reason, `TransactionConflict`.
+pub(super) fn is_conflict(code: Option<&str>) -> bool {
+    matches!(code, Some("TransactionConflictException" | "ReplicatedWriteConflictException"))
+}
+
+/// Whether DynamoDB takes no more at the moment. Transactions and requests have names of their own
+/// for the same.
+pub(super) fn is_throttling(code: Option<&str>) -> bool {
     matches!(
         code,
         Some(
-            "InternalServerError"
-                | "LimitExceededException"
+            "LimitExceededException"
                 | "ProvisionedThroughputExceeded"
                 | "ProvisionedThroughputExceededException"
                 | "RequestLimitExceeded"
-                | "ServiceUnavailable"
                 | "ThrottlingError"
                 | "ThrottlingException"
-                | "TransactionInProgressException"
         )
     )
+}
+
+/// Whether DynamoDB names an error that says nothing about the request itself: a later one may
+/// succeed. What each error that DynamoDB documents comes to stands in docs/data-model.md, "What
+/// DynamoDB answers".
+pub(super) fn is_transient(code: Option<&str>) -> bool {
+    is_throttling(code)
+        || matches!(
+            code,
+            Some(
+                "ExpiredTokenException"
+                    | "InternalFailure"
+                    | "InternalServerError"
+                    | "RequestExpired"
+                    | "ServiceUnavailable"
+                    | "TransactionInProgressException"
+            )
+        )
 }
 
 #[cfg(test)]

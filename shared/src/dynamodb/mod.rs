@@ -10,20 +10,21 @@ pub(crate) mod idempotency;
 pub(crate) mod item;
 pub(crate) mod page;
 pub(crate) mod request;
-mod single_write;
 pub(crate) mod transaction;
+mod write;
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 
 pub use error::{Cause, StoreError};
 pub use idempotency::{Idempotent, Replay};
 pub use transaction::ConflictRetry;
 
-/// All tables, behind one client.
+/// All tables, behind one client. The client is this module's own: every write goes through one of its
+/// few functions, each of which recognizes itself when it is sent twice (docs/data-model.md, "How a
+/// write recognizes itself").
 #[derive(Debug, Clone)]
 pub struct Store {
-    pub(crate) client: Client,
+    client: Client,
     table_prefix: String,
 }
 
@@ -36,20 +37,5 @@ impl Store {
     /// The full name of a table.
     pub(crate) fn table(&self, name: &str) -> String {
         format!("{}{name}", self.table_prefix)
-    }
-}
-
-/// What a conditional write gave; `None` if its condition failed.
-pub(crate) fn unless_condition_failed<T, E, R>(
-    written: Result<T, SdkError<E, R>>,
-) -> Result<Option<T>, StoreError>
-where
-    E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
-    R: std::fmt::Debug + Send + Sync + 'static,
-{
-    match written {
-        Ok(answer) => Ok(Some(answer)),
-        Err(error) if error.code() == Some("ConditionalCheckFailedException") => Ok(None),
-        Err(error) => Err(error.into()),
     }
 }

@@ -1,6 +1,7 @@
 //! How requests begin: with a table, by its name without the prefix, and an item or its key.
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
+use aws_sdk_dynamodb::operation::scan::builders::ScanFluentBuilder;
 use aws_sdk_dynamodb::types::builders::{
     ConditionCheckBuilder, DeleteBuilder, PutBuilder, UpdateBuilder,
 };
@@ -19,6 +20,11 @@ impl Store {
     /// Begins a query, which is eventually consistent unless told otherwise.
     pub(crate) fn query(&self, table: &str) -> QueryFluentBuilder {
         self.client.query().table_name(self.table(table))
+    }
+
+    /// Begins a scan of a whole table, which is eventually consistent unless told otherwise.
+    pub(crate) fn scan(&self, table: &str) -> ScanFluentBuilder {
+        self.client.scan().table_name(self.table(table))
     }
 
     /// Begins to put an item.

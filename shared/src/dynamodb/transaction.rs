@@ -6,9 +6,10 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{CancellationReason, TransactWriteItem};
 
+use crate::id::random_bytes;
 use crate::timestamp::Timestamp;
 
-use super::error::is_transient;
+use super::error::{is_throttling, is_transient};
 use super::idempotency::{Idempotent, Replay, read_replay};
 use super::item::Item;
 use super::{Store, StoreError};
@@ -132,21 +133,29 @@ impl Store {
 
     /// Carries out all actions, or tells why none was carried out. Tries again while nothing but
     /// other writers is in the way.
+    ///
+    /// All attempts have one token: should one that was given up arrive after all, DynamoDB knows that
+    /// another was carried out.
     async fn try_all(
         &self,
         actions: Vec<TransactWriteItem>,
     ) -> Result<Option<Cancellation>, StoreError> {
+        let token = new_token();
         let started = Instant::now();
         let mut attempt = 0;
         loop {
             pause(attempt).await;
-            let Some(cancelled) = write(&self.client, actions.clone()).await? else {
-                return Ok(None);
-            };
             attempt += 1;
-            let is_over = attempt == MAX_ATTEMPTS || started.elapsed() >= MAX_RETRYING;
-            if is_over || !cancelled.is_passing() {
-                return Ok(Some(cancelled));
+            let is_last = || attempt == MAX_ATTEMPTS || started.elapsed() >= MAX_RETRYING;
+            match write(&self.client, actions.clone(), &token).await? {
+                Attempt::Done => return Ok(None),
+                Attempt::InProgress if is_last() => {
+                    return Err(StoreError::Unavailable("an attempt is still at work".into()));
+                }
+                Attempt::Cancelled(cancelled) if is_last() || !cancelled.is_passing() => {
+                    return Ok(Some(cancelled));
+                }
+                Attempt::InProgress | Attempt::Cancelled(_) => {}
             }
         }
     }
@@ -178,39 +187,40 @@ impl ConflictRetry {
     }
 }
 
-/// Whether DynamoDB takes no more at the moment. Transactions and requests have names of their own
-/// for the same.
-fn is_throttling(code: Option<&str>) -> bool {
-    matches!(
-        code,
-        Some(
-            "ThrottlingError"
-                | "ThrottlingException"
-                | "ProvisionedThroughputExceeded"
-                | "ProvisionedThroughputExceededException"
-                | "RequestLimitExceeded"
-        )
-    )
+/// What became of one attempt at a transaction.
+enum Attempt {
+    /// It is carried out, by this attempt or an earlier one.
+    Done,
+    /// An earlier attempt with the same token is still at work.
+    InProgress,
+    /// It was not carried out.
+    Cancelled(Cancellation),
 }
 
-/// Carries out all actions, or tells why none was carried out.
-///
-/// The SDK adds a client request token, so that its own retries of an attempt whose answer was lost
-/// cannot carry anything out twice.
 async fn write(
     client: &Client,
     actions: Vec<TransactWriteItem>,
-) -> Result<Option<Cancellation>, StoreError> {
-    match client.transact_write_items().set_transact_items(Some(actions)).send().await {
-        Ok(_) => Ok(None),
+    token: &str,
+) -> Result<Attempt, StoreError> {
+    let request = client.transact_write_items().client_request_token(token);
+    match request.set_transact_items(Some(actions)).send().await {
+        Ok(_) => Ok(Attempt::Done),
         Err(error) => match error.as_service_error() {
             Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
                 let reasons = cancelled.cancellation_reasons().iter().map(read_reason).collect();
-                Ok(Some(Cancellation { reasons }))
+                Ok(Attempt::Cancelled(Cancellation { reasons }))
+            }
+            Some(TransactWriteItemsError::TransactionInProgressException(_)) => {
+                Ok(Attempt::InProgress)
             }
             _ => Err(error.into()),
         },
     }
+}
+
+/// What tells a transaction from every other for the ten minutes for which DynamoDB knows it.
+fn new_token() -> String {
+    uuid::Builder::from_random_bytes(random_bytes()).into_uuid().to_string()
 }
 
 fn read_reason(reason: &CancellationReason) -> Reason {
@@ -224,9 +234,6 @@ fn read_reason(reason: &CancellationReason) -> Reason {
 pub(crate) async fn pause(attempt: u32) {
     let Some(doublings) = attempt.checked_sub(1) else { return };
     let bound = 20_u64 << doublings.min(4);
-    let mut random = [0; 2];
-    // Without randomness the full bound is as good a time as any.
-    let share = getrandom::fill(&mut random)
-        .map_or(u64::from(u16::MAX), |()| u64::from(u16::from_le_bytes(random)));
+    let share = u64::from(u16::from_le_bytes(random_bytes()));
     tokio::time::sleep(Duration::from_micros(bound * 1_000 * share / u64::from(u16::MAX))).await;
 }

@@ -1,7 +1,8 @@
 //! Table `email-preferences`, key `userId`: one item per user who ever chose, with one attribute
-//! per type that was chosen.
+//! per type that was chosen, and the ids of its latest updates.
 
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
+use aws_sdk_dynamodb::types::AttributeValue;
+use uuid::Uuid;
 
 use crate::preferences::{EmailPreferences, EmailPreferencesUpdate};
 use crate::projects::api_key::UserId;
@@ -24,7 +25,8 @@ impl Store {
         read_preferences(&found.unwrap_or_default())
     }
 
-    /// Sets the preferences that an update names, all or none of them, and answers all.
+    /// Sets the preferences that an update names, all or none of them, and answers all. `id`, of
+    /// version 7, is the place of the update among those of the user.
     ///
     /// Nothing is read before the write, so that concurrent updates of different types all hold.
     pub async fn update_email_preferences(
@@ -32,30 +34,18 @@ impl Store {
         organization: &Organization,
         user: &UserId,
         update: &EmailPreferencesUpdate,
+        id: Uuid,
     ) -> Result<EmailPreferences, StoreError> {
-        // DynamoDB refuses an expression that sets nothing.
         if update.preferences().is_empty() {
             return self.find_email_preferences(organization, user).await;
         }
-        let mut request = self
-            .client
-            .update_item()
-            .table_name(self.table(TABLE))
-            .key(KEY, key(organization, user))
-            .return_values(ReturnValue::AllNew);
-        let mut assignments = Vec::with_capacity(update.preferences().len());
-        for preference in update.preferences() {
-            let name = preference.notification_type.as_str();
+        let choices = update.preferences().iter().map(|preference| {
             let enabled = AttributeValue::Bool(preference.email_enabled);
-            // By placeholders: some day a type may have the name of a reserved word.
-            assignments.push(format!("#{name} = :{name}"));
-            request = request
-                .expression_attribute_names(format!("#{name}"), name)
-                .expression_attribute_values(format!(":{name}"), enabled);
-        }
-        let expression = format!("SET {}", assignments.join(", "));
-        let answer = request.update_expression(expression).send().await?;
-        read_preferences(&answer.attributes.unwrap_or_default())
+            (preference.notification_type.as_str(), enabled)
+        });
+        let choices: Vec<_> = choices.collect();
+        let key = item([(KEY, key(organization, user))]);
+        read_preferences(&self.set_in_order(TABLE, key, &choices, id).await?)
     }
 }
 

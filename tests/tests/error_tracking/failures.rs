@@ -113,7 +113,7 @@ async fn a_partition_that_is_throttled_gets_more_shards_and_the_event_is_counted
     )
     .await;
     assert_eq!(reply.status, 200, "{}", reply.body);
-    let updates = dynamodb.requests("UpdateItem");
+    let updates = dynamodb.single_writes("Update");
     assert_eq!(updates.len(), 1);
     assert_eq!(updates[0]["ExpressionAttributeValues"], json!({":shards": {"N": "2"}}));
     let transactions = dynamodb.requests("TransactWriteItems");
@@ -122,7 +122,7 @@ async fn a_partition_that_is_throttled_gets_more_shards_and_the_event_is_counted
         pk.as_str().unwrap().rsplit('#').next().unwrap().to_owned()
     };
     // The event's id ends with 1, an odd number.
-    assert_eq!((row(&transactions[1]), row(&transactions[9])), ("00".to_owned(), "01".to_owned()));
+    assert_eq!((row(&transactions[1]), row(&transactions[10])), ("00".to_owned(), "01".to_owned()));
 }
 
 #[tokio::test]

@@ -38,7 +38,7 @@ fn flag(archived: bool) -> Value {
 }
 
 fn condition_failed() -> Turn {
-    Turn::Error("ConditionalCheckFailedException", json!({"message": "no"}))
+    cancelled(&["ConditionalCheckFailed"])
 }
 
 #[tokio::test]
@@ -121,39 +121,34 @@ async fn a_flag_that_keeps_changing_gives_409() {
     let (reply, dynamodb) = reply_under(unarchived, patch(&json!({"name": "n"}))).await;
     assert_eq!(reply.problem(), (409, "conflict"));
     assert_eq!(reply.headers["retry-after"], "1");
-    assert!(dynamodb.requests("PutItem").len() > 2);
+    assert!(dynamodb.single_writes("Put").len() > 2);
     let archived = |target: &str, _: usize| match target {
         "BatchGetItem" => access(),
         "GetItem" => Turn::Answer(json!({"Item": flag(true)})),
-        _ => Turn::Error("ConditionalCheckFailedException", json!({"Item": flag(true)})),
+        _ => condition_failed(),
     };
     let (reply, dynamodb) = reply_under(archived, any(DELETE)).await;
     assert_eq!(reply.problem(), (409, "conflict"));
-    assert!(dynamodb.requests("DeleteItem").len() > 2);
+    assert!(dynamodb.single_writes("Delete").len() > 2);
 }
 
 #[tokio::test]
-async fn a_write_whose_answer_was_lost_is_answered_as_done() {
+async fn all_attempts_at_a_write_have_one_token() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", _) => access(),
         ("GetItem", _) => Turn::Answer(json!({"Item": flag(false)})),
-        ("PutItem", 0) => Turn::Silence,
-        _ => Turn::FailedOnItself,
+        ("TransactWriteItems", 0) => Turn::Silence,
+        ("TransactWriteItems", 1) => cancelled(&["TransactionConflict"]),
+        ("TransactWriteItems", 2) => Turn::Error("TransactionInProgressException", json!({})),
+        _ => Turn::Answer(json!({})),
     };
     let call = patch(&json!({"name": "n"})).header("if-match", "\"1\"");
     let (reply, dynamodb) = reply_under(script, call).await;
     assert_eq!((reply.status, &reply.body["version"]), (200, &json!(2)), "{}", reply.body);
-    assert_eq!((dynamodb.requests("PutItem").len(), dynamodb.requests("GetItem").len()), (2, 1));
-
-    let script = |target: &str, before: usize| match (target, before) {
-        ("BatchGetItem", _) => access(),
-        ("GetItem", _) => Turn::Answer(json!({"Item": flag(true)})),
-        ("DeleteItem", 0) => Turn::Silence,
-        // Its condition fails on no item at all.
-        _ => condition_failed(),
-    };
-    let (reply, _) = reply_under(script, any(DELETE)).await;
-    assert_eq!(reply.status, 204, "{}", reply.body);
+    let attempts = dynamodb.requests("TransactWriteItems");
+    assert_eq!((attempts.len(), dynamodb.requests("GetItem").len()), (4, 1));
+    assert!(attempts[0]["ClientRequestToken"].is_string());
+    assert!(attempts.iter().all(|attempt| *attempt == attempts[0]));
 }
 
 #[tokio::test]
@@ -167,12 +162,12 @@ async fn a_patch_that_met_another_is_carried_out_on_what_that_left() {
             item["description"] = json!({"S": "theirs"});
             Turn::Answer(json!({ "Item": item }))
         }
-        ("PutItem", 0) => condition_failed(),
+        ("TransactWriteItems", 0) => condition_failed(),
         _ => Turn::Answer(json!({})),
     };
     let (reply, dynamodb) = reply_under(script, patch(&json!({"name": "ours"}))).await;
     assert_eq!((reply.status, &reply.body["version"]), (200, &json!(9)));
-    let written = &dynamodb.requests("PutItem")[1];
+    let written = &dynamodb.single_writes("Put")[1];
     assert_eq!(written["Item"]["description"]["S"], "theirs");
     assert_eq!(written["Item"]["name"]["S"], "ours");
     assert_eq!(written["ConditionExpression"], "id = :id AND version = :version");

@@ -254,7 +254,7 @@ async fn what_dynamodb_leaves_unprocessed_is_sent_again() {
     outcome.unwrap();
     assert_eq!(sizes, [2, 1, 1, 1]);
     assert_eq!(dynamodb.requests("Query").len(), 3, "it makes sure that nothing is left");
-    let updates = dynamodb.requests("UpdateItem");
+    let updates = dynamodb.single_writes("Update");
     assert_eq!(updates.len(), 3, "a lease, its renewal and its release");
 }
 
@@ -267,7 +267,7 @@ async fn a_purge_that_dynamodb_throttles_fails_and_leaves_the_job_for_the_next()
     .await;
     assert!(matches!(outcome, Err(StoreError::Unavailable(_))), "{outcome:?}");
     assert_eq!(sizes, [&[2][..], &[1; 9]].concat());
-    assert!(dynamodb.requests("DeleteItem").is_empty(), "the job is not done");
+    assert!(dynamodb.single_writes("Delete").is_empty(), "the job is not done");
 }
 
 #[tokio::test]
@@ -293,7 +293,7 @@ async fn a_job_that_cannot_go_on_does_not_hold_up_the_next() {
     })
     .await;
     assert!(matches!(outcome, Err(StoreError::Refused(_))), "{outcome:?}");
-    let finished = dynamodb.requests("DeleteItem");
+    let finished = dynamodb.single_writes("Delete");
     assert_eq!(finished.len(), 1);
     assert_eq!(finished[0]["Key"]["sk"]["S"], "01902f3c-0000-7000-8000-000000000001");
 }

@@ -75,7 +75,7 @@ async fn deliver_under_throttling(project: &Project, event: &SentEvent) {
     let call = call.query("sentry_key", "0123456789abcdef0123456789abcdef");
     let reply = call.bytes(event.envelope()).send(&app).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
-    assert_eq!(dynamodb.requests("UpdateItem").len(), 1);
+    assert_eq!(dynamodb.single_writes("Update").len(), 1);
 }
 
 /// Lists by the table's two indexes, from page to page, and answers an error.

@@ -94,6 +94,12 @@ async fn flags_and_preferences(bill: &mut Bill) {
     bill.enter("create-feature-flag", create.clone().json(&flag("second"))).await;
     let once = create.header("idempotency-key", "k").json(&flag("third"));
     bill.enter("create-feature-flag, with an idempotency key", once).await;
+    let update = bill.call(&update_feature_flag::OPERATION).parameter("key", "first");
+    let switch = update.clone().json(&json!({"enabled": false}));
+    bill.enter("update-feature-flag, switched off", switch).await;
+    bill.enter("update-feature-flag, archived", update.json(&json!({"archived": true}))).await;
+    let delete = bill.call(&delete_feature_flag::OPERATION).parameter("key", "first");
+    bill.enter("delete-feature-flag", delete).await;
 
     let key = bill.test.key.clone();
     let get = Call::of(&get_email_preferences::OPERATION).key(&key);
@@ -153,6 +159,10 @@ async fn errors(bill: &mut Bill) {
     bill.enter("ingest-error-events, an error of a minute before", again).await;
     let new = delivery(bill, 2, Duration::ZERO);
     bill.enter("ingest-error-events, an error that is new", new).await;
+    let list = bill.send(bill.call(&list_errors::OPERATION)).await;
+    let error = list.body["items"][0]["errorId"].as_str().unwrap();
+    let update = bill.call(&update_error::OPERATION).parameter("errorId", error);
+    bill.enter("update-error", update.json(&json!({"status": "resolved"}))).await;
     for number in 100..100 + EVENTS {
         bill.send(delivery(bill, number, Duration::from_secs(3 * number))).await;
     }

@@ -26,7 +26,7 @@ use crate::timestamp::Timestamp;
 use super::errors::TABLE;
 use crate::dynamodb::item::{Item, ItemReader, b, item, key, n, s};
 use crate::dynamodb::request::IntoAction;
-use crate::dynamodb::{Store, StoreError, unless_condition_failed};
+use crate::dynamodb::{Store, StoreError};
 
 /// How long segments are kept.
 const SEGMENT_RETENTION: Duration = Duration::from_hours(400 * 24);
@@ -70,21 +70,16 @@ impl Store {
         seen: u8,
     ) -> Result<u8, StoreError> {
         let shards = seen.saturating_mul(2).min(MAX_SHARDS);
-        let written = self
-            .client
-            .update_item()
-            .table_name(self.table(TABLE))
-            .set_key(Some(day_key(project, day)))
+        let spread = self
+            .update(TABLE, day_key(project, day))
             .condition_expression("attribute_not_exists(shards) OR shards < :shards")
             .update_expression("SET shards = :shards")
-            .expression_attribute_values(":shards", n(shards))
-            .send()
-            .await;
-        match unless_condition_failed(written)? {
-            Some(_) => Ok(shards),
-            // Somebody else added some.
-            None => Ok(self.find_day(project, day).await?.map_or(shards, |state| state.shards)),
+            .expression_attribute_values(":shards", n(shards));
+        if self.write_if(spread).await? {
+            return Ok(shards);
         }
+        // Somebody else added some.
+        Ok(self.find_day(project, day).await?.map_or(shards, |state| state.shards))
     }
 
     /// How far a day is packed; `None` if it never had an event. Strongly consistent: counting

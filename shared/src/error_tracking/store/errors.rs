@@ -146,7 +146,7 @@ impl Store {
             .expression_attribute_values(":version", version_number(read.version))
             .expression_attribute_values(":firstSeen", s(read.first_seen))
             .expression_attribute_values(":lastSeen", s(read.last_seen));
-        self.put_if(put).await
+        self.write_if(put).await
     }
 
     /// Errors of a project, the one last seen latest first. Eventually consistent, as an index is:

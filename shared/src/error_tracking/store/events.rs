@@ -34,7 +34,7 @@ use super::errors::TABLE;
 use crate::dynamodb::item::{Item, ItemReader, b, key, n, s, time_key};
 use crate::dynamodb::page::one_more_than;
 use crate::dynamodb::request::IntoAction;
-use crate::dynamodb::{Cause, Store, StoreError, unless_condition_failed};
+use crate::dynamodb::{Cause, Store, StoreError};
 
 /// How long events are kept. What is counted of them is kept longer, in segments.
 pub const EVENT_RETENTION: Duration = Duration::from_hours(90 * 24);
@@ -75,15 +75,7 @@ impl Store {
         let mut item = payload_key(project, event);
         item.insert("payload".to_owned(), b(&compressed));
         item.insert("expiresAt".to_owned(), n(now.plus(EVENT_RETENTION).as_seconds()));
-        let written = self
-            .client
-            .put_item()
-            .table_name(self.table(TABLE))
-            .set_item(Some(item))
-            .condition_expression("attribute_not_exists(pk)")
-            .send()
-            .await;
-        unless_condition_failed(written).map(drop)
+        self.put_unless_there(TABLE, "pk", item).await
     }
 
     /// Counts an event, once. Its day must be open.

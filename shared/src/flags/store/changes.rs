@@ -146,7 +146,7 @@ impl Store {
         stored: &FeatureFlag,
         flag: &FeatureFlag,
     ) -> Result<FlagReplacement, StoreError> {
-        let is_stored = self.put_if(self.put_flag(flag, Some(stored))?).await?;
+        let is_stored = self.write_if(self.put_flag(flag, Some(stored))?).await?;
         Ok(if is_stored { FlagReplacement::Done } else { FlagReplacement::Outdated })
     }
 
@@ -196,7 +196,7 @@ impl Store {
             )
             .expression_attribute_values(":id", s(stored.id))
             .expression_attribute_values(":version", version_number(stored.version));
-        let is_gone = self.delete_if(delete).await?;
+        let is_gone = self.write_if(delete).await?;
         Ok(if is_gone { FlagDeletion::Done } else { FlagDeletion::Outdated })
     }
 }

@@ -16,6 +16,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::builders::PutBuilder;
 use aws_sdk_dynamodb::types::{
     AttributeValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem,
 };
@@ -29,7 +30,7 @@ use crate::timestamp::Timestamp;
 use super::insights::TABLE;
 use crate::dynamodb::item::{Item, ItemReader, item_at, key, s};
 use crate::dynamodb::request::IntoAction;
-use crate::dynamodb::{Store, StoreError, unless_condition_failed};
+use crate::dynamodb::{Store, StoreError};
 
 /// The most actions of a transaction.
 const CLAIMS_AT_ONCE: usize = 100;
@@ -190,22 +191,17 @@ impl Store {
     /// Writes that a batch is abandoned, so that its claims are in nobody's way, and answers it; unless
     /// it has a fate already.
     pub async fn give_up(&self, batch: BatchId) -> Result<Option<BatchId>, StoreError> {
-        let written = self
-            .client
-            .put_item()
-            .table_name(self.table(TABLE))
-            .set_item(Some(write_fate(batch, Fate::Abandoned)))
-            .condition_expression("attribute_not_exists(pk)")
-            .send()
-            .await;
-        Ok(unless_condition_failed(written)?.map(|_| batch))
+        let abandoned = self.write_if(self.put_fate(batch, Fate::Abandoned)).await?;
+        Ok(abandoned.then_some(batch))
     }
 
     /// The action that writes that a batch is committed, and fails if it was abandoned.
     pub(super) fn put_committed(&self, batch: BatchId) -> Result<TransactWriteItem, StoreError> {
-        self.put(TABLE, write_fate(batch, Fate::Committed))
-            .condition_expression("attribute_not_exists(pk)")
-            .into_action()
+        self.put_fate(batch, Fate::Committed).into_action()
+    }
+
+    fn put_fate(&self, batch: BatchId, fate: Fate) -> PutBuilder {
+        self.put(TABLE, write_fate(batch, fate)).condition_expression("attribute_not_exists(pk)")
     }
 
     /// The details of pain points that belong to an insight, by id. Strongly consistent: they may

@@ -3,29 +3,17 @@
 //! There is no cursor to keep: progress is the shrinking partition. A purger that is killed leaves
 //! its lease to run out, and a second one that works on the same job deletes what is deleted already.
 
-use std::collections::HashMap;
 use std::time::Duration;
-
-use aws_sdk_dynamodb::types::{DeleteRequest, WriteRequest};
-use futures_util::StreamExt;
-use futures_util::stream::{self, TryStreamExt};
 
 use crate::markers::{CollectionId, PurgeJob};
 use crate::timestamp::Timestamp;
 
 use super::collections::{TABLE, events_pk, job_key, jobs_pk, read_job};
 use crate::dynamodb::item::{ItemReader, key, s};
-use crate::dynamodb::transaction::pause;
-use crate::dynamodb::{Store, StoreError, unless_condition_failed};
+use crate::dynamodb::{Store, StoreError};
 
 /// How long a purger may be silent before another takes over.
 const LEASE: Duration = Duration::from_secs(30);
-/// The most requests of one `BatchWriteItem`.
-const BATCH: usize = 25;
-/// Batches under way at once: enough to keep DynamoDB busy, too few to take it from live requests.
-const PARALLEL_BATCHES: usize = 4;
-/// How often what DynamoDB left unprocessed is sent again.
-const MAX_ROUNDS: u32 = 10;
 
 impl Store {
     /// All purge jobs, the oldest first. Strongly consistent: a job that was just queued is seen.
@@ -54,11 +42,8 @@ impl Store {
         owner: &str,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let leased = self
-            .client
-            .update_item()
-            .table_name(self.table(TABLE))
-            .set_key(Some(job_key(collection)))
+        let lease = self
+            .update(TABLE, job_key(collection))
             .condition_expression(
                 "attribute_exists(pk) AND (attribute_not_exists(leaseOwner) \
                  OR leaseOwner = :owner OR leaseUntil < :now)",
@@ -66,10 +51,8 @@ impl Store {
             .update_expression("SET leaseOwner = :owner, leaseUntil = :until")
             .expression_attribute_values(":owner", s(owner))
             .expression_attribute_values(":now", s(now))
-            .expression_attribute_values(":until", s(now.plus(LEASE)))
-            .send()
-            .await;
-        Ok(unless_condition_failed(leased)?.is_some())
+            .expression_attribute_values(":until", s(now.plus(LEASE)));
+        self.write_if(lease).await
     }
 
     /// Gives up the lease of a job, so that the next purger need not wait for it to run out.
@@ -78,17 +61,12 @@ impl Store {
         collection: CollectionId,
         owner: &str,
     ) -> Result<(), StoreError> {
-        let released = self
-            .client
-            .update_item()
-            .table_name(self.table(TABLE))
-            .set_key(Some(job_key(collection)))
+        let release = self
+            .update(TABLE, job_key(collection))
             .condition_expression("leaseOwner = :owner")
             .update_expression("REMOVE leaseOwner, leaseUntil")
-            .expression_attribute_values(":owner", s(owner))
-            .send()
-            .await;
-        unless_condition_failed(released).map(drop)
+            .expression_attribute_values(":owner", s(owner));
+        self.write_if(release).await.map(drop)
     }
 
     /// Removes a job whose events are all gone, if its lease is still held.
@@ -97,16 +75,11 @@ impl Store {
         collection: CollectionId,
         owner: &str,
     ) -> Result<(), StoreError> {
-        let finished = self
-            .client
-            .delete_item()
-            .table_name(self.table(TABLE))
-            .set_key(Some(job_key(collection)))
+        let finish = self
+            .delete(TABLE, job_key(collection))
             .condition_expression("leaseOwner = :owner")
-            .expression_attribute_values(":owner", s(owner))
-            .send()
-            .await;
-        unless_condition_failed(finished).map(drop)
+            .expression_attribute_values(":owner", s(owner));
+        self.write_if(finish).await.map(drop)
     }
 
     /// The sort keys of up to `limit` events of a collection. Strongly consistent: an empty answer
@@ -136,30 +109,7 @@ impl Store {
         collection: CollectionId,
         sort_keys: &[String],
     ) -> Result<(), StoreError> {
-        let batches = sort_keys.chunks(BATCH).map(|batch| self.delete_batch(collection, batch));
-        stream::iter(batches).buffer_unordered(PARALLEL_BATCHES).try_collect().await
-    }
-
-    async fn delete_batch(
-        &self,
-        collection: CollectionId,
-        sort_keys: &[String],
-    ) -> Result<(), StoreError> {
         let pk = events_pk(collection);
-        let mut requests = Vec::with_capacity(sort_keys.len());
-        for sort_key in sort_keys {
-            let delete = DeleteRequest::builder().set_key(Some(key(&pk, sort_key))).build()?;
-            requests.push(WriteRequest::builder().delete_request(delete).build());
-        }
-        let mut unprocessed = HashMap::from([(self.table(TABLE), requests)]);
-        for round in 0..MAX_ROUNDS {
-            pause(round).await;
-            let write = self.client.batch_write_item().set_request_items(Some(unprocessed));
-            unprocessed = write.send().await?.unprocessed_items.unwrap_or_default();
-            if unprocessed.is_empty() {
-                return Ok(());
-            }
-        }
-        Err(StoreError::Unavailable("deletions of a batch stayed unprocessed".into()))
+        self.delete_all(TABLE, sort_keys.iter().map(|sort_key| key(&pk, sort_key)).collect()).await
     }
 }

@@ -1,13 +1,11 @@
 //! Table `api-keys`, key `keyId`: one item per key, with the hash of its secret.
 
-use aws_sdk_dynamodb::types::ReturnValue;
-
 use crate::projects::api_key::{ApiKeyRecord, KeyId, Scope, SecretHash, UserId};
 use crate::projects::project::{Organization, ProjectId};
 use crate::timestamp::Timestamp;
 
 use crate::dynamodb::item::{Item, ItemReader, b, item, s, ss};
-use crate::dynamodb::{Store, StoreError, unless_condition_failed};
+use crate::dynamodb::{Store, StoreError};
 
 pub(super) const TABLE: &str = "api-keys";
 pub(super) const KEY: &str = "keyId";
@@ -40,23 +38,15 @@ impl Store {
         for (attribute, value) in sets {
             item.extend(value.map(|value| (attribute.to_owned(), value)));
         }
-        self.client
-            .put_item()
-            .table_name(self.table(TABLE))
-            .set_item(Some(item))
-            // A key id has 95 random bits; should one ever repeat, nobody's key is overwritten. The
-            // same key once more is a retry whose first answer was lost.
-            .condition_expression("attribute_not_exists(keyId) OR secretHash = :hash")
-            .expression_attribute_values(":hash", b(record.secret_hash.as_bytes()))
-            .send()
-            .await?;
-        Ok(())
+        // A key id has 95 random bits; should one ever repeat, nobody's key is overwritten.
+        let put = self.put(TABLE, item).condition_expression("attribute_not_exists(keyId)");
+        let is_stored = self.write_if(put).await?;
+        is_stored.then_some(()).ok_or_else(|| StoreError::Refused("the key's id is taken".into()))
     }
 
     /// All keys of all organizations. Scans the table: a command for operators, not a request.
     pub async fn list_api_keys(&self) -> Result<Vec<ApiKeyRecord>, StoreError> {
-        let mut pages =
-            self.client.scan().table_name(self.table(TABLE)).into_paginator().items().send();
+        let mut pages = self.scan(TABLE).into_paginator().items().send();
         let mut keys = Vec::new();
         while let Some(item) = pages.next().await {
             keys.push(read_api_key(&item?)?);
@@ -71,22 +61,11 @@ impl Store {
         key_id: &KeyId,
         now: Timestamp,
     ) -> Result<Revocation, StoreError> {
-        let updated = self
-            .client
-            .update_item()
-            .table_name(self.table(TABLE))
-            .key(KEY, s(key_id))
-            .condition_expression("attribute_exists(keyId)")
-            .update_expression("SET revokedAt = if_not_exists(revokedAt, :now)")
-            .expression_attribute_values(":now", s(now))
-            .return_values(ReturnValue::AllNew)
-            .send()
-            .await;
-        let Some(answer) = unless_condition_failed(updated)? else {
-            return Ok(Revocation::UnknownKey);
-        };
-        let item = answer.attributes.unwrap_or_default();
-        Ok(Revocation::Revoked(Box::new(read_api_key(&item)?)))
+        let key = item([(KEY, s(key_id))]);
+        match self.set_once(TABLE, key, "revokedAt", s(now)).await? {
+            Some(item) => Ok(Revocation::Revoked(Box::new(read_api_key(&item)?))),
+            None => Ok(Revocation::UnknownKey),
+        }
     }
 }
 

@@ -109,9 +109,7 @@ impl Store {
     /// All projects of all organizations. Scans the table: a command for operators, not a request.
     pub async fn list_projects(&self) -> Result<Vec<Project>, StoreError> {
         let mut pages = self
-            .client
-            .scan()
-            .table_name(self.table(TABLE))
+            .scan(TABLE)
             .filter_expression("attribute_exists(slug)")
             .into_paginator()
             .items()

@@ -2,9 +2,9 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
-use tests::app::TestApp;
-use tests::call::Call;
-use tests::scripted::{KEY, Turn, access, reply_under};
+use tests::app::{START, TestApp, app_over};
+use tests::call::{self, Call};
+use tests::scripted::{KEY, ScriptedDynamoDb, Turn, access, reply_under};
 
 use super::{UPDATE, all_but, call, preferences, update};
 
@@ -28,16 +28,17 @@ async fn sets_what_is_named_and_nothing_else_and_reads_nothing() {
     let items = [("billing", false), ("error_new", true)];
     let (reply, dynamodb) = reply_under(script, setting(&items)).await;
     assert_eq!((reply.status, reply.body), (200, all_but(&["billing", "weekly_digest"])));
-    let expected = json!({
-        "TableName": "waymark-email-preferences",
-        "Key": {"userId": {"S": "default/owner"}},
-        "UpdateExpression": "SET #billing = :billing, #error_new = :error_new",
-        "ExpressionAttributeNames": {"#billing": "billing", "#error_new": "error_new"},
-        "ExpressionAttributeValues": {":billing": {"BOOL": false}, ":error_new": {"BOOL": true}},
-        "ReturnValues": "ALL_NEW",
-        "ReturnConsumedCapacity": "TOTAL",
-    });
-    assert_eq!(dynamodb.requests("UpdateItem"), [expected]);
+    let [sent] = &dynamodb.requests("UpdateItem")[..] else { panic!("it is one request") };
+    assert_eq!(sent["Key"], json!({"userId": {"S": "default/owner"}}));
+    assert_eq!(
+        sent["ExpressionAttributeNames"],
+        json!({"#billing": "billing", "#error_new": "error_new"})
+    );
+    let values = &sent["ExpressionAttributeValues"];
+    assert_eq!(
+        (&values[":billing"], &values[":error_new"]),
+        (&json!({"BOOL": false}), &json!({"BOOL": true}))
+    );
     assert_eq!(dynamodb.requests("GetItem"), [Value::Null; 0]);
 }
 
@@ -64,6 +65,115 @@ async fn a_write_that_is_throttled_is_tried_again() {
     let (reply, dynamodb) = reply_under(script, setting(&[("billing", false)])).await;
     assert_eq!((reply.status, reply.body), (200, all_but(&["billing"])));
     assert_eq!(dynamodb.requests("UpdateItem").len(), 3);
+}
+
+/// An item that a condition failed on, with the ids of its latest writes.
+fn written_by(latest: &[String]) -> Turn {
+    let mut item = json!({"userId": {"S": "default/owner"}, "billing": {"BOOL": true}});
+    for (index, id) in latest.iter().enumerate() {
+        item[format!("write{index}")] = json!({ "B": id });
+    }
+    Turn::Error("ConditionalCheckFailedException", json!({ "message": "no", "Item": item }))
+}
+
+/// The id of a write so many milliseconds after the tests begin, in base64.
+fn id(after: u64) -> String {
+    let id = uuid::Builder::from_unix_timestamp_millis(START + after, &[0; 10]).into_uuid();
+    call::base64(id.as_bytes())
+}
+
+/// The id under which a request writes.
+fn own_id(request: &Value) -> &str {
+    request["ExpressionAttributeValues"][":id"]["B"].as_str().unwrap()
+}
+
+#[tokio::test]
+async fn an_update_whose_answer_was_lost_finds_itself_under_later_ones() {
+    // The first update of an app that counts its identifiers.
+    let own = call::base64(
+        uuid::Builder::from_unix_timestamp_millis(START, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
+            .into_uuid()
+            .as_bytes(),
+    );
+    let dynamodb = ScriptedDynamoDb::start(|target, before| match (target, before) {
+        ("BatchGetItem", _) => access(),
+        ("UpdateItem", 0) => Turn::Silence,
+        _ => Turn::Answer(json!({})),
+    })
+    .await;
+    let (app, _) = app_over(&dynamodb.endpoint);
+    setting(&[("billing", false)]).send(&app).await;
+    let sent = dynamodb.requests("UpdateItem");
+    assert_eq!((own_id(&sent[0]), own_id(&sent[1])), (&*own, &*own), "its attempts have one id");
+
+    let script = |target: &str, before: usize| match (target, before) {
+        ("BatchGetItem", _) => access(),
+        ("UpdateItem", 0) => Turn::Silence,
+        _ => {
+            let own =
+                uuid::Builder::from_unix_timestamp_millis(START, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+            written_by(&[id(9), id(5), call::base64(own.into_uuid().as_bytes())])
+        }
+    };
+    let (reply, dynamodb) = reply_under(script, setting(&[("billing", false)])).await;
+    assert_eq!((reply.status, reply.body), (200, all_but(&[])), "what holds is what came later");
+    assert_eq!(dynamodb.requests("UpdateItem").len(), 2);
+}
+
+#[tokio::test]
+async fn an_update_of_a_clock_that_is_behind_comes_after_what_was_there() {
+    let script = |target: &str, before: usize| match (target, before) {
+        ("BatchGetItem", _) => access(),
+        ("UpdateItem", 0) => written_by(&[id(60_000), id(1_000)]),
+        ("UpdateItem", 1) => written_by(&[id(60_000), id(1_000), id(0)]),
+        _ => Turn::Answer(json!({"Attributes": {"billing": {"BOOL": false}}})),
+    };
+    // All of them are later than the update.
+    let (reply, dynamodb) = reply_under(script, setting(&[("billing", false)])).await;
+    assert_eq!((reply.status, reply.body), (200, all_but(&["billing"])));
+    let sent = dynamodb.requests("UpdateItem");
+    let time = |request| own_id(request)[..8].to_owned();
+    assert_eq!(time(&sent[1]), id(60_001)[..8], "the earliest time that is later");
+    assert_eq!(sent.len(), 3);
+}
+
+#[tokio::test]
+async fn an_update_that_too_many_overtook_says_what_became_of_it_only_if_it_knows() {
+    let lost = |target: &str, before: usize| match (target, before) {
+        ("BatchGetItem", _) => access(),
+        ("UpdateItem", 0) => Turn::Silence,
+        _ => written_by(&[8, 7, 6, 5, 4, 3, 2, 1].map(id)),
+    };
+    let (reply, dynamodb) = reply_under(lost, setting(&[("billing", false)])).await;
+    assert_eq!(reply.problem(), (503, "unavailable"));
+    assert_eq!(dynamodb.requests("UpdateItem").len(), 2);
+    // The first attempt was answered: it was not carried out, and only its clock is behind.
+    let behind = |target: &str, before: usize| match (target, before) {
+        ("BatchGetItem", _) => access(),
+        ("UpdateItem", 0) => written_by(&[8, 7, 6, 5, 4, 3, 2, 1].map(id)),
+        _ => Turn::Answer(json!({"Attributes": {"billing": {"BOOL": false}}})),
+    };
+    let (reply, dynamodb) = reply_under(behind, setting(&[("billing", false)])).await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(own_id(&dynamodb.requests("UpdateItem")[1])[..8], id(9)[..8]);
+}
+
+#[tokio::test]
+async fn a_write_that_meets_a_transaction_is_tried_again() {
+    let script = |target: &str, before: usize| match (target, before) {
+        ("BatchGetItem", _) => access(),
+        (_, 0 | 1) => Turn::Error("TransactionConflictException", json!({"message": "ongoing"})),
+        _ => Turn::Answer(json!({"Attributes": {"billing": {"BOOL": false}}})),
+    };
+    let (reply, dynamodb) = reply_under(script, setting(&[("billing", false)])).await;
+    assert_eq!((reply.status, reply.body), (200, all_but(&["billing"])));
+    assert_eq!(dynamodb.requests("UpdateItem").len(), 3);
+    let always = |target: &str, _: usize| match target {
+        "BatchGetItem" => access(),
+        _ => Turn::Error("TransactionConflictException", json!({"message": "ongoing"})),
+    };
+    let (reply, _) = reply_under(always, setting(&[("billing", false)])).await;
+    assert_eq!(reply.problem(), (503, "unavailable"));
 }
 
 #[tokio::test]

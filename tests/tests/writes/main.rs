@@ -1,0 +1,229 @@
+//! Writes over a network that loses, delays and refuses, while others write, delete and make again the
+//! same thing: nothing is refused that happened, and nothing happens twice (docs/data-model.md, "How a
+//! write recognizes itself").
+//!
+//! `WRITES` sets how many contended writes each test makes, `SEED` which.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::print_stdout)] // What became of all writes is told beside the verdict.
+
+mod network;
+mod verdict;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures_util::future::join_all;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+use serde_json::json;
+use shared::app::Operation;
+use tests::app::{PROJECT, TestApp};
+use tests::call::Call;
+use tests::error_tracking::{SentEvent, project};
+use tests::preferences::TYPES;
+use tests::seed;
+
+use network::{Item, Network};
+use verdict::{Operation as Done, Wanted, judge};
+
+/// How often a request meets a fault on the lines of those who write, in percent; the last are the
+/// rivals, who see no fault.
+const LINES: [u32; 6] = [1, 10, 30, 30, 0, 0];
+/// How many writes a test makes, unless `WRITES` tells.
+const WRITES: usize = 250;
+
+fn item<const N: usize>(attributes: [(&str, &str); N]) -> Item {
+    attributes.map(|(name, value)| (name.to_owned(), AttributeValue::S(value.to_owned()))).into()
+}
+
+/// What somebody does next: a call, and how the item looks when it is carried out.
+type Step = (Call, Wanted);
+
+/// Lets those on all lines do one step after another, and judges what became of all.
+async fn contend(
+    network: &Arc<Network>,
+    seed: u64,
+    next: impl AsyncFn(&mut ChaCha8Rng, usize) -> Step,
+) {
+    let writes = std::env::var("WRITES").map_or(WRITES, |writes| writes.parse().unwrap());
+    let left = AtomicUsize::new(writes);
+    let is_left = || {
+        let one_less = |left: usize| left.checked_sub(1);
+        left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
+    };
+    let work = async |number: u64, percent: u32| {
+        let line = network.line(percent).await;
+        let mut rng = ChaCha8Rng::seed_from_u64(seed ^ (number + 1) << 32);
+        let mut done = Vec::new();
+        while is_left() {
+            let marker = rng.random_range(0..usize::MAX);
+            let (call, wanted) = next(&mut rng, marker).await;
+            let (number, reply) = network.run(&line, call.send(&line.app)).await;
+            done.push(Done { number, status: reply.status, told: reply.text, wanted });
+        }
+        done
+    };
+    let all = (0..).zip(LINES).map(|(number, percent)| work(number, percent));
+    let done: Vec<Done> = join_all(all).await.into_iter().flatten().collect();
+    // What is late arrives.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let history = network.history.lock().await;
+    let verdict = judge(&history, &done);
+    println!("seed {seed}: {verdict}");
+    assert!(verdict.faults.is_empty(), "SEED={seed}: {:#?}", verdict.faults);
+    assert_eq!(verdict.writes, writes);
+    assert!(verdict.overtaken > 0, "no rival came between: {verdict}");
+}
+
+fn text<'a>(item: Option<&'a Item>, attribute: &str) -> Option<&'a str> {
+    item?.get(attribute)?.as_s().ok().map(String::as_str)
+}
+
+mod flags {
+    use super::*;
+
+    const CREATE: &Operation = &create_feature_flag::OPERATION;
+    const GET: &Operation = &get_feature_flag::OPERATION;
+    const UPDATE: &Operation = &update_feature_flag::OPERATION;
+    const DELETE: &Operation = &delete_feature_flag::OPERATION;
+
+    /// The changes that one in a few of which is meant for the version that was read.
+    fn perhaps_meant_for(call: Call, version: &serde_json::Value, rng: &mut ChaCha8Rng) -> Call {
+        if rng.random_range(0..2) == 0 {
+            return call;
+        }
+        call.header("if-match", &format!("\"{version}\""))
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn writes_of_a_flag_happen_once_or_are_refused() {
+        let (test, seed) = (TestApp::start().await, seed());
+        let network = Network::before(&test.engine.endpoint(), seed);
+        let project = test.project_id.to_string();
+        network.watch("feature-flags", item([("projectId", &project), ("key", "contended")])).await;
+        let test = &test;
+        let of = |operation| {
+            let call = Call::of(operation).key(&test.key).parameter("idOrSlug", PROJECT);
+            call.parameter("key", "contended")
+        };
+        contend(&network, seed, async move |rng: &mut ChaCha8Rng, marker: usize| -> Step {
+            let flag = of(GET).send(&test.app).await;
+            let marker = marker.to_string();
+            if flag.status == 404 {
+                let body = json!({
+                    "key": "contended", "name": "n", "type": "boolean", "description": marker,
+                });
+                let call = Call::of(CREATE).key(&test.key).parameter("idOrSlug", PROJECT);
+                let wanted: Wanted = Box::new(move |it| text(it, "description") == Some(&*marker));
+                return (call.json(&body), wanted);
+            }
+            let version = &flag.body["version"];
+            let is_archived = !flag.body["archivedAt"].is_null();
+            let (patch, wanted): (_, Wanted) = match (is_archived, rng.random_range(0..4)) {
+                (true, 0 | 1) => {
+                    let call = perhaps_meant_for(of(DELETE), version, rng);
+                    return (call, Box::new(|it| it.is_none()));
+                }
+                (true, _) => (
+                    json!({"archived": false}),
+                    Box::new(|it| it.is_some() && text(it, "archivedAt").is_none()),
+                ),
+                (false, 0) => {
+                    (json!({"archived": true}), Box::new(|it| text(it, "archivedAt").is_some()))
+                }
+                (false, _) => (
+                    json!({"description": marker}),
+                    Box::new(move |it| text(it, "description") == Some(&*marker)),
+                ),
+            };
+            (perhaps_meant_for(of(UPDATE).json(&patch), version, rng), wanted)
+        })
+        .await;
+    }
+}
+
+mod error_tracking {
+    use super::*;
+
+    const GET: &Operation = &get_error::OPERATION;
+    const LIST: &Operation = &list_errors::OPERATION;
+    const UPDATE: &Operation = &update_error::OPERATION;
+    const INGEST: &Operation = &ingest_error_events::OPERATION;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn changes_of_an_error_happen_once_while_events_reopen_it() {
+        let (test, seed) = (TestApp::start().await, seed());
+        let network = Network::before(&test.engine.endpoint(), seed);
+        let clean = network.beside_the_engine();
+        let project = project(&test.app.store, test.project_id).await;
+        let event = |number: u64| {
+            let now = clean.clock.now();
+            let event = SentEvent::new(number, now, "TypeError", "x is not a function");
+            let call = Call::of(INGEST).path("/api/{ingestId}/envelope/");
+            let call = call.parameter("ingestId", project.ingest_id);
+            call.query("sentry_key", project.public_key).bytes(event.envelope())
+        };
+        let of = |operation| Call::of(operation).key(&test.key).parameter("idOrSlug", PROJECT);
+        assert_eq!(event(0).send(&clean).await.status, 200);
+        let list = of(LIST).send(&clean).await;
+        assert_eq!(list.status, 200, "{}", list.text);
+        let id = list.body["items"][0]["errorId"].as_str().unwrap().to_owned();
+        let key = item([("pk", &format!("errors#{}", test.project_id)), ("sk", &id)]);
+        network.watch("errors", key).await;
+        let (event, of, id, clean) = (&event, &of, &id, &clean);
+        contend(&network, seed, async move |rng: &mut ChaCha8Rng, marker: usize| -> Step {
+            if rng.random_range(0..4) == 0 {
+                let wanted: Wanted = Box::new(|_| true);
+                return (event(marker as u64), wanted);
+            }
+            let error = of(GET).parameter("errorId", id).send(clean).await;
+            let other = |status: &&&str| error.body["status"] != **status;
+            let others: Vec<&str> =
+                ["open", "resolved", "ignored"].iter().filter(other).copied().collect();
+            let status = others[rng.random_range(0..2)];
+            let mut call = of(UPDATE).parameter("errorId", id).json(&json!({ "status": status }));
+            if rng.random_range(0..2) == 0 {
+                call = call.header("if-match", error.headers["etag"].to_str().unwrap());
+            }
+            let wanted: Wanted = Box::new(move |it| text(it, "status") == Some(status));
+            (call, wanted)
+        })
+        .await;
+    }
+}
+
+mod preferences {
+    use super::*;
+
+    const UPDATE: &Operation = &update_email_preferences::OPERATION;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn updates_of_preferences_happen_once_and_in_their_order() {
+        let (test, seed) = (TestApp::start().await, seed());
+        let network = Network::before(&test.engine.endpoint(), seed);
+        network.watch("email-preferences", item([("userId", "default/owner")])).await;
+        let key = &test.key;
+        contend(&network, seed, async move |rng: &mut ChaCha8Rng, _: usize| -> Step {
+            let mut choices = Vec::new();
+            for name in &TYPES[..4] {
+                if choices.is_empty() || rng.random_range(0..2) == 0 {
+                    choices.push((*name, rng.random_range(0..2) == 0));
+                }
+            }
+            let update: Vec<_> = choices
+                .iter()
+                .map(|(name, enabled)| json!({"type": name, "emailEnabled": enabled}))
+                .collect();
+            let call = Call::of(UPDATE).key(key).json(&json!({ "preferences": update }));
+            let wanted: Wanted = Box::new(move |it| {
+                let is = |name: &str| it?.get(name)?.as_bool().ok().copied();
+                choices.iter().all(|(name, enabled)| is(name) == Some(*enabled))
+            });
+            (call, wanted)
+        })
+        .await;
+    }
+}

@@ -1,0 +1,308 @@
+//! A network between functions and the engine that loses, delays and refuses what is sent, by a seed; and
+//! the history of one item behind it, of which every change is put down to the request that made it.
+
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex as StdMutex};
+use std::time::{Duration, Instant};
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextMut;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+use aws_sdk_dynamodb::types::AttributeValue;
+use local::environment::table_prefix;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+use serde_json::{Value, json};
+use shared::app::{App, Clock, Ids};
+use shared::dynamodb::{Store, client};
+use shared::http::CursorKey;
+use tests::wire::{self, Request};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Mutex;
+
+/// An item as it is stored.
+pub(crate) type Item = std::collections::HashMap<String, AttributeValue>;
+
+/// How long functions wait for an answer in these tests.
+const ATTEMPT: Duration = Duration::from_millis(150);
+/// How long what is late is under way, in milliseconds: longer than one waits, and mostly longer than
+/// all attempts of a request.
+const LATE: std::ops::Range<u64> = 160..800;
+
+/// What happens to a request on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// It is never delivered.
+    RequestLost,
+    /// It is carried out, and nobody learns of it.
+    AnswerLost,
+    /// It is carried out after the caller gave up.
+    DeliveredLate,
+    /// It is answered after the caller gave up.
+    AnsweredLate,
+    /// Another transaction holds the item.
+    Conflict,
+}
+
+const FAULTS: [Fault; 5] = [
+    Fault::RequestLost,
+    Fault::AnswerLost,
+    Fault::DeliveredLate,
+    Fault::AnsweredLate,
+    Fault::Conflict,
+];
+
+/// What happened to the item, in order.
+#[derive(Debug, Clone)]
+pub(crate) enum Event {
+    /// An operation began.
+    Began(usize),
+    /// An operation changed the item to this.
+    Changed(usize, Option<Item>),
+    /// An operation was answered.
+    Ended(usize),
+}
+
+/// The item that is watched, and what happened to it.
+#[derive(Default)]
+pub(crate) struct History {
+    watched: Option<(String, Item)>,
+    /// The item as it was at the beginning.
+    pub(crate) first: Option<Item>,
+    latest: Option<Item>,
+    /// What happened since.
+    pub(crate) events: Vec<Event>,
+}
+
+/// The network in front of an engine.
+pub(crate) struct Network {
+    engine: String,
+    http: reqwest::Client,
+    direct: Client,
+    operations: AtomicUsize,
+    /// What happened. Held while a write is delivered, so that changes stand in their order.
+    pub(crate) history: Mutex<History>,
+    lines: AtomicUsize,
+    seed: u64,
+}
+
+/// A function's way to the engine.
+pub(crate) struct Line {
+    /// What the function works with.
+    pub(crate) app: App,
+    /// The operation that is under way.
+    current: Arc<AtomicUsize>,
+}
+
+impl Network {
+    /// A network in front of an engine.
+    pub(crate) fn before(engine: &str, seed: u64) -> Arc<Self> {
+        Arc::new(Self {
+            engine: engine.to_owned(),
+            http: reqwest::Client::new(),
+            direct: client::for_endpoint(engine).unwrap(),
+            operations: AtomicUsize::new(0),
+            history: Mutex::default(),
+            lines: AtomicUsize::new(0),
+            seed,
+        })
+    }
+
+    /// Watches an item from now on.
+    pub(crate) async fn watch(&self, table: &str, key: Item) {
+        let mut history = self.history.lock().await;
+        history.watched = Some((format!("{}{table}", table_prefix()), key));
+        let now = self.read_watched(&history).await;
+        (history.first, history.latest) = (now.clone(), now);
+    }
+
+    /// A new way to the engine, on which so many of a hundred requests meet a fault.
+    pub(crate) async fn line(self: &Arc<Self>, percent: u32) -> Line {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let current = Arc::new(AtomicUsize::new(usize::MAX));
+        let number = self.lines.fetch_add(1, Ordering::Relaxed);
+        let rng = ChaCha8Rng::seed_from_u64(self.seed.wrapping_add(number as u64));
+        let rng = Arc::new(StdMutex::new(rng));
+        let network = Arc::clone(self);
+        tokio::spawn(async move {
+            while let Ok((connection, _)) = listener.accept().await {
+                let (network, rng) = (Arc::clone(&network), Arc::clone(&rng));
+                tokio::spawn(async move { network.carry(connection, &rng, percent).await });
+            }
+        });
+        let client = client::for_endpoint(&endpoint).unwrap();
+        let timeouts = TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT);
+        let config = client.config().to_builder().timeout_config(timeouts.build());
+        let config = config.interceptor(Sender(Arc::clone(&current))).build();
+        let store = Store::new(Client::from_conf(config), table_prefix());
+        Line { app: app(store), current }
+    }
+
+    /// What a function works with that is beside the engine.
+    pub(crate) fn beside_the_engine(&self) -> App {
+        app(Store::new(self.direct.clone(), table_prefix()))
+    }
+
+    /// Carries out an operation on a line, and tells its number.
+    pub(crate) async fn run<T>(
+        &self,
+        line: &Line,
+        operation: impl Future<Output = T>,
+    ) -> (usize, T) {
+        let number = self.operations.fetch_add(1, Ordering::Relaxed);
+        line.current.store(number, Ordering::Relaxed);
+        self.history.lock().await.events.push(Event::Began(number));
+        let outcome = operation.await;
+        self.history.lock().await.events.push(Event::Ended(number));
+        (number, outcome)
+    }
+
+    async fn carry(&self, mut connection: TcpStream, rng: &StdMutex<ChaCha8Rng>, percent: u32) {
+        while let Some(request) = wire::read_request(&mut connection).await {
+            let by = sender(&request);
+            let (fault, late) = {
+                let mut rng = rng.lock().unwrap();
+                let is_faulty = rng.random_range(0..100) < percent;
+                let fault = FAULTS[rng.random_range(0..FAULTS.len())];
+                (is_faulty.then_some(fault), Duration::from_millis(rng.random_range(LATE)))
+            };
+            let (status, body) = match fault {
+                None => self.deliver(by, &request).await,
+                Some(Fault::RequestLost) => return,
+                Some(Fault::AnswerLost) => {
+                    let before = self.changes().await;
+                    self.deliver(by, &request).await;
+                    if self.changes().await > before {
+                        self.wait_for_a_rival().await;
+                    }
+                    return;
+                }
+                Some(Fault::DeliveredLate) => {
+                    tokio::time::sleep(late).await;
+                    self.deliver(by, &request).await;
+                    return;
+                }
+                Some(Fault::AnsweredLate) => {
+                    self.deliver(by, &request).await;
+                    tokio::time::sleep(late).await;
+                    return;
+                }
+                Some(Fault::Conflict) => match conflict(&request) {
+                    Some(refusal) => (400, refusal.to_string().into_bytes()),
+                    None => self.deliver(by, &request).await,
+                },
+            };
+            if wire::write_answer(&mut connection, status, &body).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Has the engine carry out a request, and notes what it changed.
+    async fn deliver(&self, by: usize, request: &Request) -> (u16, Vec<u8>) {
+        let is_read = matches!(&*request.target, "GetItem" | "BatchGetItem" | "Query");
+        if is_read {
+            return self.forward(request).await;
+        }
+        let mut history = self.history.lock().await;
+        let answer = self.forward(request).await;
+        let now = self.read_watched(&history).await;
+        if now != history.latest {
+            history.events.push(Event::Changed(by, now.clone()));
+            history.latest = now;
+        }
+        answer
+    }
+
+    async fn changes(&self) -> usize {
+        let history = self.history.lock().await;
+        history.events.iter().filter(|event| matches!(event, Event::Changed(..))).count()
+    }
+
+    /// Waits until somebody else has changed the item too, but no longer than whoever waits for an
+    /// answer.
+    async fn wait_for_a_rival(&self) {
+        let changes = self.changes().await;
+        let deadline = Instant::now() + ATTEMPT * 4 / 5;
+        while Instant::now() < deadline && self.changes().await == changes {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    async fn forward(&self, request: &Request) -> (u16, Vec<u8>) {
+        let mut call = self.http.post(&self.engine).body(request.body.clone());
+        for (name, value) in &request.headers {
+            if !matches!(&**name, "host" | "content-length" | "connection") {
+                call = call.header(name, value);
+            }
+        }
+        let answer = call.send().await.unwrap();
+        (answer.status().as_u16(), answer.bytes().await.unwrap().to_vec())
+    }
+
+    async fn read_watched(&self, history: &History) -> Option<Item> {
+        let (table, key) = history.watched.clone()?;
+        let get = self.direct.get_item().table_name(table).set_key(Some(key));
+        get.consistent_read(true).send().await.unwrap().item
+    }
+}
+
+fn app(store: Store) -> App {
+    let key = CursorKey::new("what these tests sign cursors with");
+    App::new(store, Clock::System, Ids::Random).with_cursor_key(Some(key))
+}
+
+/// Names the operation that is under way in each request: one that was given up may arrive when the
+/// next is under way.
+#[derive(Debug)]
+struct Sender(Arc<AtomicUsize>);
+
+const SENDER: &str = "x-operation";
+
+impl Intercept for Sender {
+    fn name(&self) -> &'static str {
+        "Sender"
+    }
+
+    fn modify_before_retry_loop(
+        &self,
+        context: &mut BeforeTransmitInterceptorContextMut<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let operation = self.0.load(Ordering::Relaxed).to_string();
+        context.request_mut().headers_mut().insert(SENDER, operation);
+        Ok(())
+    }
+}
+
+fn sender(request: &Request) -> usize {
+    let header = request.headers.iter().find(|(name, _)| name == SENDER);
+    header.and_then(|(_, operation)| operation.parse().ok()).expect("every request names it")
+}
+
+/// How DynamoDB refuses a write while a transaction holds an item of it.
+fn conflict(request: &Request) -> Option<Value> {
+    let name = |name: &str| format!("com.amazonaws.dynamodb.v20120810#{name}");
+    match &*request.target {
+        "TransactWriteItems" => {
+            let body: Value = serde_json::from_slice(&request.body).unwrap();
+            let actions = body["TransactItems"].as_array().unwrap().len();
+            let mut reasons = vec![json!({"Code": "None"}); actions];
+            reasons[0] = json!({"Code": "TransactionConflict", "Message": "ongoing"});
+            Some(json!({
+                "__type": name("TransactionCanceledException"),
+                "Message": "Transaction cancelled",
+                "CancellationReasons": reasons,
+            }))
+        }
+        "PutItem" | "UpdateItem" | "DeleteItem" => {
+            Some(json!({"__type": name("TransactionConflictException"), "message": "ongoing"}))
+        }
+        _ => None,
+    }
+}
