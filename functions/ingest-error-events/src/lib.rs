@@ -6,7 +6,8 @@
 use shared::app::{Access, App, Operation};
 use shared::dynamodb::StoreError;
 use shared::error_tracking::ingestion::{
-    CredentialSources, Envelope, NormalizedEvent, inflate, normalize_store_body,
+    CredentialSources, Envelope, MAX_START_BYTES, NormalizedEvent, inflate, inflate_start,
+    normalize_store_body,
 };
 use shared::error_tracking::log::day::Day;
 use shared::error_tracking::log::row::EventRow;
@@ -30,17 +31,35 @@ pub static OPERATION: Operation = Operation::new(
 
 /// Answers one request.
 async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
-    // Request: the body comes first, since the header of an envelope may hold the key.
+    // Request: nobody without a key has more decompressed than the line that may hold it.
     let received_at = app.clock.now();
-    let content_encoding = incoming.header_texts("content-encoding").join(",");
-    let body = inflate(incoming.body(), &content_encoding)?;
-    let envelope = match endpoint(incoming) {
-        Some("envelope") => Some(Envelope::parse(&body)?),
-        Some("store") => None,
+    let takes_envelopes = match endpoint(incoming) {
+        Some("envelope") => true,
+        Some("store") => false,
         // The template routes all that SDKs may send here.
         _ => return Err(Problem::unknown_endpoint()),
     };
-    let project_id = authenticate(app, incoming, envelope.as_ref()).await?;
+    let content_encoding = incoming.header_texts("content-encoding").join(",");
+    let ingest_id = incoming.path_parameter("ingestId").unwrap_or_default();
+    let credentials = CredentialSources {
+        ingest_id: &ingest_id,
+        query_keys: &incoming.query_texts("sentry_key"),
+        sentry_auth: &incoming.header_texts("x-sentry-auth"),
+        authorization: &incoming.header_texts("authorization"),
+    };
+    let mut dsn = None;
+    if takes_envelopes && !credentials.hold_a_key() {
+        let start = inflate_start(incoming.body(), &content_encoding, MAX_START_BYTES)?;
+        dsn = Envelope::read_dsn(&start)?;
+    }
+    let key = credentials.read(dsn.as_deref())?;
+    let project_id = find_ingest_project(app, incoming, IngestId::parse(&ingest_id), key).await?;
+
+    let body = inflate(incoming.body(), &content_encoding)?;
+    let envelope = takes_envelopes.then(|| Envelope::parse(&body)).transpose()?;
+    if let Some(envelope) = &envelope {
+        credentials.read(envelope.dsn.as_deref())?;
+    }
 
     // Rules.
     let event = match &envelope {
@@ -62,23 +81,6 @@ async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
 /// The last segment of the path.
 fn endpoint(incoming: &Incoming) -> Option<&str> {
     incoming.path().trim_end_matches('/').rsplit('/').next()
-}
-
-async fn authenticate(
-    app: &App,
-    incoming: &Incoming,
-    envelope: Option<&Envelope<'_>>,
-) -> Result<ProjectId, Problem> {
-    let ingest_id = incoming.path_parameter("ingestId").unwrap_or_default();
-    let key = CredentialSources {
-        ingest_id: &ingest_id,
-        query_keys: &incoming.query_texts("sentry_key"),
-        sentry_auth: &incoming.header_texts("x-sentry-auth"),
-        authorization: &incoming.header_texts("authorization"),
-        envelope_dsn: envelope.and_then(|envelope| envelope.dsn.as_deref()),
-    }
-    .read()?;
-    find_ingest_project(app, incoming, IngestId::parse(&ingest_id), key).await
 }
 
 /// Stores an event, counts it once, and makes its error known. May be cut off anywhere: an event that

@@ -5,8 +5,8 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use serde_json::json;
-use tests::call::Gateway;
-use tests::error_tracking::SentEvent;
+use tests::call::{Call, Gateway};
+use tests::error_tracking::{SentEvent, envelope};
 
 use super::{ENVELOPE, STORE, Tracker, delivery};
 
@@ -125,5 +125,50 @@ async fn a_body_that_cannot_be_inflated_is_malformed() {
         let reply = call.header("content-encoding", coding).send(&tracker.test.app).await;
         assert_eq!(reply.status, 400, "{coding}");
         assert!(reply.body["detail"].is_string(), "{}", reply.body);
+    }
+}
+
+#[tokio::test]
+async fn nobody_without_the_key_has_more_decompressed_than_a_line() {
+    let tracker = Tracker::start().await;
+    let ingest_id = tracker.project.ingest_id;
+    let to = |path: &str| {
+        let call = Call::of(&ingest_error_events::OPERATION).path(path);
+        call.parameter("ingestId", ingest_id).header("content-encoding", "gzip")
+    };
+    let bomb = gzip(&vec![b' '; 21 << 20]);
+    let wrong = "f".repeat(32);
+    for path in [ENVELOPE, STORE] {
+        for body in [bomb.clone(), b"no gzip".to_vec()] {
+            let call = to(path).query("sentry_key", &wrong).bytes(body);
+            assert_eq!(call.send(&tracker.test.app).await.status, 403, "{path}");
+        }
+    }
+    let reply = to(STORE).bytes(bomb).send(&tracker.test.app).await;
+    assert_eq!(reply.status, 403);
+    // An envelope may hold the key, in its first line.
+    let key = tracker.project.public_key.to_string();
+    for (key, padding, status) in
+        [(&key, 0, 200), (&wrong, 0, 403), (&wrong, 21 << 20, 403), (&key, 21 << 20, 413)]
+    {
+        let event = SentEvent::new(1, tracker.now(), "TypeError", "x");
+        let header = json!({ "dsn": format!("https://{key}@example.com/{ingest_id}") });
+        let text = envelope(&header, &[("event", event.payload().to_string())]);
+        let body = gzip(format!("{text}{}", "\n".repeat(padding)).as_bytes());
+        let reply = to(ENVELOPE).bytes(body).send(&tracker.test.app).await;
+        assert_eq!(reply.status, status, "{}", reply.body);
+    }
+}
+
+#[tokio::test]
+async fn a_body_of_many_parts_is_refused() {
+    let tracker = Tracker::start().await;
+    let event = SentEvent::new(1, tracker.now(), "TypeError", "x").envelope();
+    let (first, second) = event.as_bytes().split_at(event.len() / 2);
+    let members = |empty: usize| [gzip(first), gzip(b"").repeat(empty), gzip(second)].concat();
+    for (empty, status) in [(62, 200), (63, 413), (200_000, 413)] {
+        let call = delivery(&tracker.project, ENVELOPE).bytes(members(empty));
+        let reply = call.header("content-encoding", "gzip").send(&tracker.test.app).await;
+        assert_eq!(reply.status, status, "{}", reply.body);
     }
 }

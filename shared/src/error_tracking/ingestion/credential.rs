@@ -15,22 +15,19 @@ pub struct CredentialSources<'r> {
     pub sentry_auth: &'r [&'r str],
     /// All values of the header `authorization`; other schemes than `Sentry` are not ours to judge.
     pub authorization: &'r [&'r str],
-    /// The `dsn` of the envelope's header.
-    pub envelope_dsn: Option<&'r str>,
 }
 
 impl CredentialSources<'_> {
-    /// The key. All that are present must agree, and a DSN must name the project of the path.
-    pub fn read(&self) -> Result<PublicKey, IngestionFault> {
-        let mut keys = Vec::new();
-        keys.extend(self.query_keys.iter().map(|key| (*key).to_owned()));
-        for value in self.sentry_auth {
-            keys.extend(header_keys(sentry_parameters(value).unwrap_or(value)));
-        }
-        for parameters in self.authorization.iter().filter_map(|value| sentry_parameters(value)) {
-            keys.extend(header_keys(parameters));
-        }
-        if let Some(dsn) = self.envelope_dsn {
+    /// Whether there is a key in what can be read without the body.
+    pub fn hold_a_key(&self) -> bool {
+        !self.keys().is_empty()
+    }
+
+    /// The key, which may also be in the `dsn` of an envelope's header. All that are present must
+    /// agree, and a DSN must name the project of the path.
+    pub fn read(&self, envelope_dsn: Option<&str>) -> Result<PublicKey, IngestionFault> {
+        let mut keys = self.keys();
+        if let Some(dsn) = envelope_dsn {
             let (key, ingest_id) = split_dsn(dsn).ok_or(IngestionFault::Unauthorized)?;
             if ingest_id != self.ingest_id {
                 return Err(IngestionFault::Unauthorized);
@@ -43,6 +40,17 @@ impl CredentialSources<'_> {
             return Err(IngestionFault::Unauthorized);
         }
         Ok(first)
+    }
+
+    fn keys(&self) -> Vec<String> {
+        let mut keys: Vec<_> = self.query_keys.iter().map(|key| (*key).to_owned()).collect();
+        for value in self.sentry_auth {
+            keys.extend(header_keys(sentry_parameters(value).unwrap_or(value)));
+        }
+        for parameters in self.authorization.iter().filter_map(|value| sentry_parameters(value)) {
+            keys.extend(header_keys(parameters));
+        }
+        keys
     }
 }
 
@@ -79,14 +87,19 @@ mod tests {
     const KEY: &str = "0123456789abcdef0123456789abcdef";
     const OTHER: &str = "ffff456789abcdef0123456789abcdef";
 
-    fn read(sources: CredentialSources<'_>) -> Result<String, IngestionFault> {
-        CredentialSources { ingest_id: "42", ..sources }.read().map(|key| key.to_string())
+    fn read(
+        sources: CredentialSources<'_>,
+        envelope_dsn: Option<&str>,
+    ) -> Result<String, IngestionFault> {
+        let key = CredentialSources { ingest_id: "42", ..sources }.read(envelope_dsn);
+        key.map(|key| key.to_string())
     }
 
     #[test]
     fn takes_the_key_from_each_place() {
         let query = CredentialSources { query_keys: &[KEY], ..Default::default() };
-        assert_eq!(read(query), Ok(KEY.into()));
+        assert!(query.hold_a_key());
+        assert_eq!(read(query, None), Ok(KEY.into()));
         for parameters in [
             format!("sentry_key={KEY}, sentry_version=7, sentry_client=sentry.python/2.75.0"),
             format!("sentry_version=7,sentry_client=x/1,sentry_key={KEY},sentry_secret=abc"),
@@ -96,19 +109,21 @@ mod tests {
             let value = format!("Sentry {parameters}");
             let values = [value.as_str()];
             let sentry_auth = CredentialSources { sentry_auth: &values, ..Default::default() };
-            assert_eq!(read(sentry_auth), Ok(KEY.into()), "{value}");
+            assert!(sentry_auth.hold_a_key());
+            assert_eq!(read(sentry_auth, None), Ok(KEY.into()), "{value}");
             let value = format!("sentry {parameters}");
             let values = [value.as_str()];
             let authorization = CredentialSources { authorization: &values, ..Default::default() };
-            assert_eq!(read(authorization), Ok(KEY.into()), "{value}");
+            assert!(authorization.hold_a_key());
+            assert_eq!(read(authorization, None), Ok(KEY.into()), "{value}");
         }
         for dsn in [
             format!("https://{KEY}@errors.example.com/42"),
             format!("https://{KEY}:secret@example.com:8443/prefix/a/42/"),
         ] {
-            let sources = CredentialSources { envelope_dsn: Some(&dsn), ..Default::default() };
-            assert_eq!(read(sources), Ok(KEY.into()), "{dsn}");
+            assert_eq!(read(CredentialSources::default(), Some(&dsn)), Ok(KEY.into()), "{dsn}");
         }
+        assert!(!CredentialSources::default().hold_a_key());
     }
 
     #[test]
@@ -116,23 +131,20 @@ mod tests {
         let header = format!("Sentry sentry_key={OTHER}");
         let dsn = format!("https://{OTHER}@example.com/42");
         let other_project = format!("https://{KEY}@example.com/43");
-        let sources: [CredentialSources<'_>; 9] = [
-            CredentialSources::default(),
-            CredentialSources { query_keys: &[""], ..Default::default() },
-            CredentialSources { query_keys: &["xyz"], ..Default::default() },
-            CredentialSources { query_keys: &[KEY, OTHER], ..Default::default() },
-            CredentialSources { authorization: &["Bearer wm_x"], ..Default::default() },
-            CredentialSources { query_keys: &[KEY], sentry_auth: &[&header], ..Default::default() },
-            CredentialSources {
-                query_keys: &[KEY],
-                envelope_dsn: Some(&dsn),
-                ..Default::default()
-            },
-            CredentialSources { envelope_dsn: Some(&other_project), ..Default::default() },
-            CredentialSources { query_keys: &[KEY], envelope_dsn: Some("x"), ..Default::default() },
-        ];
-        for sources in sources {
-            assert_eq!(read(sources), Err(IngestionFault::Unauthorized), "{sources:?}");
+        let query = CredentialSources { query_keys: &[KEY], ..Default::default() };
+        for (sources, envelope_dsn) in [
+            (CredentialSources::default(), None),
+            (CredentialSources { query_keys: &[""], ..Default::default() }, None),
+            (CredentialSources { query_keys: &["xyz"], ..Default::default() }, None),
+            (CredentialSources { query_keys: &[KEY, OTHER], ..Default::default() }, None),
+            (CredentialSources { authorization: &["Bearer wm_x"], ..Default::default() }, None),
+            (CredentialSources { sentry_auth: &[&header], ..query }, None),
+            (query, Some(dsn.as_str())),
+            (CredentialSources::default(), Some(other_project.as_str())),
+            (query, Some("x")),
+        ] {
+            let refused = read(sources, envelope_dsn);
+            assert_eq!(refused, Err(IngestionFault::Unauthorized), "{sources:?}");
         }
     }
 
@@ -144,9 +156,8 @@ mod tests {
             query_keys: &[KEY],
             sentry_auth: &[&header],
             authorization: &["Bearer wm_x", &header],
-            envelope_dsn: Some(&dsn),
             ..Default::default()
         };
-        assert_eq!(read(sources), Ok(KEY.into()));
+        assert_eq!(read(sources, Some(&dsn)), Ok(KEY.into()));
     }
 }

@@ -11,8 +11,12 @@ use super::occurrence_time::parse_timestamp;
 pub const MAX_ITEMS: usize = 100;
 /// The longest header line of an envelope or an item, in bytes.
 pub const MAX_HEADER_LINE_BYTES: usize = 8 * 1024;
+/// What the header line of an envelope is among, in bytes: a byte order mark and its newline too.
+pub const MAX_START_BYTES: usize = BYTE_ORDER_MARK.len() + MAX_HEADER_LINE_BYTES + 1;
 /// The largest event, in bytes.
 pub const MAX_EVENT_BYTES: usize = 1024 * 1024;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What an envelope holds, as far as it matters here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,10 +43,18 @@ enum ItemKind {
 }
 
 impl<'b> Envelope<'b> {
+    /// The DSN in the header line of an envelope, of which no more than the first
+    /// [`MAX_START_BYTES`] are needed.
+    pub fn read_dsn(start: &[u8]) -> Result<Option<String>, IngestionFault> {
+        let line = next_header_line(&mut without_byte_order_mark(start))?;
+        let text = lenient_json::repair(line);
+        Ok(parse_header(&text)?.member_text("dsn").map(str::to_owned))
+    }
+
     /// Reads an inflated body. A `\r` belongs to the payload, the last newline may be missing, and
     /// empty lines between items are skipped.
     pub fn parse(body: &'b [u8]) -> Result<Self, IngestionFault> {
-        let mut rest = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+        let mut rest = without_byte_order_mark(body);
         let line = next_header_line(&mut rest)?;
         let text = lenient_json::repair(line);
         let header = parse_header(&text)?;
@@ -106,6 +118,10 @@ pub(super) fn check_event_size(payload: &[u8]) -> Result<(), IngestionFault> {
 pub(super) fn header_event_id(header: &Json<'_>) -> Result<Option<EventId>, IngestionFault> {
     let id = header.member_text("event_id").map(EventId::parse).transpose();
     id.map_err(|fault: NotAnEventId| IngestionFault::malformed(fault.to_string()))
+}
+
+fn without_byte_order_mark(body: &[u8]) -> &[u8] {
+    body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body)
 }
 
 fn next_header_line<'b>(rest: &mut &'b [u8]) -> Result<&'b [u8], IngestionFault> {
@@ -208,6 +224,24 @@ mod tests {
         );
         assert_eq!(envelope.dsn.as_deref(), Some("https://k@h/1"));
         assert_eq!(envelope.event, None);
+    }
+
+    #[test]
+    fn reads_the_dsn_from_the_start_alone() {
+        let padding = "x".repeat(MAX_HEADER_LINE_BYTES);
+        let read = |body: &str| {
+            let start = body.as_bytes();
+            Envelope::read_dsn(&start[..start.len().min(MAX_START_BYTES)])
+        };
+        let dsn = "https://k@h/1";
+        let body = format!("\u{feff}{{\"dsn\":\"{dsn}\"}}\n{padding}{padding}");
+        assert_eq!(read(&body), Ok(Some(dsn.to_owned())));
+        assert_eq!(read("{}\nx"), Ok(None));
+        let longest = |bytes: usize| format!("\u{feff}{{\"a\":\"{}\"}}\n{{", &padding[..bytes - 8]);
+        assert_eq!(read(&longest(MAX_HEADER_LINE_BYTES)), Ok(None));
+        let refused = read(&longest(MAX_HEADER_LINE_BYTES + 1));
+        assert!(matches!(refused, Err(IngestionFault::TooLarge(_))));
+        assert!(matches!(read("x"), Err(IngestionFault::Malformed(_))));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! What official Sentry SDKs send, from the bytes of a request to an event that can be stored
 //! (`docs/semantics/error-tracking.md`). No I/O; the order of use is
 //!
-//! 1. [`inflate`] the body,
-//! 2. for `/envelope/` [`Envelope::parse`] it,
-//! 3. [`CredentialSources::read`] the key, which the envelope may hold, and look it up,
+//! 1. [`CredentialSources::read`] the key, which [`Envelope::read_dsn`] may find in what
+//!    [`inflate_start`] gives, and look it up,
+//! 2. [`inflate`] the body,
+//! 3. for `/envelope/` [`Envelope::parse`] it,
 //! 4. [`Envelope::normalize_event`] or [`normalize_store_body`].
 
 mod budget;
@@ -27,8 +28,10 @@ mod sdk_tests;
 mod trimmed_paths;
 
 pub use budget::MAX_PAYLOAD_BYTES;
-pub use content_encoding::{MAX_INFLATED_BYTES, MAX_WIRE_BYTES, inflate};
+pub use content_encoding::{
+    MAX_INFLATED_BYTES, MAX_MEMBERS, MAX_WIRE_BYTES, inflate, inflate_start,
+};
 pub use credential::CredentialSources;
-pub use envelope::{Envelope, MAX_EVENT_BYTES, MAX_HEADER_LINE_BYTES, MAX_ITEMS};
+pub use envelope::{Envelope, MAX_EVENT_BYTES, MAX_HEADER_LINE_BYTES, MAX_ITEMS, MAX_START_BYTES};
 pub use event::{NormalizedEvent, normalize_store_body};
 pub use fault::IngestionFault;

@@ -127,7 +127,7 @@ fn reads_the_key_as_both_sdks_send_it() {
         CredentialSources { query_keys: &[key], ..Default::default() },
         CredentialSources { sentry_auth: &[&python], ..Default::default() },
     ] {
-        assert_eq!(sources.read().map(|key| key.to_string()), Ok(key.to_owned()));
+        assert_eq!(sources.read(None).map(|key| key.to_string()), Ok(key.to_owned()));
     }
 }
 
