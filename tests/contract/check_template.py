@@ -135,6 +135,49 @@ def faults(resources):
                         yield f"{name}: {resource} is not of this template"
 
 
+def routes(resources):
+    """Each route of the API, with the function that answers it."""
+    for path, methods in resources["Api"]["Properties"]["Body"]["paths"].items():
+        for method, route in methods.items():
+            uri = json.dumps(route.get("x-amazon-apigateway-integration", {}).get("uri"))
+            function = re.search(r"\$\{(\w+)\.Arn\}", uri)
+            if function:
+                yield f"{method.upper()} {path}", function[1]
+
+
+def faults_of_bulkheads(resources):
+    """What may come in floods, or run for long, must leave room for all else: its functions run so many
+    at once, if the parameter says how many, and each of its routes has a rate of its own."""
+    functions = properties_by_type(resources)["AWS::Lambda::Function"]
+    bulkheads = {}
+    for name, function in functions.items():
+        if function.get("MemorySize") == {"Ref": "PackingMemorySize"}:
+            bulkheads[name] = ("CountingConcurrency", "QueryThrottlingRateLimit")
+    bulkheads["IngestErrorEvents"] = ("IngestionConcurrency", "IngestThrottlingRateLimit")
+
+    (stage,) = properties_by_type(resources)["AWS::ApiGatewayV2::Stage"].values()
+    settings = dict(stage["RouteSettings"])
+    with_routes = set()
+    for route, function in routes(resources):
+        setting = settings.pop(route, None)
+        if function not in bulkheads:
+            if setting is not None:
+                yield f"Api: {route} has a rate of its own, and no bulkhead"
+            continue
+        with_routes.add(function)
+        concurrency, rate = bulkheads[function]
+        limits = {"ThrottlingRateLimit": {"Ref": rate}, "ThrottlingBurstLimit": {"Ref": rate}}
+        if setting != limits:
+            yield f"Api: the rate of {route} must be {rate}"
+        reserved = {"Fn::If": [f"Has{concurrency}", {"Ref": concurrency}, NO_VALUE]}
+        if functions[function].get("ReservedConcurrentExecutions") != reserved:
+            yield f"{function}: {concurrency} must say how many run at once"
+    for route in settings:
+        yield f"Api: {route} has a rate, and is no route"
+    if len(with_routes) < 5:
+        yield f"Api: only {sorted(with_routes)} have bulkheads"
+
+
 def faults_of_names(resources):
     """Two stacks in one account must not claim the same physical name."""
     for name, resource in resources.items():
@@ -270,6 +313,7 @@ def main():
     resources = template["Resources"]
     checks = (
         faults,
+        faults_of_bulkheads,
         faults_of_names,
         faults_of_cors,
         faults_of_boundary,

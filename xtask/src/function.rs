@@ -37,6 +37,9 @@ pub(crate) struct Metadata {
     pub(crate) schedule: Option<String>,
     /// The parameter of the template that is its memory, if not `MemorySize`.
     pub(crate) memory: Option<String>,
+    /// The parameter of the template that is how many of it may run at once, 0 for any number, if that is
+    /// bounded.
+    pub(crate) concurrency: Option<String>,
     /// How long it may run, in seconds, if not as long as all others.
     pub(crate) timeout: Option<u32>,
     /// The least severe lines of Lambda's own about it, if not `WARN`.

@@ -58,6 +58,10 @@ fn resource(function: &Function, tables: &[Table]) -> Result<String, String> {
     if let Some(memory) = &function.metadata.memory {
         line(text, 0, &format!("MemorySize: !Ref {memory}"));
     }
+    if let Some(limit) = &function.metadata.concurrency {
+        let limit = format!("!If [Has{limit}, !Ref {limit}, !Ref AWS::NoValue]");
+        line(text, 0, &format!("ReservedConcurrentExecutions: {limit}"));
+    }
     if let Some(timeout) = function.metadata.timeout {
         line(text, 0, &format!("Timeout: {timeout}"));
     }
