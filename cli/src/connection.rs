@@ -4,10 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
+use crate::output::note;
 use clap::Args;
 use shared::app::{DEFAULT_TABLE_PREFIX, TABLE_PREFIX_VARIABLE};
 use shared::dynamodb::client::ClientError;
-use shared::dynamodb::{Store, StoreError, client};
+use shared::dynamodb::{DamagedItem, Store, StoreError, client};
 
 /// Where `make run` writes how the local stack is found, below the folder that it runs in.
 const LOCAL_FILE: &str = ".local/env";
@@ -83,7 +84,7 @@ impl Connection {
             .or(configured_prefix)
             .unwrap_or_else(|| DEFAULT_TABLE_PREFIX.to_owned());
         let base_url = options.base_url.clone().or(base_url);
-        let store = Store::new(client, table_prefix.clone());
+        let store = Store::new(client, table_prefix.clone()).reporting_damage(warn);
         Ok(Self { store, base_url, place, table_prefix })
     }
 
@@ -119,6 +120,11 @@ impl Connection {
             ),
         }
     }
+}
+
+/// Tells of an item that is left out of what is shown.
+fn warn(item: &DamagedItem) {
+    note(&format!("Left out: {item}."));
 }
 
 fn prefix_of_environment() -> Result<Option<String>, ConnectionError> {

@@ -6,7 +6,7 @@
 
 use std::env;
 use std::panic::{self, PanicHookInfo};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::Serializer;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::dynamodb::StoreError;
+use crate::dynamodb::{DamagedItem, StoreError};
 use crate::http::{Answer, Incoming, Problem, root_of_trace};
 use crate::timestamp::Timestamp;
 use crate::usage::Usage;
@@ -147,6 +147,24 @@ pub fn log_metric(
     log(Level::INFO, now, &members, &[(name, unit, json!(value))], &[STACK, OPERATION]);
 }
 
+/// The name of the metric that counts items that were left out since they cannot be read.
+pub const DAMAGED_ITEMS: &str = "DamagedItems";
+
+/// Logs an item that was left out, by its key, and counts it.
+pub(crate) fn log_damaged_item(item: &DamagedItem) {
+    let now = SystemTime::now().into();
+    log(Level::ERROR, now, &members_of(item), &[(DAMAGED_ITEMS, "Count", json!(1))], &[STACK]);
+}
+
+fn members_of(item: &DamagedItem) -> [Member; 4] {
+    [
+        ("message", json!("damaged item")),
+        ("table", json!(item.table)),
+        ("key", json!(item.key)),
+        ("attribute", json!(item.attribute)),
+    ]
+}
+
 /// A member of a line.
 type Member = (&'static str, Value);
 /// A figure of a line: its name, its unit and its value.
@@ -255,6 +273,21 @@ mod tests {
         assert_eq!((&line["stack"], &line["level"]), (&json!("shop"), &json!("ERROR")));
         assert_eq!((&line["Latency"], &line["ColdStart"]), (&json!(1.5), &json!(1)));
         assert_eq!((&line["ReadUnits"], &line["CacheHits"]), (&json!(0.5), &json!(3)));
+    }
+
+    #[test]
+    fn a_damaged_item_is_counted_for_the_stack_and_named() {
+        let item =
+            DamagedItem { table: "errors", key: "pk a, sk b".to_owned(), attribute: "title" };
+        let metric = (DAMAGED_ITEMS, "Count", json!(1));
+        let line = line(Level::ERROR, now(), &members_of(&item), &[metric], "shop", &[STACK]);
+        let line: Value = serde_json::from_str(&line).unwrap();
+        let told = [&line["table"], &line["key"], &line["attribute"], &line["level"]];
+        assert_eq!(told, ["errors", "pk a, sk b", "title", "ERROR"]);
+        let described = &line["_aws"]["CloudWatchMetrics"][0];
+        assert_eq!(described["Dimensions"], json!([["stack"]]));
+        assert_eq!(described["Metrics"], json!([{"Name": "DamagedItems", "Unit": "Count"}]));
+        assert_eq!(line["DamagedItems"], 1);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Points in time.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::{Serialize, Serializer};
 use time::OffsetDateTime;
@@ -11,6 +11,13 @@ use time::format_description::well_known::Rfc3339;
 /// as RFC 3339 in UTC: `2026-11-21T04:16:00.000Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(OffsetDateTime);
+
+impl From<SystemTime> for Timestamp {
+    fn from(time: SystemTime) -> Self {
+        let elapsed = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self::from_millis(i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX))
+    }
+}
 
 /// A text that is no point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -1,9 +1,9 @@
 //! An app over an engine of its own, with a project and a key.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
@@ -18,7 +18,7 @@ use local::engine::Engine;
 use local::environment::table_prefix;
 use serde_json::Value;
 use shared::app::{App, Clock, Ids};
-use shared::dynamodb::{Store, client};
+use shared::dynamodb::{DamagedItem, Store, client};
 use shared::http::CursorKey;
 use shared::projects::api_key::{ApiKey, ApiKeyRecord, KeyId};
 use shared::projects::project::ProjectId;
@@ -128,6 +128,20 @@ impl TestApp {
     }
 }
 
+/// What the stores of this process left out.
+static LEFT_OUT: Mutex<Vec<DamagedItem>> = Mutex::new(Vec::new());
+
+fn note_damage(item: &DamagedItem) {
+    LEFT_OUT.lock().expect("no test fails here").push(item.clone());
+}
+
+/// What the stores of this process left out, whose keys contain a text: its table and the attribute.
+pub fn left_out(part_of_key: &str) -> BTreeSet<(&'static str, &'static str)> {
+    let items = LEFT_OUT.lock().expect("no test fails here");
+    let named = items.iter().filter(|item| item.key.contains(part_of_key));
+    named.map(|item| (item.table, item.attribute)).collect()
+}
+
 /// All items of a table.
 pub async fn items(client: &Client, table: &str) -> Vec<HashMap<String, AttributeValue>> {
     let scan = client.scan().table_name(format!("{}{table}", table_prefix()));
@@ -150,7 +164,7 @@ pub fn app_over(endpoint: &str) -> (App, Arc<AtomicUsize>) {
 
 /// An app that uses a client.
 pub fn app_with(client: Client) -> App {
-    let store = Store::new(client, table_prefix());
+    let store = Store::new(client, table_prefix()).reporting_damage(note_damage);
     let clock = Clock::Fixed(AtomicU64::new(START));
     let app = App::new(store, clock, Ids::Sequential(AtomicU64::new(1)));
     app.with_cursor_key(Some(CursorKey::new("what the tests sign cursors with")))

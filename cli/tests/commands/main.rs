@@ -8,6 +8,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use local::engine::Engine;
 use local::{demo, environment, template};
 use serde_json::{Value as Json, json};
@@ -169,6 +170,40 @@ async fn refuses_a_slug_that_is_taken_in_any_organization() {
         assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
         assert_eq!(run.stderr, "error: the slug `my-shop` is taken; choose another\n");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_damaged_is_left_out_of_lists_and_named() {
+    let stack = Stack::start();
+    let [bad, good] = [
+        stack.create_project("bad", "default").await,
+        stack.create_project("good", "default").await,
+    ];
+    let [bad_key, good_key] =
+        [stack.json(&["key", "create"]).await, stack.json(&["key", "create"]).await];
+    let bad_key = bad_key["keyId"].as_str().unwrap();
+    let client = client::for_endpoint(&stack.engine.endpoint()).unwrap();
+    for (table, name, value, attribute) in
+        [("projects", "idOrSlug", &*bad, "publicKey"), ("api-keys", "keyId", bad_key, "createdAt")]
+    {
+        let update =
+            client.update_item().table_name(format!("{}{table}", environment::table_prefix()));
+        let text = |text: &str| AttributeValue::S(text.to_owned());
+        let update = update.key(name, text(value)).update_expression("SET #a = :bad");
+        let update = update.expression_attribute_names("#a", attribute);
+        update.expression_attribute_values(":bad", text("bad")).send().await.unwrap();
+    }
+    let told = |table: &str, key: &str, attribute: &str| {
+        format!("Left out: an item of table {table} is damaged: attribute {attribute} of {key}.\n")
+    };
+    let listed = stack.run(&["project", "list", "--json"]).await;
+    let projects: Json = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!((&projects[0]["id"], projects.as_array().unwrap().len()), (&json!(good), 1));
+    assert_eq!(listed.stderr, told("projects", &format!("idOrSlug {bad}"), "publicKey"));
+    let listed = stack.run(&["key", "list", "--json"]).await;
+    let keys: Json = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!((&keys[0]["keyId"], keys.as_array().unwrap().len()), (&good_key["keyId"], 1));
+    assert_eq!(listed.stderr, told("api-keys", &format!("keyId {bad_key}"), "createdAt"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

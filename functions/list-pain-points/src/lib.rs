@@ -30,7 +30,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let insight = app.store.find_insight(project_id, id).await?;
     let insight = insight.ok_or_else(Problem::insight_not_found)?;
     let members = insight.page_of_members(&page_request);
-    let details = app.store.find_pain_points(project_id, members.items.iter().copied()).await?;
+    let details = app.store.list_pain_points(project_id, &members.items).await?;
 
     // Answer.
     let in_order = members.items.iter().filter_map(|id| details.get(id));

@@ -4,7 +4,7 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
 use uuid::Uuid;
 
@@ -96,13 +96,13 @@ pub enum Clock {
 impl Clock {
     /// The current time.
     pub fn now(&self) -> Timestamp {
-        let millis = match self {
-            Self::System => SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |elapsed| u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)),
-            Self::Fixed(millis) => millis.load(Ordering::Relaxed),
-        };
-        Timestamp::from_millis(i64::try_from(millis).unwrap_or(i64::MAX))
+        match self {
+            Self::System => SystemTime::now().into(),
+            Self::Fixed(millis) => {
+                let millis = millis.load(Ordering::Relaxed);
+                Timestamp::from_millis(i64::try_from(millis).unwrap_or(i64::MAX))
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub(crate) mod batch;
 pub mod client;
+mod damage;
 mod error;
 pub(crate) mod idempotency;
 pub(crate) mod item;
@@ -15,6 +16,7 @@ mod write;
 
 use aws_sdk_dynamodb::Client;
 
+pub use damage::{DamageReport, DamagedItem};
 pub use error::{Cause, StoreError};
 pub use idempotency::{Idempotent, Replay};
 pub use transaction::ConflictRetry;
@@ -26,12 +28,13 @@ pub use transaction::ConflictRetry;
 pub struct Store {
     client: Client,
     table_prefix: String,
+    report_damage: DamageReport,
 }
 
 impl Store {
     /// The tables whose names start with `table_prefix`.
     pub fn new(client: Client, table_prefix: impl Into<String>) -> Self {
-        Self { client, table_prefix: table_prefix.into() }
+        Self { client, table_prefix: table_prefix.into(), report_damage: damage::log }
     }
 
     /// The full name of a table.

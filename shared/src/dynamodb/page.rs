@@ -4,8 +4,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::page::Page;
 
-use super::StoreError;
 use super::item::Item;
+use super::{Store, StoreError};
 
 /// One more item than is answered tells whether anything comes after a page.
 pub(crate) fn one_more_than(limit: u32) -> i32 {
@@ -35,24 +35,27 @@ fn wire_bytes(value: &AttributeValue) -> usize {
     }
 }
 
-/// The page of what a query found; `more` if DynamoDB stopped before the end, at 1 MB. `end_of` tells
-/// where a page ends that ends with an item.
-pub(crate) fn page<T>(
-    mut items: Vec<Item>,
-    more: bool,
-    limit: u32,
-    end_of: impl Fn(&Item) -> Result<String, StoreError>,
-    read: impl Fn(&Item) -> Result<T, StoreError>,
-) -> Result<Page<T>, StoreError> {
-    let mut bytes = 0;
-    let fitting = items.iter().take_while(|item| {
-        let first = bytes == 0;
-        bytes += item.values().map(wire_bytes).sum::<usize>();
-        first || bytes <= MAX_PAGE_BYTES
-    });
-    let limit = fitting.count().min(usize::try_from(limit).unwrap_or(usize::MAX));
-    let more = more || items.len() > limit;
-    items.truncate(limit);
-    let end = items.last().filter(|_| more).map(end_of).transpose()?;
-    Ok(Page { end, items: items.iter().map(read).collect::<Result<_, _>>()? })
+impl Store {
+    /// The page of what a query found, without what cannot be read; `more` if DynamoDB stopped before
+    /// the end, at 1 MB. `end_of` tells where a page ends that ends with an item.
+    pub(crate) fn page<T>(
+        &self,
+        mut items: Vec<Item>,
+        more: bool,
+        limit: u32,
+        end_of: impl Fn(&Item) -> Result<String, StoreError>,
+        read: impl Fn(&Item) -> Result<T, StoreError>,
+    ) -> Result<Page<T>, StoreError> {
+        let mut bytes = 0;
+        let fitting = items.iter().take_while(|item| {
+            let first = bytes == 0;
+            bytes += item.values().map(wire_bytes).sum::<usize>();
+            first || bytes <= MAX_PAGE_BYTES
+        });
+        let limit = fitting.count().min(usize::try_from(limit).unwrap_or(usize::MAX));
+        let more = more || items.len() > limit;
+        items.truncate(limit);
+        let end = items.last().filter(|_| more).map(end_of).transpose()?;
+        Ok(Page { end, items: self.undamaged(&items, read)? })
+    }
 }

@@ -369,7 +369,7 @@ async fn credentials(r: &mut Recording) {
     r.send("envelope refused: a key that is none", bare().query("sentry_key", "key")).await;
     let elsewhere = || post("/api/1/envelope/").key(None).query("sentry_key", "<public key>");
     r.send("envelope refused: an unknown project", elsewhere().bytes(body)).await;
-    r.send("envelope refused: the body comes first", elsewhere().bytes("x")).await;
+    r.send("envelope refused: the key comes first", elsewhere().bytes("x")).await;
     let named = post("/api/shop/store/").key(None).query("sentry_key", "<public key>");
     r.send("store refused: a slug", named.bytes("{}")).await;
     let dsn = "{\"dsn\":\"https://0123456789abcdef0123456789abcdef@errors.example/1\"}\n";

@@ -1,13 +1,18 @@
 //! What list-errors, get-error and list-error-events tell.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
-use tests::call::Call;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use tests::app::left_out;
+use tests::call::Call;
 use tests::error_tracking::SentEvent;
 
-use super::{DAY, HOUR, LIST, LIST_EVENTS, MINUTE, Tracker, column, etag, number, text};
+use super::{
+    DAY, GET, HOUR, LIST, LIST_EVENTS, MINUTE, TABLE, Tracker, column, etag, number, text,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -280,4 +285,28 @@ async fn without_errors_lists_are_empty() {
     let tracker = Tracker::start().await;
     let reply = tracker.call(LIST).send(&tracker.test.app).await;
     assert_eq!((reply.status, reply.body), (200, json!({"items": [], "nextCursor": null})));
+}
+
+#[tokio::test]
+async fn a_damaged_error_is_left_out_of_the_list_alone() {
+    let tracker = Tracker::start().await;
+    let kinds = ["AError", "BError", "CError"];
+    for (number, kind) in (0..).zip(kinds) {
+        tracker.deliver(&SentEvent::new(number, tracker.now(), kind, "x")).await;
+    }
+    let errors = tracker.errors().await;
+    let bad = errors.iter().find(|error| error["type"] == "BError").unwrap();
+    let bad = bad["errorId"].as_str().unwrap();
+    let pk = format!("errors#{}", tracker.project.id);
+    let status = AttributeValue::S("closed".to_owned());
+    tracker.test.tamper(TABLE, [("pk", &pk), ("sk", bad)], "status", status).await;
+    for limit in [1, 2, 100] {
+        let listed = tracker.pages(&tracker.call(LIST), limit).await.concat();
+        let mut types = column(&listed, "type");
+        types.sort();
+        assert_eq!(types, ["AError", "CError"], "{limit}");
+    }
+    assert_eq!(left_out(bad), BTreeSet::from([(TABLE, "status")]));
+    let alone = tracker.call(GET).parameter("errorId", bad).send(&tracker.test.app).await;
+    assert_eq!(alone.problem(), (500, "internal"));
 }

@@ -1,13 +1,15 @@
 //! What evaluations answer, byte for byte as `OpenFeature`'s providers need it.
 
+use std::collections::BTreeSet;
+
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
-use tests::app::{PROJECT, TestApp};
+use tests::app::{PROJECT, TestApp, left_out};
 use tests::call::{Call, Gateway, Reply};
 
 use super::{
-    EVALUATE, EVALUATE_ALL, archive, call, call_for, change, create, create_dependent, damage,
-    etag, evaluate, evaluate_all, keys, on,
+    EVALUATE, EVALUATE_ALL, TABLE, archive, call, call_for, change, create, create_dependent,
+    damage, etag, evaluate, evaluate_all, keys, on,
 };
 
 fn split() -> Value {
@@ -279,6 +281,11 @@ async fn a_damaged_flag_fails_alone_with_those_that_depend_on_it() {
     }
     let details = &reply.body["flags"][0]["errorDetails"];
     assert_eq!(details, "the stored flag bad1 is damaged: its definition cannot be read");
+    let project = test.project_id.to_string();
+    let told = |key: &str| left_out(&format!("{project}, key {key}"));
+    assert_eq!(told("bad1"), BTreeSet::from([(TABLE, "definition")]));
+    assert_eq!(told("bad2"), BTreeSet::from([(TABLE, "version")]));
+    assert!(told("good").is_empty());
     // A stored cycle, and a chain that is too long, end as failures, too.
     let prerequisite = |key: &str| {
         AttributeValue::L(vec![AttributeValue::M(

@@ -1,12 +1,18 @@
 //! A DynamoDB that is down, slow or busy.
 
+use std::collections::BTreeSet;
+
+use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use shared::app::Operation;
-use tests::app::{PROJECT, TestApp};
+use tests::app::{PROJECT, TestApp, left_out};
 use tests::call::Call;
 use tests::scripted::{KEY, Turn, access, cancelled, reply_under};
 
-use super::{DELETE, EVALUATE, EVALUATE_ALL, EVALUATIONS, OPERATIONS, UPDATE, create, valid};
+use super::{
+    DELETE, EVALUATE, EVALUATE_ALL, EVALUATIONS, GET, LIST, OPERATIONS, TABLE, UPDATE, call,
+    call_for, create, damage, keys, valid,
+};
 
 fn any(operation: &'static Operation) -> Call {
     valid(operation, PROJECT, "f").key(KEY)
@@ -213,4 +219,23 @@ async fn an_archiving_rests_on_the_state_in_which_dependents_were_read() {
     assert!(
         queries.iter().all(|it| it["ConsistentRead"] == true && it["IndexName"] == "byDependent")
     );
+}
+
+#[tokio::test]
+async fn a_damaged_flag_is_left_out_of_lists_alone() {
+    let test = TestApp::start().await;
+    for key in ["a", "b", "c", "d"] {
+        create(&test, key, &json!({})).await;
+    }
+    for key in ["b", "d"] {
+        damage(&test, key, "definition", AttributeValue::S("{".to_owned())).await;
+    }
+    for limit in [1, 2, 3, 100] {
+        let pages = test.pages(&call(&test, LIST), limit).await;
+        assert_eq!(keys(&json!(pages.concat())), ["a", "c"], "{limit}");
+    }
+    let told = left_out(&format!("{}, key d", test.project_id));
+    assert_eq!(told, BTreeSet::from([(TABLE, "definition")]));
+    let alone = call_for(&test, GET, "b").send(&test.app).await;
+    assert_eq!(alone.problem(), (500, "internal"));
 }

@@ -1,20 +1,22 @@
 //! A DynamoDB that is down, slow or busy, and reads between which somebody writes.
 
+use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
+use local::environment::table_prefix;
 use serde_json::{Value, json};
 use shared::app::Operation;
-use tests::app::{PROJECT, TestApp};
+use tests::app::{PROJECT, TestApp, left_out};
 use tests::call::{Call, Reply};
 use tests::insights::pain_point;
 use tests::scripted::{KEY, Turn, access, cancelled, reply_under};
 
 use super::{
     ADD, CREATE, GET, LIST, LIST_PAIN_POINTS, MERGE, NOWHERE, OPERATIONS, SPLIT, TABLE, UPDATE,
-    create, etag, stored, valid,
+    create, etag, ids, stored, valid,
 };
 
 const ID: &str = "01902f3c-0000-7000-8000-eeeeeeeeeeee";
@@ -337,7 +339,7 @@ async fn an_insight_whose_chunks_are_never_as_it_says_is_not_shown() {
     tamper_with_chunk(&test, "revision", revision(2)).await;
     let before = stored(&test).await;
     let started = Instant::now();
-    let operations = [GET, LIST, LIST_PAIN_POINTS, UPDATE, ADD, SPLIT, MERGE];
+    let operations = [GET, LIST_PAIN_POINTS, UPDATE, ADD, SPLIT, MERGE];
     let replies = operations
         .map(|operation| valid(operation, PROJECT, &id, NOWHERE).key(&test.key).send(&test.app));
     for (reply, operation) in join_all(replies).await.iter().zip(operations) {
@@ -373,7 +375,7 @@ async fn what_is_damaged_is_an_internal_error_and_not_the_callers_fault() {
     let test = TestApp::start().await;
     let id = create(&test, 0..2).await;
     tamper_with_chunk(&test, "members", AttributeValue::B(Blob::new([0; 56]))).await;
-    for operation in [GET, LIST, LIST_PAIN_POINTS, UPDATE, ADD, SPLIT] {
+    for operation in [GET, LIST_PAIN_POINTS, UPDATE, ADD, SPLIT] {
         let reply = valid(operation, PROJECT, &id, NOWHERE).key(&test.key).send(&test.app).await;
         assert_eq!(reply.problem(), (500, "internal"), "{}", operation.name);
     }
@@ -389,4 +391,56 @@ async fn what_is_damaged_is_an_internal_error_and_not_the_callers_fault() {
         let reply = super::call_for(&test, GET, &other).send(&test.app).await;
         assert_eq!(reply.problem(), (500, "internal"), "{attribute}");
     }
+}
+
+#[tokio::test]
+async fn a_damaged_insight_or_pain_point_is_left_out_of_lists_alone() {
+    let test = TestApp::start().await;
+    let good = create(&test, 0..3).await;
+    let [head, chunk, unfitting] =
+        [create(&test, 10..11).await, create(&test, 20..21).await, create(&test, 30..31).await];
+    let project = format!("project#{}", test.project_id);
+    let sk = format!("insight#{head}");
+    let status = AttributeValue::S("closed".to_owned());
+    test.tamper(TABLE, [("pk", &project), ("sk", &sk)], "status", status).await;
+    for (insight, attribute, value) in [
+        (&chunk, "members", AttributeValue::B(Blob::new([0; 56]))),
+        (&unfitting, "revision", revision(7)),
+    ] {
+        let pk = chunk_of(&test, insight).await;
+        test.tamper(TABLE, [("pk", &pk), ("sk", "chunk")], attribute, value).await;
+    }
+    for limit in [1, 2, 100] {
+        let pages = test.pages(&super::call(&test, LIST), limit).await;
+        assert_eq!(ids(&pages.concat()), [good.clone()], "{limit}");
+    }
+    assert_eq!(left_out(&head), BTreeSet::from([(TABLE, "status")]));
+    assert_eq!(left_out(&unfitting), BTreeSet::from([(TABLE, "chunks")]));
+    assert_eq!(left_out(&chunk_of(&test, &chunk).await), BTreeSet::from([(TABLE, "members")]));
+
+    let listed = super::call_for(&test, LIST_PAIN_POINTS, &good).send(&test.app).await;
+    let pain_points = ids(listed.body["items"].as_array().unwrap());
+    let pk = |id: &str| format!("pain-point#{}#{id}", test.project_id);
+    let key = pk(&pain_points[0]);
+    test.tamper(TABLE, [("pk", &key), ("sk", "pain-point")], "title", revision(1)).await;
+    let gone = pk(&pain_points[1]);
+    let key = [("pk", &*gone), ("sk", "pain-point")];
+    let key = key.map(|(name, value)| (name.to_owned(), AttributeValue::S(value.to_owned())));
+    let delete = test.client.delete_item().table_name(format!("{}{TABLE}", table_prefix()));
+    delete.set_key(Some(key.into())).send().await.unwrap();
+    let pages = test.pages(&super::call_for(&test, LIST_PAIN_POINTS, &good), 2).await;
+    assert_eq!(ids(&pages.concat()), pain_points[2..]);
+    assert_eq!(left_out(&pain_points[0]), BTreeSet::from([(TABLE, "title")]));
+    assert_eq!(left_out(&pain_points[1]), BTreeSet::from([(TABLE, "pk")]));
+}
+
+/// The partition of an insight's only chunk.
+async fn chunk_of(test: &TestApp, insight: &str) -> String {
+    let items = test.items(TABLE).await;
+    let is_head = |item: &&HashMap<String, AttributeValue>| {
+        item["sk"].as_s().unwrap() == &format!("insight#{insight}")
+    };
+    let head = items.iter().find(is_head).unwrap();
+    let id = &head["chunks"].as_b().unwrap().as_ref()[..16];
+    format!("chunk#{}", uuid::Uuid::from_slice(id).unwrap())
 }

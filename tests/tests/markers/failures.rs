@@ -1,12 +1,18 @@
 //! A DynamoDB that is down, slow or busy.
 
+use std::collections::BTreeSet;
+
+use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use shared::app::Operation;
-use tests::app::{PROJECT, TestApp};
+use tests::app::{PROJECT, TestApp, left_out};
 use tests::call::Call;
 use tests::scripted::{KEY, Turn, access, cancelled, reply_under};
 
-use super::{ADD, CREATE, DELETE, LIST_EVENTS, OPERATIONS, create, some_events, valid};
+use super::{
+    ADD, CREATE, DELETE, GET, LIST, LIST_EVENTS, OPERATIONS, TABLE, add, call, call_for, column,
+    create, some_events, stored, valid,
+};
 
 const COLLECTION: &str = "01902f3c-0000-7000-8000-000000000000";
 
@@ -109,4 +115,32 @@ async fn events_that_are_stored_are_answered_even_if_they_cannot_be_put_in_their
     .await;
     assert_eq!(reply.status, 201);
     assert!(dynamodb.requests("TransactWriteItems").len() > 1);
+}
+
+#[tokio::test]
+async fn a_damaged_collection_or_event_is_left_out_of_lists_alone() {
+    let test = TestApp::start().await;
+    let [first, bad, last] = [create(&test).await, create(&test).await, create(&test).await];
+    let text = |text: &str| AttributeValue::S(text.to_owned());
+    let (project, sk) = (format!("project#{}", test.project_id), format!("collection#{bad}"));
+    test.tamper(TABLE, [("pk", &project), ("sk", &sk)], "eventCount", text("many")).await;
+    for limit in [1, 2, 100] {
+        let pages = test.pages(&call(&test, LIST), limit).await;
+        assert_eq!(column(&pages.concat(), "id"), [last.clone(), first.clone()], "{limit}");
+    }
+    assert_eq!(left_out(&bad), BTreeSet::from([(TABLE, "eventCount")]));
+    let alone = call_for(&test, GET, &bad).send(&test.app).await;
+    assert_eq!(alone.problem(), (500, "internal"));
+
+    add(&test, &first, &some_events(3)).await;
+    let events = format!("events#{first}");
+    let keys = stored(&test).await.into_iter().filter(|(pk, _)| *pk == events);
+    let keys: Vec<_> = keys.map(|(_, sk)| sk).collect();
+    let key = [("pk", events.as_str()), ("sk", keys[1].as_str())];
+    test.tamper(TABLE, key, "occurredAt", text("then")).await;
+    for limit in [1, 2, 100] {
+        let pages = test.pages(&call_for(&test, LIST_EVENTS, &first), limit).await;
+        assert_eq!(pages.concat().len(), 2, "{limit}");
+    }
+    assert_eq!(left_out(&keys[1]), BTreeSet::from([(TABLE, "occurredAt")]));
 }

@@ -1,5 +1,6 @@
 //! What becomes of the events of deleted collections.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 use tests::call::Call;
 
@@ -11,7 +12,7 @@ use shared::app::Deadline;
 use shared::dynamodb::StoreError;
 use shared::markers::{CollectionId, PurgeJob};
 use shared::timestamp::Timestamp;
-use tests::app::{START, TestApp, app_over};
+use tests::app::{START, TestApp, app_over, left_out};
 use tests::markers::filled;
 use tests::scripted::{ScriptedDynamoDb, Turn};
 
@@ -174,6 +175,21 @@ async fn a_purge_stops_when_its_time_is_up_and_the_next_one_goes_on() {
     test.pass(LATE);
     purge(&test).await;
     assert_eq!(stored(&test).await, []);
+}
+
+#[tokio::test]
+async fn a_damaged_job_does_not_keep_the_others_waiting() {
+    let test = TestApp::start().await;
+    let [bad, good] = [deleted(&test, 3).await, deleted(&test, 3).await];
+    let key = [("pk", "purge-jobs"), ("sk", bad.as_str())];
+    test.tamper(TABLE, key, "deletedAt", AttributeValue::S("yesterday".to_owned())).await;
+    test.pass(LATE);
+    purge(&test).await;
+    assert_eq!((left(&test, &good).await, job(&test, &good).await), (0, None));
+    // The damaged one stays for whoever mends it.
+    assert_eq!(left(&test, &bad).await, 3);
+    assert!(job(&test, &bad).await.is_some());
+    assert_eq!(left_out(&bad), BTreeSet::from([(TABLE, "deletedAt")]));
 }
 
 #[tokio::test]

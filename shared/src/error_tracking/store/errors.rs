@@ -17,7 +17,7 @@ use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
 use crate::dynamodb::item::{Item, ItemReader, b, item_at, key, s, time_key};
-use crate::dynamodb::page::{one_more_than, page};
+use crate::dynamodb::page::one_more_than;
 use crate::dynamodb::request::IntoAction;
 use crate::dynamodb::transaction::ConflictRetry;
 use crate::dynamodb::{Store, StoreError};
@@ -181,7 +181,7 @@ impl Store {
         let more = answer.last_evaluated_key.is_some();
         let end_of =
             |item: &Item| ItemReader { table: TABLE, item }.text(BY_LAST_SEEN.1).map(str::to_owned);
-        page(answer.items.unwrap_or_default(), more, page_request.limit, end_of, read_error)
+        self.page(answer.items.unwrap_or_default(), more, page_request.limit, end_of, read_error)
     }
 
     /// The errors of a project that are `wanted`, by their fingerprints. Strongly consistent: a status

@@ -27,6 +27,7 @@ pub struct StoredFlags {
 
 /// Flags that are being read, with what is still known of an earlier reading.
 struct Reading<'k> {
+    store: &'k Store,
     project: ProjectId,
     known: Option<&'k Flags>,
     flags: Vec<Arc<LoadedFlag>>,
@@ -52,7 +53,7 @@ impl Store {
             .into_paginator()
             .items()
             .send();
-        let mut reading = Reading { project, known, flags: Vec::new(), bytes: 0 };
+        let mut reading = Reading { store: self, project, known, flags: Vec::new(), bytes: 0 };
         while let Some(item) = pages.next().await {
             reading.take(&item?);
         }
@@ -67,7 +68,7 @@ impl Store {
         flag: &FlagKey,
         known: Option<&Flags>,
     ) -> Result<StoredFlags, StoreError> {
-        let mut reading = Reading { project, known, flags: Vec::new(), bytes: 0 };
+        let mut reading = Reading { store: self, project, known, flags: Vec::new(), bytes: 0 };
         let mut wanted = HashSet::from([flag.clone()]);
         let mut asked_for = HashSet::new();
         // One level more than a chain may have shows that a chain is too long.
@@ -91,19 +92,31 @@ impl Store {
 
 impl Reading<'_> {
     fn take(&mut self, item: &Item) {
-        // Nobody can ask for a flag whose key is none.
-        let Ok(key) = read_key(item) else { return };
         if item.contains_key("archivedAt") {
             return;
         }
+        let key = match read_key(item) {
+            Ok(key) => key,
+            // Nobody can ask for a flag whose key is none.
+            Err(damage) => return self.report(item, &damage),
+        };
         self.bytes += item.get("definition").and_then(|it| it.as_s().ok()).map_or(0, String::len);
         let loaded = self.known_flag(&key, item).unwrap_or_else(|| {
             Arc::new(match read_flag(self.project, item) {
                 Ok(flag) => LoadedFlag::new(flag),
-                Err(damage) => LoadedFlag::damaged(key, DamagedFlag::new(damage_of(&damage))),
+                Err(damage) => {
+                    self.report(item, &damage);
+                    LoadedFlag::damaged(key, DamagedFlag::new(damage_of(&damage)))
+                }
             })
         });
         self.flags.push(loaded);
+    }
+
+    fn report(&self, item: &Item, damage: &StoreError) {
+        if let StoreError::Damaged { table, attribute } = damage {
+            self.store.report_damaged(table, item, attribute);
+        }
     }
 
     fn known_flag(&self, key: &FlagKey, item: &Item) -> Option<Arc<LoadedFlag>> {

@@ -8,13 +8,11 @@ use crate::json::Violations;
 use crate::page::{Page, PageRequest};
 use crate::projects::project::ProjectId;
 
-use super::items::{
-    FIRST_FLAG, LiveFlags, ProjectChange, TABLE, key, limit_reached, read_flag, read_key,
-};
+use super::items::{FIRST_FLAG, LiveFlags, ProjectChange, TABLE, key, limit_reached, read_flag};
 use super::prerequisites::{Blamed, ChainGuard, dependencies_among, refusals};
 use crate::dynamodb::idempotency::{Idempotent, Replay};
-use crate::dynamodb::item::{Item, s};
-use crate::dynamodb::page::{one_more_than, page};
+use crate::dynamodb::item::{Item, ItemReader, s};
+use crate::dynamodb::page::one_more_than;
 use crate::dynamodb::request::IntoAction;
 use crate::dynamodb::transaction::{Commit, Reason};
 use crate::dynamodb::{Store, StoreError};
@@ -176,10 +174,12 @@ impl Store {
                 break;
             }
         }
-        let end_of = |item: &Item| read_key(item).map(|key| key.to_string());
+        // As it is stored: a page may end with what is no flag's key.
+        let end_of = |item: &Item| ItemReader { table: TABLE, item }.text("key").map(str::to_owned);
         let read = |item: &Item| read_flag(project, item);
-        let mut page = page(items, start.is_some(), page_request.limit, end_of, read)?;
-        if let (true, Some(start)) = (page.items.is_empty(), &start) {
+        let none_found = items.is_empty();
+        let mut page = self.page(items, start.is_some(), page_request.limit, end_of, read)?;
+        if let (true, Some(start)) = (none_found, &start) {
             page.end = Some(end_of(start)?);
         }
         Ok(page)

@@ -14,6 +14,7 @@
 use std::collections::{HashMap, HashSet};
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+use futures_util::future::try_join_all;
 use uuid::Uuid;
 
 use crate::insights::membership::{Chunk, ChunkReference, Membership};
@@ -25,7 +26,7 @@ use crate::timestamp::Timestamp;
 use super::pain_points::BatchId;
 use crate::dynamodb::idempotency::{Idempotent, Replay};
 use crate::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s, time_key};
-use crate::dynamodb::page::{one_more_than, page};
+use crate::dynamodb::page::one_more_than;
 use crate::dynamodb::request::IntoAction;
 use crate::dynamodb::transaction::{Commit, ConflictRetry, Reason};
 use crate::dynamodb::{Store, StoreError};
@@ -70,6 +71,10 @@ pub enum InsightWrite {
 /// Chunks that were read, by id and revision.
 type ReadChunks = HashMap<(Uuid, u32), Chunk>;
 
+fn keyed_chunk(item: &Item) -> Result<((Uuid, u32), Chunk), StoreError> {
+    read_chunk(item).map(|chunk| ((chunk.reference.id, chunk.reference.revision), chunk))
+}
+
 /// An insight whose members are still to be read.
 struct Head {
     insight: Insight,
@@ -84,18 +89,30 @@ impl Store {
         project: ProjectId,
         id: InsightId,
     ) -> Result<Option<Insight>, StoreError> {
+        let found = self.read_insight(project, id).await?;
+        let kept_changing = "the insight kept changing while it was read";
+        found.ok_or_else(|| StoreError::Unavailable(kept_changing.into()))
+    }
+
+    /// As [`Self::find_insight`]; nothing where the insight and its chunks never fit together.
+    async fn read_insight(
+        &self,
+        project: ProjectId,
+        id: InsightId,
+    ) -> Result<Option<Option<Insight>>, StoreError> {
         let mut retry = ConflictRetry::default();
         while retry.next_attempt().await {
             let found = self.get(TABLE, insight_key(project, id)).await?;
-            let Some(item) = found else { return Ok(None) };
+            let Some(item) = found else { return Ok(Some(None)) };
             let head = read_head(project, &item)?;
             let ids = head.chunks.iter().map(|chunk| chunk.id);
-            let mut chunks = self.read_chunks(ids).await?;
+            let items = self.chunk_items(ids).await?;
+            let mut chunks = items.iter().map(keyed_chunk).collect::<Result<_, _>>()?;
             if let Some(insight) = assemble(head, &mut chunks) {
-                return Ok(Some(insight));
+                return Ok(Some(Some(insight)));
             }
         }
-        Err(StoreError::Unavailable("the insight kept changing while it was read".into()))
+        Ok(None)
     }
 
     /// Insights of a project, the one last seen latest first, merged ones last. Strongly consistent,
@@ -134,7 +151,7 @@ impl Store {
             let reader = ItemReader { table: TABLE, item };
             reader.text(BY_LAST_SEEN.1).map(str::to_owned)
         };
-        let heads = page(items, more, page_request.limit, position, |item| {
+        let heads = self.page(items, more, page_request.limit, position, |item| {
             Ok((read_head(project, item)?, position(item)?))
         })?;
         let mut insights = self.complete(project, heads).await?;
@@ -164,28 +181,40 @@ impl Store {
         }
         // A merge while the query ran may show two insights with the same chunk.
         let wanted = heads.items.iter().flat_map(|(head, _)| &head.chunks);
-        let mut chunks = self.read_chunks(wanted.map(|chunk| chunk.id)).await?;
-        let mut insights = Vec::with_capacity(heads.items.len());
-        for (head, _) in heads.items {
+        let items = self.chunk_items(wanted.map(|chunk| chunk.id)).await?;
+        let mut chunks = self.undamaged(&items, keyed_chunk)?;
+        let insights = heads.items.into_iter().map(|(head, _)| {
             let id = head.insight.id;
-            let insight = match assemble(head, &mut chunks) {
-                None => self.find_insight(project, id).await?,
-                insight => insight,
-            };
-            insights.extend(insight);
-        }
+            let assembled = assemble(head, &mut chunks);
+            async move {
+                match assembled {
+                    None => self.read_listed(project, id).await,
+                    insight => Ok(insight),
+                }
+            }
+        });
+        let insights = try_join_all(insights).await?.into_iter().flatten().collect();
         Ok(Page { items: insights, end: heads.end })
     }
 
-    async fn read_chunks(&self, ids: impl Iterator<Item = Uuid>) -> Result<ReadChunks, StoreError> {
+    /// An insight of a list; nothing if it is gone or damaged, which is reported.
+    async fn read_listed(
+        &self,
+        project: ProjectId,
+        id: InsightId,
+    ) -> Result<Option<Insight>, StoreError> {
+        let key = insight_key(project, id);
+        let read = self.read_insight(project, id).await;
+        let damaged = StoreError::Damaged { table: TABLE, attribute: "chunks" };
+        let read = read.and_then(|found| found.ok_or(damaged));
+        Ok(self.unless_damaged(&key, read)?.flatten())
+    }
+
+    async fn chunk_items(&self, ids: impl Iterator<Item = Uuid>) -> Result<Vec<Item>, StoreError> {
         // DynamoDB refuses a key that it is asked for twice.
         let ids: HashSet<Uuid> = ids.collect();
         let keys = ids.into_iter().map(chunk_key).collect();
-        let items = self.get_all(TABLE, keys).await?;
-        let chunks = items.iter().map(|item| {
-            read_chunk(item).map(|chunk| ((chunk.reference.id, chunk.reference.revision), chunk))
-        });
-        chunks.collect()
+        self.get_all(TABLE, keys).await
     }
 
     /// Writes the insights that have changed, if they are still stored as they were read, in one

@@ -222,6 +222,27 @@ impl Store {
     }
 }
 
+impl Store {
+    /// As [`Self::find_pain_points`], without those that cannot be read.
+    pub async fn list_pain_points(
+        &self,
+        project: ProjectId,
+        ids: &[PainPointId],
+    ) -> Result<HashMap<PainPointId, PainPoint>, StoreError> {
+        let keys = ids.iter().map(|id| pain_point_key(project, *id)).collect();
+        let items = self.get_all(TABLE, keys).await?;
+        let found: HashMap<_, _> =
+            self.undamaged(&items, |item| read_pain_point(item).map(|found| (found.id, found)))?;
+        // Whatever belongs to an insight was claimed before, and a claim stays.
+        for key in ids.iter().map(|id| pain_point_key(project, *id)) {
+            if items.iter().all(|item| item.get("pk") != key.get("pk")) {
+                self.report_damaged(TABLE, &key, "pk");
+            }
+        }
+        Ok(found)
+    }
+}
+
 fn pain_point_key(project: ProjectId, id: PainPointId) -> Item {
     key(&format!("pain-point#{project}#{id}"), "pain-point")
 }

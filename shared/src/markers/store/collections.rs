@@ -23,7 +23,7 @@ use crate::timestamp::Timestamp;
 
 use crate::dynamodb::idempotency::{Idempotent, Replay};
 use crate::dynamodb::item::{Item, ItemReader, item_at, key, n, range_key, s, time_key};
-use crate::dynamodb::page::{one_more_than, page};
+use crate::dynamodb::page::one_more_than;
 use crate::dynamodb::request::IntoAction;
 use crate::dynamodb::transaction::{Commit, MAX_ATTEMPTS, Reason};
 use crate::dynamodb::{Store, StoreError};
@@ -124,7 +124,7 @@ impl Store {
         }
         let answer = query.send().await?;
         let more = answer.last_evaluated_key.is_some();
-        page(answer.items.unwrap_or_default(), more, page_request.limit, end_of, |item| {
+        self.page(answer.items.unwrap_or_default(), more, page_request.limit, end_of, |item| {
             read_collection(item).map(|found| found.collection)
         })
     }
@@ -279,7 +279,7 @@ impl Store {
             .send()
             .await?;
         let more = answer.last_evaluated_key.is_some();
-        page(answer.items.unwrap_or_default(), more, page_request.limit, end_of, read_event)
+        self.page(answer.items.unwrap_or_default(), more, page_request.limit, end_of, read_event)
     }
 
     /// Deletes a collection and queues its events for purging, in one transaction whose cost does

@@ -28,7 +28,8 @@ impl Store {
             .send();
         let mut jobs = Vec::new();
         while let Some(item) = items.next().await {
-            jobs.push(read_job(&item?)?);
+            let item = item?;
+            jobs.extend(self.unless_damaged(&item, read_job(&item))?);
         }
         jobs.sort_by_key(|job| job.deleted_at);
         Ok(jobs)

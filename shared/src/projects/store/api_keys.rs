@@ -49,7 +49,8 @@ impl Store {
         let mut pages = self.scan(TABLE).into_paginator().items().send();
         let mut keys = Vec::new();
         while let Some(item) = pages.next().await {
-            keys.push(read_api_key(&item?)?);
+            let item = item?;
+            keys.extend(self.unless_damaged(&item, read_api_key(&item))?);
         }
         keys.sort_by(|a, b| (a.created_at, &a.key_id).cmp(&(b.created_at, &b.key_id)));
         Ok(keys)

@@ -116,7 +116,8 @@ impl Store {
             .send();
         let mut projects = Vec::new();
         while let Some(item) = pages.next().await {
-            projects.push(read_project(&item?)?);
+            let item = item?;
+            projects.extend(self.unless_damaged(&item, read_project(&item))?);
         }
         projects.sort_by_key(|project| (project.created_at, project.id));
         Ok(projects)
