@@ -29,6 +29,15 @@ pub(crate) enum ProjectCommand {
     },
     /// List the projects of all organizations, oldest first.
     List,
+    /// Limit how many error events a minute a project takes. In force within 60 seconds.
+    SetLimit {
+        /// The project: its id or its slug.
+        #[arg(value_parser = parse_id_or_slug)]
+        project: IdOrSlug,
+        /// How many; 0 for any number, `default` for what the stack's parameter EventsPerMinute says.
+        #[arg(long, value_name = "N", value_parser = parse_limit)]
+        events_per_minute: Limit,
+    },
     /// Give a project a new DSN key. Errors under the old DSN are refused within 60 seconds.
     RotateDsnKey {
         /// The project: its id or its slug.
@@ -53,6 +62,15 @@ impl<'p> Shown<'p> {
     }
 }
 
+/// A project's own limit.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LimitShown<'p> {
+    id: ProjectId,
+    slug: &'p Slug,
+    events_per_minute: Option<u32>,
+}
+
 /// What stands for the address of the API in a DSN where it is not known.
 const UNKNOWN_BASE_URL: &str = "https://HOST";
 
@@ -60,6 +78,20 @@ const UNKNOWN_BASE_URL: &str = "https://HOST";
 pub(crate) fn parse_id_or_slug(text: &str) -> Result<IdOrSlug, String> {
     let named = IdOrSlug::parse(text);
     named.ok_or_else(|| format!("a project is named by its UUID or its slug; {NotASlug}"))
+}
+
+/// A limit of a project's own, or none of its own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limit(Option<u32>);
+
+fn parse_limit(text: &str) -> Result<Limit, String> {
+    match text {
+        "default" => Ok(Limit(None)),
+        number => match number.parse() {
+            Ok(limit) => Ok(Limit(Some(limit))),
+            Err(_) => Err("a limit is a whole number up to 4294967295, or `default`".to_owned()),
+        },
+    }
 }
 
 /// Runs a command on the tables.
@@ -77,6 +109,9 @@ pub(crate) async fn run(
             create(&project, store, base_url, output).await
         }
         ProjectCommand::List => list(store, base_url, output).await,
+        ProjectCommand::SetLimit { project, events_per_minute } => {
+            set_limit(&project, events_per_minute, store, output).await
+        }
         ProjectCommand::RotateDsnKey { project } => {
             rotate_dsn_key(&project, store, base_url, output).await
         }
@@ -104,6 +139,29 @@ async fn create(
             Ok(output.show(&Shown::new(project, base_url), &text)?)
         }
     }
+}
+
+async fn set_limit(
+    named: &IdOrSlug,
+    Limit(limit): Limit,
+    store: &Store,
+    output: &Output,
+) -> Result<(), CliError> {
+    let unknown = || CliError::UnknownProject(named.clone());
+    let id = store.find_project(named).await?.ok_or_else(unknown)?.id;
+    let project = store.read_project(id).await?.ok_or_else(unknown)?;
+    if !store.set_events_per_minute(&project, limit).await? {
+        return Err(unknown());
+    }
+    let told = match limit {
+        None => "default".to_owned(),
+        Some(0) => "any number".to_owned(),
+        Some(limit) => limit.to_string(),
+    };
+    let text = card([("slug", project.slug.to_string()), ("events per minute", told)]);
+    note("The limit is in force within 60 seconds.");
+    let shown = LimitShown { id: project.id, slug: &project.slug, events_per_minute: limit };
+    Ok(output.show(&shown, &text)?)
 }
 
 async fn rotate_dsn_key(

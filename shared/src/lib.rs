@@ -22,6 +22,7 @@ pub mod markers;
 pub mod page;
 pub mod preferences;
 pub mod projects;
+pub mod quotas;
 pub mod telemetry;
 pub mod text;
 pub mod timestamp;

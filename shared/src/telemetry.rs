@@ -151,7 +151,7 @@ pub fn log_metric(
 pub const DAMAGED_ITEMS: &str = "DamagedItems";
 
 /// Logs an item that was left out, by its key, and counts it.
-pub(crate) fn log_damaged_item(item: &DamagedItem) {
+pub fn log_damaged_item(item: &DamagedItem) {
     let now = SystemTime::now().into();
     log(Level::ERROR, now, &members_of(item), &[(DAMAGED_ITEMS, "Count", json!(1))], &[STACK]);
 }

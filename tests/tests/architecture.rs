@@ -10,7 +10,7 @@ use std::path::Path;
 use tests::workspace;
 
 /// The modules below the fields. Each uses only those before it.
-const PLATFORM: [&str; 15] = [
+const PLATFORM: [&str; 16] = [
     "timestamp",
     "json",
     "text",
@@ -21,6 +21,7 @@ const PLATFORM: [&str; 15] = [
     "usage",
     "cache",
     "dynamodb",
+    "quotas",
     "http",
     "projects",
     "telemetry",

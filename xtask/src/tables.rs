@@ -101,6 +101,9 @@ Resources:
     Properties:
       TableName: !Sub "${AWS::StackName}-all-things"
       GlobalSecondaryIndexes: [{IndexName: byAge}, {IndexName: bySize}]
+  QuotasTable:
+    Type: AWS::DynamoDB::Table
+    Properties: {TableName: !Sub "${AWS::StackName}-quotas"}
 "#;
 
     #[test]
@@ -123,7 +126,7 @@ Resources:
         let error = find(&tables, "thing").unwrap_err();
         assert_eq!(
             error,
-            "template.yaml declares no table `thing`; it has api-keys, projects, all-things"
+            "template.yaml declares no table `thing`; it has api-keys, projects, all-things, quotas"
         );
         let error = find(&tables, "all-things/index/byWeight").unwrap_err();
         assert!(error.ends_with("no index `byWeight`, but these: byAge, bySize"), "{error}");

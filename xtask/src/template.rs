@@ -173,6 +173,8 @@ fn statements(function: &Function, tables: &[Table]) -> Result<String, String> {
         } else {
             keys
         };
+        let quotas = tables::find(tables, "quotas")?.1.arn;
+        statement(&mut text, "CountRequests", "dynamodb:UpdateItem", &quotas);
         statement(&mut text, "Authenticate", "dynamodb:BatchGetItem", &resource);
     }
     let mut used = Vec::new();

@@ -173,6 +173,30 @@ async fn refuses_a_slug_that_is_taken_in_any_organization() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_project_gets_a_limit_of_its_own() {
+    let stack = Stack::start();
+    let id = stack.create_project("my-shop", "default").await;
+    let store = stack.store();
+    let project = store.read_project(ProjectId::parse(&id).unwrap()).await.unwrap().unwrap();
+    for (given, shown, stored) in
+        [("50", json!(50), Some(50)), ("0", json!(0), Some(0)), ("default", json!(null), None)]
+    {
+        let arguments = ["project", "set-limit", "my-shop", "--events-per-minute", given];
+        let expected = json!({"id": id, "slug": "my-shop", "eventsPerMinute": shown});
+        assert_eq!(stack.json(&arguments).await, expected);
+        let access = store.find_ingest_access(project.ingest_id).await.unwrap().unwrap();
+        assert_eq!(access.events_per_minute, stored);
+    }
+    for (arguments, code) in [
+        (["project", "set-limit", "other", "--events-per-minute", "5"], Some(1)),
+        (["project", "set-limit", "my-shop", "--events-per-minute", "-1"], Some(2)),
+        (["project", "set-limit", "my-shop", "--events-per-minute", "4294967296"], Some(2)),
+    ] {
+        assert_eq!(stack.run(&arguments).await.code, code, "{arguments:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_damaged_is_left_out_of_lists_and_named() {
     let stack = Stack::start();
     let [bad, good] = [

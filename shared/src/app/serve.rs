@@ -18,6 +18,7 @@ use serde::de::IgnoredAny;
 use crate::auth::Caller;
 use crate::dynamodb::{Store, client};
 use crate::http::{Answer, CursorKey, Incoming, Problem, preflight};
+use crate::quotas::Limits;
 use crate::telemetry::{self, Spent};
 use crate::timestamp::Timestamp;
 use crate::usage::{Usage, counted};
@@ -41,10 +42,12 @@ pub type StartError = lambda_runtime::Error;
 pub fn serve(operation: &Operation) -> Result<(), StartError> {
     run(async {
         telemetry::start();
-        let store = Store::new(client::for_function()?, table_prefix());
+        let store = open_store()?;
         // Lambda gives a full CPU before the first request: a good time for a TLS handshake.
         let _ = tokio::time::timeout(WARM_UP_BUDGET, warm_up(&store, operation)).await;
-        let app = &App::new(store, Clock::System, Ids::Random).with_cursor_key(cursor_key());
+        let app = &App::new(store, Clock::System, Ids::Random)
+            .with_cursor_key(cursor_key())
+            .with_limits(Limits::from_environment());
         let mut adapter = Adapter::from(service_fn(async |request: Request| {
             Ok::<_, Infallible>(respond(app, operation, request).await)
         }));
@@ -85,7 +88,7 @@ const JOB_BUDGET: Duration = Duration::from_secs(50);
 pub fn serve_job(job: &Job) -> Result<(), StartError> {
     run(async {
         telemetry::start();
-        let store = Store::new(client::for_function()?, table_prefix());
+        let store = open_store()?;
         let app = &App::new(store, Clock::System, Ids::Random);
         lambda_runtime::run(service_fn(async |event: LambdaEvent<IgnoredAny>| {
             let started = Instant::now();
@@ -108,6 +111,12 @@ fn deadline(context: &lambda_runtime::Context, now: Timestamp) -> Deadline {
         Some(left) if !left.is_zero() => Deadline::after(left / 2),
         _ => Deadline::after(JOB_BUDGET),
     }
+}
+
+/// The tables of a function, whose damaged items are counted.
+fn open_store() -> Result<Store, client::ClientError> {
+    let store = Store::new(client::for_function()?, table_prefix());
+    Ok(store.reporting_damage(telemetry::log_damaged_item))
 }
 
 fn table_prefix() -> String {
@@ -179,6 +188,7 @@ async fn handle(app: &App, operation: &Operation, incoming: &Incoming) -> Result
         Access::ApiKey(scope, handler) => {
             let now = app.clock.now();
             let caller = Caller::authenticate(&app.store, &app.access, incoming, now).await?;
+            app.count_request(caller.key_id()).await?;
             caller.require(scope)?;
             handler(app, &caller, incoming).await
         }

@@ -2,6 +2,7 @@
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -13,6 +14,9 @@ use crate::dynamodb::Store;
 use crate::http::{Answer, CursorKey, Problem};
 use crate::id::random_bytes;
 use crate::idempotency::IdempotentRequest;
+use crate::projects::api_key::KeyId;
+use crate::projects::project::ProjectId;
+use crate::quotas::{Limits, Quotas};
 use crate::timestamp::Timestamp;
 
 /// What the cursors of lists are signed with, set by `template.yaml` for functions that list.
@@ -30,6 +34,8 @@ pub struct App {
     pub(super) access: AccessCache,
     caches: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
     cursor_key: Option<CursorKey>,
+    limits: Limits,
+    quotas: Quotas,
     pub(super) is_cold: AtomicBool,
 }
 
@@ -43,6 +49,8 @@ impl App {
             access: AccessCache::default(),
             caches: Mutex::default(),
             cursor_key: None,
+            limits: Limits::default(),
+            quotas: Quotas::default(),
             is_cold: AtomicBool::new(true),
         }
     }
@@ -52,6 +60,39 @@ impl App {
     pub fn with_cursor_key(mut self, key: Option<CursorKey>) -> Self {
         self.cursor_key = key;
         self
+    }
+
+    /// The app with limits of what is taken in a minute.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Counts a request under an API key. Fails with 429 beyond the limit.
+    pub(super) async fn count_request(&self, key_id: &KeyId) -> Result<(), Problem> {
+        self.count(|| format!("requests#{key_id}"), self.limits.requests_per_minute).await
+    }
+
+    /// Counts a delivery to a project, which may have a limit of its own, 0 for none. Fails with 429
+    /// beyond the limit.
+    pub async fn count_event(
+        &self,
+        project: ProjectId,
+        own_limit: Option<u32>,
+    ) -> Result<(), Problem> {
+        let limit = own_limit.map_or(self.limits.events_per_minute, NonZeroU32::new);
+        self.count(|| format!("events#{project}"), limit).await
+    }
+
+    async fn count(
+        &self,
+        sender: impl FnOnce() -> String,
+        limit: Option<NonZeroU32>,
+    ) -> Result<(), Problem> {
+        let Some(limit) = limit else { return Ok(()) };
+        let counted = self.quotas.count(&self.store, &sender(), limit, self.clock.now()).await;
+        counted.map_err(|over| Problem::throttled(limit, over.retry_after))
     }
 
     /// The answer to a request that is refused: that of its own earlier success under the same

@@ -5,8 +5,6 @@
 
 use std::fmt;
 
-use crate::telemetry;
-
 use super::item::Item;
 use super::{Store, StoreError};
 
@@ -31,9 +29,9 @@ impl fmt::Display for DamagedItem {
 /// What is done about damaged items that are left out.
 pub type DamageReport = fn(&DamagedItem);
 
-/// Has a metric count the item and the log name it.
+/// Has the log name the item: all that is done where nobody says more.
 pub(super) fn log(item: &DamagedItem) {
-    telemetry::log_damaged_item(item);
+    tracing::error!("{item}");
 }
 
 /// The attributes that are keys of tables, as far as many items of them are read at once.

@@ -10,6 +10,7 @@ mod error;
 pub(crate) mod idempotency;
 pub(crate) mod item;
 pub(crate) mod page;
+mod quotas;
 pub(crate) mod request;
 pub(crate) mod transaction;
 mod write;

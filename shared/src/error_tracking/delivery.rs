@@ -41,8 +41,8 @@ impl Default for DeliveryCache {
     }
 }
 
-/// The project of an ingest id, if the key is its own. Fails with 403 otherwise; whether the project
-/// or the key is unknown is not told.
+/// The project of an ingest id, if the key is its own and it takes more this minute. Fails with 403 or
+/// 429 otherwise; whether the project or the key is unknown is not told.
 pub async fn find_ingest_project(
     app: &App,
     incoming: &Incoming,
@@ -67,6 +67,7 @@ pub async fn find_ingest_project(
         return Err(refused());
     }
     incoming.note_project(access.project);
+    app.count_event(access.project, access.events_per_minute).await?;
     Ok(access.project)
 }
 

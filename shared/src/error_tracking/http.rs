@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::http::{Answer, Incoming, Problem, ProblemCode, Protocol, StatusCode};
+use crate::http::{
+    Answer, Incoming, Problem, ProblemCode, Protocol, RATE_LIMITS, StatusCode, header_value,
+};
 
 use super::ErrorId;
 use super::ingestion::IngestionFault;
@@ -46,8 +48,9 @@ pub const SENTRY: Protocol = Protocol {
     request_headers: &["x-sentry-auth", "content-encoding", "sentry-trace", "baggage"],
 };
 
-/// What SDKs expect: a `detail`, and no time after which to try again, which they would take for
-/// a ban of all that they send.
+/// What SDKs expect: a `detail`, and a time after which to try again with 429 alone, since they take it
+/// for a ban of all that they send. What is over the quota is said in the form of Sentry's Relay as
+/// well: seconds, categories (none for all), scope, reason.
 fn to_sentry_answer(problem: &Problem) -> Answer {
     #[derive(Serialize)]
     struct Body<'p> {
@@ -58,6 +61,15 @@ fn to_sentry_answer(problem: &Problem) -> Answer {
         ProblemCode::Conflict => StatusCode::SERVICE_UNAVAILABLE,
         code => code.status(),
     };
-    Answer::json(status, &Body { detail: problem.detail() })
-        .unwrap_or_else(|_| Answer::empty(status))
+    let answer = Answer::json(status, &Body { detail: problem.detail() });
+    let answer = answer.unwrap_or_else(|_| Answer::empty(status));
+    let (ProblemCode::Throttled, Some(seconds)) = (problem.code(), problem.seconds_to_wait())
+    else {
+        return answer;
+    };
+    let answer = problem.with_retry_after(answer);
+    match header_value(&format!("{seconds}::project:events_per_minute")) {
+        Ok(limits) => answer.with_header(RATE_LIMITS, limits),
+        Err(_) => answer,
+    }
 }

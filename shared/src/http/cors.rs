@@ -5,7 +5,7 @@ use lambda_http::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,
 };
-use lambda_http::http::{HeaderMap, HeaderValue, StatusCode};
+use lambda_http::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::{Answer, Problem, Protocol, header_value};
 
@@ -16,6 +16,8 @@ const ALLOWED_HEADERS: [&str; 6] =
 /// What a page's script may read of an answer.
 pub const EXPOSED_HEADERS: &str = "etag, location, retry-after, x-request-id, \
      idempotency-replayed, x-bucket-seconds, x-range-from, x-range-to";
+/// What it may read besides of the answers that have it: which kinds of reports an SDK is to keep back.
+pub const RATE_LIMITS: HeaderName = HeaderName::from_static("x-sentry-rate-limits");
 /// How long a browser may remember the answer to a preflight, in seconds; browsers cap it lower.
 const MAX_AGE: &str = "86400";
 
@@ -32,4 +34,7 @@ pub fn preflight(protocol: &Protocol) -> Result<Answer, Problem> {
 pub(super) fn expose(headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED_HEADERS));
+    if headers.contains_key(RATE_LIMITS) {
+        headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, RATE_LIMITS.into());
+    }
 }

@@ -11,7 +11,7 @@ mod protocol;
 
 pub use answer::Answer;
 pub(crate) use answer::header_value;
-pub use cors::{EXPOSED_HEADERS, preflight};
+pub use cors::{EXPOSED_HEADERS, RATE_LIMITS, preflight};
 pub use cursor::CursorKey;
 pub use if_match::IfMatch;
 pub use incoming::Incoming;

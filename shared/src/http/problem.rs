@@ -2,6 +2,7 @@
 //! everything that is wrong with it (`docs/api-conventions.md`, "Errors").
 
 use std::fmt::Display;
+use std::num::NonZeroU32;
 
 use lambda_http::http::StatusCode;
 use lambda_http::http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -63,6 +64,7 @@ problem_codes! {
     IdempotencyInProgress, "idempotency_in_progress", CONFLICT, "Idempotency in progress";
     BodyTooLarge, "body_too_large", PAYLOAD_TOO_LARGE, "Body too large";
     UnsupportedMediaType, "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE, "Unsupported media type";
+    Throttled, "throttled", TOO_MANY_REQUESTS, "Throttled";
     Internal, "internal", INTERNAL_SERVER_ERROR, "Internal error";
     Unavailable, "unavailable", SERVICE_UNAVAILABLE, "Service unavailable";
 }
@@ -171,6 +173,13 @@ impl Problem {
         Self::new(ProblemCode::IdempotencyInProgress, detail).retry_after(1)
     }
 
+    /// 429: more than the limit was sent this minute.
+    pub fn throttled(limit: NonZeroU32, seconds: u16) -> Self {
+        let detail =
+            format!("At most {limit} are taken a minute. Send the next after {seconds} s.");
+        Self::new(ProblemCode::Throttled, detail).retry_after(seconds)
+    }
+
     /// 500. The cause goes to the log only.
     pub fn internal(cause: impl Into<String>) -> Self {
         let detail = "Something went wrong here. Quote the request id when you report it.";
@@ -222,6 +231,11 @@ impl Problem {
     /// What is wrong and what to do, for the caller.
     pub fn detail(&self) -> &str {
         &self.detail
+    }
+
+    /// After how many seconds to try again, if the problem says so.
+    pub fn seconds_to_wait(&self) -> Option<u16> {
+        self.retry_after_seconds
     }
 
     /// An answer with the time after which to try again, if the problem has one.

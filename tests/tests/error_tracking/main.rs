@@ -13,6 +13,7 @@ mod listing;
 mod model;
 mod packing_limits;
 mod query_error_timeseries;
+mod quotas;
 mod segments;
 mod update_error;
 

@@ -14,6 +14,7 @@ mod evaluation;
 mod failures;
 mod flagd_export;
 mod list_feature_flags;
+mod quotas;
 mod update_feature_flag;
 
 use std::collections::BTreeMap;

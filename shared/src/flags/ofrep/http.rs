@@ -68,7 +68,7 @@ fn answer_failure(problem: &Problem, incoming: &Incoming) -> Answer {
     let status = problem.status();
     let code = match status {
         // The protocol has no body for these.
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS => {
             return problem.to_answer(incoming.request_id());
         }
         StatusCode::NOT_FOUND => ErrorCode::FlagNotFound,

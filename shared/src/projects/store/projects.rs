@@ -6,13 +6,15 @@
 use crate::projects::dsn::{IngestId, PublicKey};
 use crate::projects::project::{IdOrSlug, Organization, Project, ProjectId, ProjectName, Slug};
 
-use crate::dynamodb::item::{Item, ItemReader, item, s};
+use crate::dynamodb::item::{Item, ItemReader, item, n, s};
 use crate::dynamodb::request::IntoAction;
 use crate::dynamodb::transaction::Reason;
 use crate::dynamodb::{Store, StoreError};
 
 pub(super) const TABLE: &str = "projects";
 pub(super) const KEY: &str = "idOrSlug";
+/// Of the item under the ingest id.
+const LIMIT: &str = "eventsPerMinute";
 
 /// What a request needs to know of the project in its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub struct IngestAccess {
     pub project: ProjectId,
     /// The key that the request must bring.
     pub public_key: PublicKey,
+    /// How many deliveries a minute the project takes, 0 for any number, if it has a limit of its own.
+    pub events_per_minute: Option<u32>,
 }
 
 impl Store {
@@ -106,6 +110,26 @@ impl Store {
         Ok(self.commit_all(actions).await?.is_none())
     }
 
+    /// Gives a project a limit of its own for deliveries a minute, 0 for any number; `None` takes it
+    /// away. Answers whether there is such a project.
+    pub async fn set_events_per_minute(
+        &self,
+        project: &Project,
+        limit: Option<u32>,
+    ) -> Result<bool, StoreError> {
+        let update = self
+            .update(TABLE, ingest_key(project.ingest_id))
+            .condition_expression("attribute_exists(idOrSlug)")
+            .expression_attribute_names("#limit", LIMIT);
+        self.write_if(match limit {
+            Some(limit) => update
+                .update_expression("SET #limit = :limit")
+                .expression_attribute_values(":limit", n(limit)),
+            None => update.update_expression("REMOVE #limit"),
+        })
+        .await
+    }
+
     /// All projects of all organizations. Scans the table: a command for operators, not a request.
     pub async fn list_projects(&self) -> Result<Vec<Project>, StoreError> {
         let mut pages = self
@@ -165,9 +189,13 @@ fn ingest_key(id: IngestId) -> Item {
 
 fn read_ingest_access(item: &Item) -> Result<IngestAccess, StoreError> {
     let reader = ItemReader { table: TABLE, item };
+    let limit = reader.optional_count(LIMIT)?;
+    let events_per_minute =
+        limit.map(|limit| u32::try_from(limit).map_err(|_| reader.damaged(LIMIT)));
     Ok(IngestAccess {
         project: reader.parsed("projectId", ProjectId::parse)?,
         public_key: reader.parsed("publicKey", PublicKey::parse)?,
+        events_per_minute: events_per_minute.transpose()?,
     })
 }
 

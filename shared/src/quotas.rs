@@ -1,0 +1,175 @@
+//! How many requests or events are taken a minute of whoever sends them.
+//!
+//! A function counts what it takes, and adds that to an item that all functions share: with every
+//! tenth, and once more than half of the limit is taken also with the first after two seconds. What the
+//! item then holds tells it what all together have taken. So most requests ask nobody, and more than
+//! the limit pass by at most [`ADDED_AT_ONCE`] for each sandbox.
+
+use std::env;
+use std::mem;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use lru::LruCache;
+
+use crate::dynamodb::Store;
+use crate::timestamp::Timestamp;
+
+/// How many error events a minute are taken for a project that has no limit of its own; set by
+/// `template.yaml`. 0, or nothing: any number.
+pub const EVENTS_VARIABLE: &str = "WAYMARK_EVENTS_PER_MINUTE";
+/// How many requests a minute are taken under an API key; set by `template.yaml`. 0, or nothing: any
+/// number.
+pub const REQUESTS_VARIABLE: &str = "WAYMARK_REQUESTS_PER_MINUTE";
+
+/// The limits that a function is told.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Limits {
+    /// Error events a minute of a project.
+    pub events_per_minute: Option<NonZeroU32>,
+    /// Requests a minute under an API key.
+    pub requests_per_minute: Option<NonZeroU32>,
+}
+
+impl Limits {
+    /// What the environment says. What is no number counts as nothing.
+    pub fn from_environment() -> Self {
+        let read = |name| env::var(name).ok()?.parse().ok().and_then(NonZeroU32::new);
+        Self {
+            events_per_minute: read(EVENTS_VARIABLE),
+            requests_per_minute: read(REQUESTS_VARIABLE),
+        }
+    }
+}
+
+/// More than the limit was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OverQuota {
+    /// After how many seconds more is taken: 1 to 60.
+    pub retry_after: u16,
+}
+
+/// How many are added at once, at the most.
+pub const ADDED_AT_ONCE: u32 = 10;
+/// After how long what is left is added, where it may matter.
+const ADDED_AFTER: Duration = Duration::from_secs(2);
+/// The length of a window.
+const WINDOW_SECONDS: i64 = 60;
+/// How long an item is kept after its window: DynamoDB removes it some time later.
+const KEPT_SECONDS: i64 = 3_600;
+/// Of how many senders a function counts. One that makes way for another loses fewer than ten.
+const CAPACITY: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
+
+/// What a function has counted.
+#[derive(Debug)]
+pub(crate) struct Quotas {
+    windows: Mutex<LruCache<String, Window>>,
+}
+
+/// What was taken of one sender in one minute.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    minute: i64,
+    /// By all, when this function last added.
+    total: u64,
+    /// By this function since then.
+    pending: u32,
+    added_at: Timestamp,
+}
+
+impl Default for Quotas {
+    fn default() -> Self {
+        Self { windows: Mutex::new(LruCache::new(CAPACITY)) }
+    }
+}
+
+impl Quotas {
+    /// Counts one more of a sender, unless the limit is reached: `Ok` with how many are to be added to
+    /// what all have taken, if any.
+    fn take(&self, sender: &str, limit: u64, now: Timestamp) -> Result<Option<u32>, OverQuota> {
+        let seconds = now.as_seconds();
+        let minute = seconds.div_euclid(WINDOW_SECONDS);
+        // A panic while the lock was held cannot have left the map half-changed.
+        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = Window { minute, total: 0, pending: 0, added_at: now };
+        let window = windows.get_or_insert_mut_ref(sender, || fresh);
+        if window.minute != minute {
+            *window = fresh;
+        }
+        let taken = window.total.saturating_add(window.pending.into());
+        if taken >= limit {
+            let left = WINDOW_SECONDS - seconds.rem_euclid(WINDOW_SECONDS);
+            return Err(OverQuota { retry_after: u16::try_from(left).unwrap_or(1) });
+        }
+        window.pending = window.pending.saturating_add(1);
+        let may_matter = taken >= limit / 2 && now >= window.added_at.plus(ADDED_AFTER);
+        if window.pending < ADDED_AT_ONCE && !may_matter {
+            return Ok(None);
+        }
+        let added = mem::take(&mut window.pending);
+        (window.added_at, window.total) = (now, window.total.saturating_add(added.into()));
+        Ok(Some(added))
+    }
+
+    /// Notes what all have taken in a minute.
+    fn note_total(&self, sender: &str, minute: i64, total: u64) {
+        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(window) = windows.get_mut(sender).filter(|window| window.minute == minute) {
+            window.total = window.total.max(total);
+        }
+    }
+
+    /// Counts one more of a sender, named by what it is and its id. Where the count cannot be told to
+    /// others, it is taken all the same: a quota is no reason to refuse what is within it.
+    pub(crate) async fn count(
+        &self,
+        store: &Store,
+        sender: &str,
+        limit: NonZeroU32,
+        now: Timestamp,
+    ) -> Result<(), OverQuota> {
+        let Some(added) = self.take(sender, limit.get().into(), now)? else { return Ok(()) };
+        let minute = now.as_seconds().div_euclid(WINDOW_SECONDS);
+        let expires_at = (minute + 1) * WINDOW_SECONDS + KEPT_SECONDS;
+        match store.add_to_window(&format!("{sender}#{minute}"), added, expires_at).await {
+            Ok(total) => self.note_total(sender, minute, total),
+            Err(error) => tracing::warn!(%error, "a quota cannot be counted"),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_millis(seconds * 1_000)
+    }
+
+    #[test]
+    fn every_tenth_is_added_and_the_limit_is_kept_to() {
+        let quotas = Quotas::default();
+        let added: Vec<_> =
+            (0..25).filter_map(|_| quotas.take("a", 100, at(60)).unwrap()).collect();
+        assert_eq!(added, [10, 10]);
+        // What others have taken counts as soon as it is known, but to this window alone.
+        quotas.note_total("a", 0, 100);
+        assert_eq!(quotas.take("a", 100, at(61)), Ok(None));
+        quotas.note_total("a", 1, 94);
+        assert_eq!(quotas.take("a", 100, at(70)), Err(OverQuota { retry_after: 50 }));
+        assert_eq!(quotas.take("b", 100, at(70)), Ok(None));
+        assert_eq!(quotas.take("a", 100, at(119)), Err(OverQuota { retry_after: 1 }));
+        assert_eq!(quotas.take("a", 100, at(120)), Ok(None));
+    }
+
+    #[test]
+    fn few_are_added_after_two_seconds_once_half_of_the_limit_is_taken() {
+        let quotas = Quotas::default();
+        let take = |second| quotas.take("a", 6, at(second)).unwrap();
+        assert_eq!([0, 3, 6].map(take), [None, None, None]);
+        assert_eq!([7, 8, 9].map(take), [Some(4), None, Some(2)]);
+        assert_eq!(quotas.take("a", 6, at(9)), Err(OverQuota { retry_after: 51 }));
+    }
+}

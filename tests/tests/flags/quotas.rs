@@ -1,0 +1,63 @@
+//! How many requests a minute are taken under an API key.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use serde_json::json;
+use shared::http::Method;
+use shared::quotas::Limits;
+use tests::app::{TestApp, app_over};
+
+use super::{EVALUATE, GET, LIST, call, call_for, create};
+
+async fn limited(requests_per_minute: u32) -> TestApp {
+    let mut test = TestApp::start().await;
+    create(&test, "f", &json!({})).await;
+    let limits =
+        Limits { requests_per_minute: NonZeroU32::new(requests_per_minute), ..Limits::default() };
+    let (app, round_trips) = app_over(&test.engine.endpoint());
+    test.app = app.with_limits(limits);
+    test.count_round_trips_by(round_trips);
+    test
+}
+
+#[tokio::test]
+async fn beyond_the_limit_a_key_gets_429_from_every_operation() {
+    let test = limited(5).await;
+    test.pass(Duration::from_secs(59));
+    for _ in 0..5 {
+        assert_eq!(call(&test, LIST).send(&test.app).await.status, 200);
+    }
+    // OFREP has no body for this either.
+    for operation in [LIST, GET, EVALUATE] {
+        let reply = call_for(&test, operation, "f").send(&test.app).await;
+        assert_eq!(reply.problem(), (429, "throttled"), "{}", operation.name);
+        assert_eq!(reply.headers["retry-after"], "1");
+        assert!(!reply.headers.contains_key("x-sentry-rate-limits"));
+    }
+    // The scope does not matter before, and who is refused for the key is not counted.
+    let limited = test.key_with(|record| record).await;
+    let lister = || call(&test, LIST).method(Method::GET);
+    let mut with_other = lister();
+    with_other = with_other.header("authorization", "Bearer nonsense");
+    assert_eq!(with_other.send(&test.app).await.status, 401);
+    let other = super::valid(LIST, tests::app::PROJECT, "f").key(&limited);
+    assert_eq!(other.send(&test.app).await.status, 200);
+    test.pass(Duration::from_secs(1));
+    assert_eq!(call(&test, LIST).send(&test.app).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_warm_request_asks_nobody_but_every_tenth() {
+    let test = limited(6_000).await;
+    assert_eq!(call_for(&test, GET, "f").send(&test.app).await.status, 200);
+    test.round_trips();
+    let mut asked = Vec::new();
+    for _ in 0..30 {
+        assert_eq!(call_for(&test, GET, "f").send(&test.app).await.status, 200);
+        asked.push(test.round_trips());
+    }
+    let more: Vec<usize> = (0..30).filter(|number| asked[*number] > 1).collect();
+    assert_eq!(more, [8, 18, 28]);
+    assert_eq!(asked.iter().sum::<usize>(), 33);
+}
