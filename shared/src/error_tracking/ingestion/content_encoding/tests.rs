@@ -138,8 +138,8 @@ fn block_of_tables(bits: &mut Bits, literals: usize) {
     }
     // The literal 0 and the end of the block have one bit each; 255 others have none.
     bits.put(0b11, 2);
-    bits.put(138 - 11 << 1, 8);
-    bits.put(117 - 11 << 1, 8);
+    bits.put((138 - 11) << 1, 8);
+    bits.put((117 - 11) << 1, 8);
     bits.put(0b1111, 4);
     bits.put(0, u32::try_from(literals).unwrap());
     bits.put(1, 1);
