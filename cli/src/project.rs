@@ -34,7 +34,7 @@ pub(crate) enum ProjectCommand {
         /// The project: its id or its slug.
         #[arg(value_parser = parse_id_or_slug)]
         project: IdOrSlug,
-        /// How many; 0 for any number, `default` for what the stack's parameter EventsPerMinute says.
+        /// How many; 0 for any number, `default` for what the stack says (parameter `EventsPerMinute`).
         #[arg(long, value_name = "N", value_parser = parse_limit)]
         events_per_minute: Limit,
     },

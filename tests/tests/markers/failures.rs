@@ -121,9 +121,9 @@ async fn events_that_are_stored_are_answered_even_if_they_cannot_be_put_in_their
 async fn a_damaged_collection_or_event_is_left_out_of_lists_alone() {
     let test = TestApp::start().await;
     let [first, bad, last] = [create(&test).await, create(&test).await, create(&test).await];
-    let text = |text: &str| AttributeValue::S(text.to_owned());
+    let value = |text: &str| AttributeValue::S(text.to_owned());
     let (project, sk) = (format!("project#{}", test.project_id), format!("collection#{bad}"));
-    test.tamper(TABLE, [("pk", &project), ("sk", &sk)], "eventCount", text("many")).await;
+    test.tamper(TABLE, [("pk", &project), ("sk", &sk)], "eventCount", value("many")).await;
     for limit in [1, 2, 100] {
         let pages = test.pages(&call(&test, LIST), limit).await;
         assert_eq!(column(&pages.concat(), "id"), [last.clone(), first.clone()], "{limit}");
@@ -137,7 +137,7 @@ async fn a_damaged_collection_or_event_is_left_out_of_lists_alone() {
     let keys = stored(&test).await.into_iter().filter(|(pk, _)| *pk == events);
     let keys: Vec<_> = keys.map(|(_, sk)| sk).collect();
     let key = [("pk", events.as_str()), ("sk", keys[1].as_str())];
-    test.tamper(TABLE, key, "occurredAt", text("then")).await;
+    test.tamper(TABLE, key, "occurredAt", value("then")).await;
     for limit in [1, 2, 100] {
         let pages = test.pages(&call_for(&test, LIST_EVENTS, &first), limit).await;
         assert_eq!(pages.concat().len(), 2, "{limit}");
