@@ -35,7 +35,11 @@ pub struct Limits {
 impl Limits {
     /// What the environment says. What is no number counts as nothing.
     pub fn from_environment() -> Self {
-        let read = |name| env::var(name).ok()?.parse().ok().and_then(NonZeroU32::new);
+        Self::read(|name| env::var(name).ok())
+    }
+
+    fn read(variable: impl Fn(&'static str) -> Option<String>) -> Self {
+        let read = |name| variable(name)?.parse().ok().and_then(NonZeroU32::new);
         Self {
             events_per_minute: read(EVENTS_VARIABLE),
             requests_per_minute: read(REQUESTS_VARIABLE),
@@ -146,6 +150,28 @@ mod tests {
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_millis(seconds * 1_000)
+    }
+
+    #[test]
+    fn limits_are_numbers_and_zero_is_none() {
+        for (text, limit) in [
+            (None, None),
+            (Some(""), None),
+            (Some("x"), None),
+            (Some("0"), None),
+            (Some("7"), Some(7)),
+        ] {
+            let limits = Limits::read(|name| {
+                assert!(name == EVENTS_VARIABLE || name == REQUESTS_VARIABLE);
+                if name == EVENTS_VARIABLE {
+                    text.map(str::to_owned)
+                } else {
+                    Some("6000".to_owned())
+                }
+            });
+            assert_eq!(limits.events_per_minute.map(NonZeroU32::get), limit);
+            assert_eq!(limits.requests_per_minute.map(NonZeroU32::get), Some(6_000));
+        }
     }
 
     #[test]

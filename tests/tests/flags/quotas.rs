@@ -61,3 +61,16 @@ async fn a_warm_request_asks_nobody_but_every_tenth() {
     assert_eq!(more, [8, 18, 28]);
     assert_eq!(asked.iter().sum::<usize>(), 33);
 }
+
+#[tokio::test]
+async fn requests_that_cannot_be_counted_for_others_are_taken() {
+    let test = limited(25).await;
+    let table = format!("{}quotas", local::environment::table_prefix());
+    test.client.delete_table().table_name(table).send().await.unwrap();
+    for number in 0..25 {
+        let reply = call_for(&test, GET, "f").send(&test.app).await;
+        assert_eq!(reply.status, 200, "{number}: {}", reply.body);
+    }
+    // What this sandbox itself has taken it knows.
+    assert_eq!(call_for(&test, GET, "f").send(&test.app).await.status, 429);
+}
