@@ -87,7 +87,7 @@ impl Bench<'_> {
                 (Program::SplitInsight, Task::Request(201, split)),
                 (Program::IngestErrorEvents, Task::Request(200, ingest)),
                 (Program::QueryErrorTimeseries, Task::Request(200, query.clone())),
-                (Program::CompactErrorSegments, Task::Job),
+                (Program::PackErrorLog, Task::Job),
                 (Program::InterpretErrorFilters, Task::Request(200, interpret.clone())),
                 (Program::EvaluateFeatureFlag, Task::Request(200, evaluate.clone())),
                 (Program::EvaluateFeatureFlags, Task::Request(200, evaluate_all.clone())),

@@ -12,7 +12,7 @@ use crate::Result;
 pub(crate) enum Program {
     Hello,
     HelloDynamodb,
-    CompactErrorSegments,
+    PackErrorLog,
     CreateFeatureFlag,
     DeleteEventMarkerCollection,
     EvaluateFeatureFlag,

@@ -111,7 +111,7 @@ impl Connection {
                  `{prefix}` are those of your stack (--table-prefix, {TABLE_PREFIX_VARIABLE})\n\
                  cause: {cause}"
             ),
-            (StoreError::Contended(_) | StoreError::Throttled(_), _) => {
+            (StoreError::Contended(_) | StoreError::Throttled { .. }, _) => {
                 format!("{error}; try again")
             }
             (StoreError::Damaged { .. }, _) => format!(

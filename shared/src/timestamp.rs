@@ -61,6 +61,12 @@ impl Timestamp {
         Self::from_millis(self.as_millis().saturating_sub(millis))
     }
 
+    /// The time from this one to a later one; none if that is earlier.
+    pub fn until(self, later: Self) -> Duration {
+        let millis = later.as_millis().saturating_sub(self.as_millis());
+        Duration::from_millis(u64::try_from(millis).unwrap_or_default())
+    }
+
     /// Reads an RFC 3339 date-time: any zone, `T` and `Z` in either case, a fraction of any length
     /// (kept to the millisecond). Second 60 is refused, since nothing can be compared with it.
     pub fn parse_rfc3339(text: &str) -> Result<Self, NotATimestamp> {

@@ -41,6 +41,6 @@ pub static OPERATIONS: [&Operation; 30] = [
 /// All functions that run on a schedule.
 #[rustfmt::skip]
 pub static JOBS: [&Job; 2] = [
-    &compact_error_segments::JOB,
+    &pack_error_log::JOB,
     &purge_event_markers::JOB,
 ];

@@ -1,4 +1,4 @@
-//! Packing days of rows into segments.
+//! Packing days of rows into runs.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ impl Bench<'_> {
     pub(super) async fn compaction(&self) -> Result<JobWork> {
         progress(&format!("compaction: storing {PROJECT_DAYS} days of rows"));
         let store = self.job_stack.store();
-        // A day whose hours are all closed.
+        // A day whose rows have waited long enough.
         let end = Day::of(Clock::System.now().minus(Duration::from_hours(24))).start();
         let mut events = 0;
         for number in 0..PROJECT_DAYS {
@@ -34,8 +34,11 @@ impl Bench<'_> {
 
         progress(&format!("compaction: packing {events} events"));
         let variables = environment::variables(&self.job_stack.endpoint());
-        let is_left = async || Ok(!store.list_packing_queue().await?.is_empty());
-        let process = self.start(Program::CompactErrorSegments, &variables).await?;
+        let is_left = async || {
+            let queue = store.list_packing_queue().await?;
+            Ok(queue.iter().any(|entry| entry.due <= Clock::System.now()))
+        };
+        let process = self.start(Program::PackErrorLog, &variables).await?;
         JobWork::measure(process, events, is_left).await
     }
 }

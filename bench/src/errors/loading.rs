@@ -1,13 +1,12 @@
 //! Bringing events into the tables: as rows, or packed right away.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use shared::app::Ids;
 use shared::dynamodb::Store;
-use shared::error_tracking::log::day::{Day, Hours};
-use shared::error_tracking::log::day_state::{DayState, SegmentState};
 use shared::error_tracking::log::row::{EventRow, Fingerprint};
-use shared::error_tracking::log::segment::{Base, ColumnName, Decoder, pack};
+use shared::error_tracking::store::Taken;
 use shared::error_tracking::{ErrorDescription, ErrorId, ErrorStatus, EventId};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
@@ -15,15 +14,20 @@ use shared::timestamp::Timestamp;
 use super::data_set::{ProjectDay, status_of};
 use crate::Result;
 
+/// The time before now of which events are rows: at 5,000 events a day, as many as packing leaves.
+const ROWS: Duration = Duration::from_hours(2);
+/// That ingestion took no events of a project.
+const NOTHING: Taken = Taken { events: 0, time: Duration::ZERO };
+
 /// How many events were stored.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Loaded {
-    /// Events in segments.
+    /// Events in runs.
     pub(crate) packed: u64,
     /// Events that are rows.
     pub(crate) rows: u64,
-    /// The bytes of the segments.
-    pub(crate) segment_bytes: u64,
+    /// The bytes of the runs.
+    pub(crate) run_bytes: u64,
 }
 
 impl Loaded {
@@ -35,13 +39,13 @@ impl Loaded {
         Self {
             packed: self.packed + other.packed,
             rows: self.rows + other.rows,
-            segment_bytes: self.segment_bytes + other.segment_bytes,
+            run_bytes: self.run_bytes + other.run_bytes,
         }
     }
 }
 
-/// Stores the events of a project's days and their errors, as they would be after compaction at
-/// `now`: open hours as rows, all others in segments.
+/// Stores the events of a project's days and their errors, as they would be after packing at `now`:
+/// those of the last day as rows, all others in runs.
 pub(super) async fn load_packed(
     store: &Store,
     project: ProjectId,
@@ -49,15 +53,14 @@ pub(super) async fn load_packed(
     now: Timestamp,
 ) -> Result<Loaded> {
     let (mut loaded, mut fingerprints) = (Loaded::default(), BTreeSet::new());
+    let packed_until = now.minus(ROWS);
+    let shards = store.want_packing(project, NOTHING, now).await?;
     for ProjectDay { day, rows } in days {
         fingerprints.extend(rows.iter().map(|row| row.fingerprint));
-        let shards = store.open_day(project, day).await?;
-        let state = DayState::new(day);
-        let closed = state.to_pack(now);
         let (packed, open): (Vec<EventRow>, Vec<EventRow>) =
-            rows.into_iter().partition(|row| closed.contains(hour_of(row)));
-        if !closed.is_empty() {
-            loaded.segment_bytes += save_segment(store, project, &state, closed, &packed).await?;
+            rows.into_iter().partition(|row| row.occurred_at < packed_until);
+        if !packed.is_empty() {
+            loaded.run_bytes += store.import_events(project, day, &packed).await?;
             loaded.packed += u64::try_from(packed.len())?;
         }
         count(store, project, shards, &open).await?;
@@ -73,30 +76,13 @@ pub(super) async fn load_rows(
     project: ProjectId,
     ProjectDay { day, rows }: &ProjectDay,
 ) -> Result<()> {
-    let shards = store.open_day(project, *day).await?;
+    let shards = store.want_packing(project, NOTHING, day.start()).await?;
     count(store, project, shards, rows).await?;
     let fingerprints = rows.iter().map(|row| row.fingerprint).collect();
     create_errors(store, project, &fingerprints, day.start()).await
 }
 
-/// Saves a day's only segment, and answers how many bytes it has.
-async fn save_segment(
-    store: &Store,
-    project: ProjectId,
-    state: &DayState,
-    hours: Hours,
-    rows: &[EventRow],
-) -> Result<u64> {
-    let columns = pack(state.day, rows)?;
-    let base = Base::decode(&mut Decoder::new(), columns.get(ColumnName::Base)?)?;
-    let bytes = columns.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
-    let bytes = u64::try_from(bytes)?;
-    let segment = SegmentState { hours, generation: 0, bytes, totals: base.totals() };
-    let saved = store.save_segment(project, state, &segment, &columns, hours).await?;
-    saved.map(|_| bytes).ok_or_else(|| format!("{} was packed before", state.day).into())
-}
-
-/// Stores rows as if each event was taken in the moment when it occurred, so that none is late.
+/// Stores rows as if each event was taken in the moment when it occurred.
 async fn count(store: &Store, project: ProjectId, shards: u8, rows: &[EventRow]) -> Result<()> {
     for row in rows {
         let id = Ids::Random.new_uuid(row.occurred_at).into_bytes();
@@ -139,9 +125,4 @@ fn description(fingerprint: Fingerprint) -> ErrorDescription {
         message,
         culprit: "app/checkout/summary in renderLineItems".to_owned(),
     }
-}
-
-fn hour_of(row: &EventRow) -> u8 {
-    let since = row.occurred_at.as_millis() - Day::of(row.occurred_at).start().as_millis();
-    u8::try_from(since / 3_600_000).unwrap_or(u8::MAX)
 }

@@ -66,10 +66,10 @@ impl Answers {
 }
 
 impl Timeseries {
-    /// The bytes of an event in a segment.
+    /// The bytes of an event in a run.
     #[allow(clippy::cast_precision_loss)] // No figure here comes near 2^53.
-    pub(crate) fn segment_bytes_per_event(&self) -> f64 {
-        self.loaded.segment_bytes as f64 / self.loaded.packed as f64
+    pub(crate) fn run_bytes_per_event(&self) -> f64 {
+        self.loaded.run_bytes as f64 / self.loaded.packed as f64
     }
 }
 

@@ -43,7 +43,7 @@ fn print_ingestion(ingestion: &Ingestion) {
 }
 
 fn print_compaction(compaction: &JobWork) {
-    println!("\ncompact-error-segments, by the embedded engine, not by AWS's DynamoDB");
+    println!("\npack-error-log, by the embedded engine, not by AWS's DynamoDB");
     let (rate, seconds) = (compaction.events_per_second(), compaction.time.as_secs_f64());
     let all = format!("{rate:.0} events/s   {seconds:.1} s   runs {}", compaction.runs);
     line(&format!("{} events in rows", grouped(compaction.events)), all);
@@ -52,13 +52,13 @@ fn print_compaction(compaction: &JobWork) {
 
 fn print_timeseries(timeseries: &Timeseries) {
     let loaded = timeseries.loaded;
-    let segments = format!(
+    let runs = format!(
         "{:.2} B per event: {} for {} events",
-        timeseries.segment_bytes_per_event(),
-        mb(loaded.segment_bytes),
+        timeseries.run_bytes_per_event(),
+        mb(loaded.run_bytes),
         loaded.packed
     );
-    line("segments of all events below", segments);
+    line("runs of all events below", runs);
 
     let (events, rows) = (loaded.events(), loaded.rows);
     println!("\nquery-error-timeseries, warm");

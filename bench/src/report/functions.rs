@@ -129,7 +129,7 @@ impl Figures {
                 memory_bound: Some(MEMORY_OF_A_LARGE_QUERY),
             },
             Common {
-                program: Program::CompactErrorSegments,
+                program: Program::PackErrorLog,
                 latency: None,
                 cpu: None,
                 round_trips: None,

@@ -88,7 +88,7 @@ impl Figures {
                 "createFeatureFlag": self.size(Program::CreateFeatureFlag),
             },
             "others": {
-                "compactErrorSegments": compact,
+                "packErrorLog": compact,
                 "deleteEventMarkerCollection": delete,
                 "evaluateFeatureFlag": evaluate,
                 "evaluateFeatureFlags": evaluate_all,
@@ -171,8 +171,8 @@ fn timeseries_json(timeseries: &Timeseries) -> Json {
     json!({
         "events": loaded.events(),
         "rows": loaded.rows,
-        "segments": loaded.segment_bytes,
-        "segmentBytesPerEvent": timeseries.segment_bytes_per_event(),
+        "runs": loaded.run_bytes,
+        "runBytesPerEvent": timeseries.run_bytes_per_event(),
         "unfiltered": answers_json(unfiltered),
         "filtered": answers_json(filtered),
     })

@@ -132,8 +132,8 @@ impl Figures {
     }
 
     fn compaction_targets(&self) -> Vec<Target> {
-        let bytes = self.errors.timeseries.segment_bytes_per_event();
-        vec![Target::at_most(6.0, "B", "segment bytes of an event", bytes)]
+        let bytes = self.errors.timeseries.run_bytes_per_event();
+        vec![Target::at_most(6.0, "B", "run bytes of an event", bytes)]
     }
 
     fn evaluation_targets(&self) -> Vec<Target> {

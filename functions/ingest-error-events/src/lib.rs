@@ -4,16 +4,14 @@
 //! anything else is done with it.
 
 use shared::app::{Access, App, Operation};
-use shared::dynamodb::StoreError;
 use shared::error_tracking::ingestion::{
     CredentialSources, Envelope, MAX_START_BYTES, NormalizedEvent, inflate, inflate_start,
     normalize_store_body,
 };
-use shared::error_tracking::log::day::Day;
 use shared::error_tracking::log::row::EventRow;
 use shared::error_tracking::store::Counting;
 use shared::error_tracking::{
-    ErrorDescription, EventId, SENTRY, add_shards, find_ingest_project, open_day, see_error,
+    ErrorDescription, EventId, SENTRY, add_log_shards, find_ingest_project, open_log, see_error,
 };
 use shared::http::{Answer, Incoming, Method, Problem};
 use shared::projects::dsn::IngestId;
@@ -85,7 +83,7 @@ fn endpoint(incoming: &Incoming) -> Option<&str> {
 
 /// Stores an event, counts it once, and makes its error known. May be cut off anywhere: an event that
 /// is counted has its payload, and an error that is missing is created by the next event of it or
-/// when its hour is packed.
+/// when its row is packed.
 async fn store(
     app: &App,
     project_id: ProjectId,
@@ -98,23 +96,22 @@ async fn store(
         fingerprint: event.fingerprint,
         attributes: event.attributes,
     };
-    let day = Day::of(row.occurred_at);
     let (shards, ()) = tokio::try_join!(
-        open_day(app, project_id, day),
+        open_log(app, project_id),
         app.store.put_payload(project_id, event_id, &event.payload, now)
     )?;
-    let counting = match app.store.count_event(project_id, event_id, &row, shards, now).await {
-        Err(StoreError::Throttled(_)) => {
-            let shards = add_shards(app, project_id, day, shards).await?;
-            app.store.count_event(project_id, event_id, &row, shards, now).await?
-        }
-        counting => counting?,
-    };
+    // Each attempt has the time at which it starts: rows come in the order of the log, but for seconds.
+    let count = |shards| app.store.count_event(project_id, event_id, &row, shards, app.clock.now());
+    let mut counting = count(shards).await?;
+    if counting == Counting::LogThrottled {
+        counting = count(add_log_shards(app, project_id, shards).await?).await?;
+    }
     // The first delivery counts, also for what the event is and when it occurred.
     let occurred_at = match counting {
         Counting::Counted => row.occurred_at,
         Counting::Duplicate { first: Some(first) } => first,
         Counting::Duplicate { first: None } => return Ok(()),
+        Counting::LogThrottled => return Err(Problem::unavailable("the log takes no more")),
     };
     let description = ErrorDescription {
         fingerprint: row.fingerprint,

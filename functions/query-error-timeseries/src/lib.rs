@@ -42,7 +42,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         .collect();
     let mut reads = stream::iter(reads).buffer_unordered(PROJECTS_AT_ONCE);
     while let Some(events) = reads.try_next().await? {
-        events.count(&mut counter)?;
+        events.count(&mut counter).await?;
     }
 
     // Answer.

@@ -13,6 +13,8 @@ use super::{Store, StoreError};
 
 /// The most keys of one `BatchGetItem`.
 pub(crate) const MAX_KEYS: usize = 100;
+/// The most keys of one `BatchGetItem` of items that may be large.
+const MAX_LARGE_KEYS: usize = 20;
 /// How often what DynamoDB left unprocessed is asked for again.
 const MAX_ROUNDS: u32 = 8;
 /// Batches under way at once.
@@ -53,14 +55,41 @@ impl Store {
         table: &str,
         keys: Vec<Item>,
     ) -> Result<Vec<Item>, StoreError> {
+        self.get_batches(table, keys, MAX_KEYS, true).await
+    }
+
+    /// The same, eventually consistent, of items that may have some hundred kB each: a batch answers at
+    /// most 16 MB.
+    pub(crate) async fn get_all_eventually(
+        &self,
+        table: &str,
+        keys: Vec<Item>,
+    ) -> Result<Vec<Item>, StoreError> {
+        self.get_batches(table, keys, MAX_LARGE_KEYS, false).await
+    }
+
+    async fn get_batches(
+        &self,
+        table: &str,
+        keys: Vec<Item>,
+        at_once: usize,
+        consistent: bool,
+    ) -> Result<Vec<Item>, StoreError> {
         let table = self.table(table);
-        let batches: Vec<_> =
-            keys.chunks(MAX_KEYS).map(|keys| self.get_batch(&table, keys.to_vec())).collect();
+        let batches: Vec<_> = keys
+            .chunks(at_once)
+            .map(|keys| self.get_batch(&table, keys.to_vec(), consistent))
+            .collect();
         stream::iter(batches).buffer_unordered(PARALLEL).try_concat().await
     }
 
-    async fn get_batch(&self, table: &str, keys: Vec<Item>) -> Result<Vec<Item>, StoreError> {
-        let request = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true);
+    async fn get_batch(
+        &self,
+        table: &str,
+        keys: Vec<Item>,
+        consistent: bool,
+    ) -> Result<Vec<Item>, StoreError> {
+        let request = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(consistent);
         let mut found =
             self.batch_get(HashMap::from([(table.to_owned(), request.build()?)])).await?;
         Ok(found.remove(table).unwrap_or_default())

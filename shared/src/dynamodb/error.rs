@@ -12,8 +12,14 @@ pub enum StoreError {
     #[error("DynamoDB is not available: {0}")]
     Unavailable(#[source] Cause),
     /// DynamoDB throttles a transaction: the partition, or the table, takes no more.
-    #[error("DynamoDB throttles a transaction: {0}")]
-    Throttled(#[source] Cause),
+    #[error("DynamoDB throttles a transaction: {cause}")]
+    Throttled {
+        /// Which of its actions, counted from 0.
+        actions: Vec<usize>,
+        /// What DynamoDB says.
+        #[source]
+        cause: Cause,
+    },
     /// Other writers kept getting in between until the retries ran out.
     #[error("other writers kept getting in between: {0}")]
     Contended(#[source] Cause),

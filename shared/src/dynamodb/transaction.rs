@@ -67,11 +67,13 @@ impl Cancellation {
         if self.reasons.iter().any(Reason::conflicted) {
             StoreError::Contended(codes.into())
         } else if self.is_passing() {
-            let is_throttling = |reason: &Reason| is_throttling(reason.code.as_deref());
-            if self.reasons.iter().any(is_throttling) {
-                StoreError::Throttled(codes.into())
-            } else {
+            let throttled = self.reasons.iter().enumerate();
+            let throttled = throttled.filter(|(_, it)| is_throttling(it.code.as_deref()));
+            let actions: Vec<usize> = throttled.map(|(action, _)| action).collect();
+            if actions.is_empty() {
                 StoreError::Unavailable(codes.into())
+            } else {
+                StoreError::Throttled { actions, cause: codes.into() }
             }
         } else {
             StoreError::Refused(codes.into())

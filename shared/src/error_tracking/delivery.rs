@@ -1,7 +1,9 @@
 //! What a delivery of an SDK needs, each of it remembered by a warm function: the project that it is
-//! for, the day that it counts on, and the error that it belongs to.
+//! for, the log that its row goes to, and the error that it belongs to.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::app::App;
@@ -14,8 +16,8 @@ use crate::projects::store::IngestAccess;
 use crate::timestamp::Timestamp;
 
 use super::ingestion::IngestionFault;
-use super::log::day::Day;
 use super::log::row::Fingerprint;
+use super::store::Taken;
 use super::{ErrorDescription, ErrorId};
 
 /// How long anything is remembered: the longest that a key which was replaced may go on working.
@@ -23,11 +25,24 @@ const MAX_AGE: Duration = Duration::from_mins(1);
 /// How many of each are remembered.
 const CAPACITY: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 
+/// How long events are counted at most of which the log is not looked at.
+const LONGEST_COUNT: Duration = Duration::from_mins(10);
+
+/// Events of a project since some time.
+#[derive(Debug)]
+struct TakenEvents {
+    since: Timestamp,
+    events: AtomicU64,
+}
+
 /// What deliveries had in common lately.
 #[derive(Debug)]
 struct DeliveryCache {
     projects: TimedCache<IngestId, IngestAccess>,
-    days: TimedCache<(ProjectId, Day), u8>,
+    /// Over how many partitions the rows of a project are spread.
+    logs: TimedCache<ProjectId, u8>,
+    /// How many events were taken of a project since its log was looked at.
+    taken: TimedCache<ProjectId, Arc<TakenEvents>>,
     errors: TimedCache<(ProjectId, Fingerprint), ErrorId>,
 }
 
@@ -35,7 +50,8 @@ impl Default for DeliveryCache {
     fn default() -> Self {
         Self {
             projects: TimedCache::new(CAPACITY, MAX_AGE),
-            days: TimedCache::new(CAPACITY, MAX_AGE),
+            logs: TimedCache::new(CAPACITY, MAX_AGE),
+            taken: TimedCache::new(CAPACITY, LONGEST_COUNT),
             errors: TimedCache::new(CAPACITY, MAX_AGE),
         }
     }
@@ -71,27 +87,33 @@ pub async fn find_ingest_project(
     Ok(access.project)
 }
 
-/// Opens a day of a project for events, and answers over how many partitions they are spread.
-pub async fn open_day(app: &App, project: ProjectId, day: Day) -> Result<u8, StoreError> {
+/// Opens the log of a project for an event: it will be packed. Answers over how many partitions its rows
+/// are spread.
+pub async fn open_log(app: &App, project: ProjectId) -> Result<u8, StoreError> {
     let now = app.clock.now();
     let cache = app.cache::<DeliveryCache>();
-    if let Some(shards) = cache.days.get(&(project, day), now) {
+    let taken = cache.taken.get(&project, now);
+    if let Some(shards) = cache.logs.get(&project, now) {
+        if let Some(taken) = taken {
+            taken.events.fetch_add(1, Ordering::Relaxed);
+        }
         return Ok(shards);
     }
-    let shards = app.store.open_day(project, day).await?;
-    cache.days.insert((project, day), shards, now);
+    let seen = taken.map_or(Taken { events: 0, time: MAX_AGE }, |taken| Taken {
+        events: taken.events.load(Ordering::Relaxed),
+        time: taken.since.until(now),
+    });
+    let shards = app.store.want_packing(project, seen, now).await?;
+    cache.logs.insert(project, shards, now);
+    let taken = TakenEvents { since: now, events: AtomicU64::new(1) };
+    cache.taken.insert(project, Arc::new(taken), now);
     Ok(shards)
 }
 
-/// Spreads the events of a day over more partitions, of which `shards` took no more.
-pub async fn add_shards(
-    app: &App,
-    project: ProjectId,
-    day: Day,
-    shards: u8,
-) -> Result<u8, StoreError> {
-    let shards = app.store.add_shards(project, day, shards).await?;
-    app.cache::<DeliveryCache>().days.insert((project, day), shards, app.clock.now());
+/// Spreads the rows of a project over more partitions, of which `shards` took no more.
+pub async fn add_log_shards(app: &App, project: ProjectId, shards: u8) -> Result<u8, StoreError> {
+    let shards = app.store.add_log_shards(project, shards).await?;
+    app.cache::<DeliveryCache>().logs.insert(project, shards, app.clock.now());
     Ok(shards)
 }
 

@@ -12,7 +12,7 @@ pub mod log;
 pub mod query;
 pub mod store;
 
-pub use delivery::{add_shards, find_ingest_project, open_day, see_error};
+pub use delivery::{add_log_shards, find_ingest_project, open_log, see_error};
 pub use error::*;
 pub use event_id::{EventId, NotAnEventId};
 pub use http::SENTRY;

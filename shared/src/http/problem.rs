@@ -318,7 +318,7 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let cause = error.to_string();
         match error {
-            StoreError::Unavailable(_) | StoreError::Throttled(_) => Self::unavailable(cause),
+            StoreError::Unavailable(_) | StoreError::Throttled { .. } => Self::unavailable(cause),
             StoreError::Contended(_) => Self::conflict(cause),
             StoreError::Refused(_) | StoreError::Damaged { .. } => Self::internal(cause),
         }

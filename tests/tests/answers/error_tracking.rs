@@ -469,9 +469,7 @@ async fn later(r: &mut Recording, id: &str) {
     )
     .await;
     r.test.pass(50 * HOUR);
-    (compact_error_segments::JOB.run)(&r.test.app, Deadline::after(Duration::from_mins(1)))
-        .await
-        .unwrap();
+    (pack_error_log::JOB.run)(&r.test.app, Deadline::after(Duration::from_mins(1))).await.unwrap();
     r.send("packed: list", get(ERRORS)).await;
     r.send("packed: get", get(error(id))).await;
     for (name, body) in &QUERIES[10..26] {

@@ -18,7 +18,7 @@ async fn an_event_counts_once_however_often_it_is_delivered() {
     assert_eq!(error["count"], 1);
     assert_eq!(tracker.event_ids(&error).await, [event.id.as_str()]);
     assert_eq!(tracker.total(&json!({})).await, 1);
-    for prefix in ["event#", "rows#", "error-events#"] {
+    for prefix in ["event#", "log#", "error-events#"] {
         let expected = if prefix == "event#" { 2 } else { 1 };
         assert_eq!(tracker.items_of(prefix).await.len(), expected, "{prefix}");
     }
@@ -106,7 +106,7 @@ async fn the_same_id_in_two_projects_is_two_events() {
 async fn a_delivery_that_was_cut_off_is_completed_by_the_next_one() {
     // What is left after each step of a delivery, and what the next one makes of it.
     for lost in
-        [&["errors#", "fingerprints#"][..], &["rows#", "error-events#", "errors#", "fingerprints#"]]
+        [&["errors#", "fingerprints#"][..], &["log#", "error-events#", "errors#", "fingerprints#"]]
     {
         let tracker = Tracker::start().await;
         let event = SentEvent::new(1, tracker.ago(HOUR), "TypeError", "x is not a function");
@@ -117,7 +117,7 @@ async fn a_delivery_that_was_cut_off_is_completed_by_the_next_one() {
                 tracker.remove(&item).await;
             }
         }
-        if lost.contains(&"rows#") {
+        if lost.contains(&"log#") {
             for item in tracker.items_of("event#").await {
                 if super::text(&item, "sk") == "claim" {
                     tracker.remove(&item).await;

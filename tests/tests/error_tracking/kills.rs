@@ -1,4 +1,4 @@
-//! ingest-error-events and compact-error-segments as processes that are killed again and again.
+//! ingest-error-events and pack-error-log as processes that are killed again and again.
 
 #![allow(clippy::print_stdout)]
 
@@ -16,9 +16,9 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 use shared::app::{App, Clock, Ids, Operation};
 use shared::dynamodb::Store;
-use shared::error_tracking::log::day::Day;
 use shared::http::CursorKey;
 use shared::projects::project::Project;
+use shared::projects::project::ProjectId;
 use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
 use tests::error_tracking::{SentEvent, project};
@@ -26,15 +26,14 @@ use tests::{function_binary, seed};
 use tokio::process::{Child, Command};
 
 const INGEST: &str = "ingest-error-events";
-const COMPACT: &str = "compact-error-segments";
+const COMPACT: &str = "pack-error-log";
 /// How often a process of each function is killed amid its work.
 const KILLS: usize = 18;
 /// The errors that the events are of.
 const ERRORS: [&str; 4] = ["TypeError", "ValueError", "KeyError", "TimeoutError"];
 /// The longest time that a process lives once it is at work.
 const LONGEST_WORK: Duration = Duration::from_millis(120);
-/// Over how many days before now the events are spread: all of their hours are closed, but some
-/// events are of the last hour.
+/// Over how many days before now the events are spread.
 const DAYS: u64 = 6;
 
 const DELIVER: &Operation = &ingest_error_events::OPERATION;
@@ -75,6 +74,52 @@ impl Process {
     async fn kill(mut self) {
         self.child.kill().await.unwrap();
     }
+}
+
+/// How many projects have rows of the day before that a packer finds.
+const PROJECTS: u64 = 12;
+/// How many events each of them has.
+const EVENTS: u64 = 4;
+
+/// Makes projects with events that were received the day before, so that they are due.
+async fn leave_to_packers(test: &TestApp, wave: u64) -> Vec<ProjectId> {
+    let store = Store::new(test.client.clone(), environment::table_prefix());
+    let yesterday = Clock::System.now().minus(Duration::from_hours(25));
+    let millis = u64::try_from(yesterday.as_millis()).unwrap();
+    let app = App::new(store.clone(), Clock::Fixed(millis.into()), Ids::Random);
+    let mut projects = Vec::new();
+    for number in 0..PROJECTS {
+        let slug = format!("wave-{wave}-{number}");
+        let id = local::demo::ensure_project(&store, &slug, &slug).await.unwrap();
+        let project = project(&store, id).await;
+        for event in 0..EVENTS {
+            let at = yesterday.minus(Duration::from_hours(20 * event));
+            let event = SentEvent::new(event, at, ERRORS[0], "waits");
+            let call = Call::of(DELIVER).parameter("ingestId", project.ingest_id);
+            let call = call.query("sentry_key", project.public_key).bytes(event.envelope());
+            assert_eq!(call.send(&app).await.status, 200);
+        }
+        projects.push(id);
+    }
+    projects
+}
+
+/// How many events these projects have.
+async fn count(app: &App, key: &str, projects: &[ProjectId]) -> u64 {
+    let from = app.clock.now().minus(Duration::from_hours(24 * 200));
+    let mut events = 0;
+    for projects in projects.chunks(50) {
+        let names: Vec<String> = projects.iter().map(ToString::to_string).collect();
+        let body = json!({"projectIds": names, "from": from.as_millis()});
+        let buckets = reply(app, key, Call::of(QUERY).json(&body)).await;
+        events += buckets
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["errors"].as_u64().unwrap())
+            .sum::<u64>();
+    }
+    events
 }
 
 /// What was sent, and what became of it.
@@ -268,7 +313,9 @@ async fn whatever_is_killed_each_acknowledged_event_is_counted_once() {
     let mut work = LONGEST_WORK;
     let mut ingesters = 0;
     let mut packers = 0;
+    let mut waiting = Vec::new();
     while packers < KILLS || ingesters < KILLS {
+        waiting.extend(leave_to_packers(&test, waiting.len() as u64).await);
         let life = start.mul_f32(0.8) + deliveries.random.random_range(Duration::ZERO..work);
         let (killed, ()) = tokio::join!(
             compact_until_killed(life, &endpoint, &log),
@@ -278,6 +325,7 @@ async fn whatever_is_killed_each_acknowledged_event_is_counted_once() {
         packers += usize::from(killed);
         // Machines differ, but on all of them most packers should be killed amid their work.
         work = if killed { work.mul_f32(1.2) } else { work.mul_f32(0.6) };
+        assert_eq!(count(&app, &test.key, &waiting).await, EVENTS * waiting.len() as u64);
         assert!(ingesters < 5 * KILLS, "packers are done too early: {packers} were killed");
     }
     println!(
@@ -292,8 +340,14 @@ async fn whatever_is_killed_each_acknowledged_event_is_counted_once() {
         tokio::join!(ask(&app, &test.key), compact(&endpoint, &log), compact(&endpoint, &log));
     assert_exact(&told, &deliveries);
     assert_exact(&ask(&app, &test.key).await, &deliveries);
+    assert_eq!(count(&app, &test.key, &waiting).await, EVENTS * waiting.len() as u64);
     let mut left = app.store.list_packing_queue().await.unwrap();
-    let yesterday = Day::of(app.clock.now().minus(Duration::from_hours(25)));
-    left.retain(|(_, day)| *day < yesterday);
-    assert_eq!(left, [], "closed days are packed");
+    left.retain(|entry| entry.due <= app.clock.now());
+    assert_eq!(left, [], "what was due is packed");
+    // The rows are gone then.
+    let store = Store::new(test.client.clone(), environment::table_prefix());
+    let later = app.clock.now().plus(Duration::from_hours(24 * 100)).as_millis();
+    let later = Clock::Fixed(u64::try_from(later).unwrap().into());
+    let later = App::new(store, later, Ids::Random);
+    assert_eq!(count(&later, &test.key, &waiting).await, EVENTS * waiting.len() as u64);
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod access;
+mod capacity;
 mod duplicates;
 mod encodings;
 mod failures;
@@ -10,11 +11,12 @@ mod ingest_error_events;
 mod interpret_error_filters;
 mod kills;
 mod listing;
+mod merging;
 mod model;
-mod packing_limits;
+mod packing;
 mod query_error_timeseries;
 mod quotas;
-mod segments;
+mod reproductions;
 mod update_error;
 
 use std::collections::HashMap;
@@ -26,10 +28,10 @@ use local::demo;
 use serde_json::{Value, json};
 use shared::app::{Deadline, Operation};
 use shared::error_tracking::ErrorId;
-use shared::error_tracking::log::day::Day;
-use shared::error_tracking::log::day_state::DayState;
-use shared::error_tracking::store::PackingLimits;
+use shared::error_tracking::log::manifest::MergeLimits;
+use shared::error_tracking::store::{PackingLimits, QueueEntry, Step};
 use shared::projects::project::Project;
+use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 use tests::app::{PROJECT, TestApp};
 use tests::call::{Call, Reply};
@@ -41,6 +43,14 @@ const TABLE: &str = "errors";
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
+
+/// However few rows there are.
+const EVERYTHING: PackingLimits = PackingLimits {
+    rows: 20_000,
+    bytes: 4_000_000,
+    waits: false,
+    merging: MergeLimits { events: 1_000_000, bytes: 8_000_000, fan_in: 16 },
+};
 
 /// The paths of ingest-error-events.
 const ENVELOPE: &str = "/api/{ingestId}/envelope/";
@@ -96,34 +106,58 @@ impl Tracker {
         }
     }
 
-    /// Packs what is in the queue, as the schedule does.
-    async fn compact(&self) {
+    /// Packs what is due, as the schedule does.
+    async fn run_schedule(&self) {
         let deadline = Deadline::after(Duration::from_mins(1));
-        (compact_error_segments::JOB.run)(&self.test.app, deadline).await.unwrap();
+        (pack_error_log::JOB.run)(&self.test.app, deadline).await.unwrap();
     }
 
-    /// Packs a day of the project, as the schedule does.
-    async fn pack(&self, day: Day) -> DayState {
-        self.pack_within(&PackingLimits::SCHEDULED, day).await
+    /// Packs all rows of the project as two minutes from now, however few they are, and answers in how
+    /// many steps.
+    async fn pack(&self) -> usize {
+        self.pack_within(&EVERYTHING).await
     }
 
-    /// Packs a day of the project.
-    async fn pack_within(&self, limits: &PackingLimits, day: Day) -> DayState {
+    async fn pack_within(&self, limits: &PackingLimits) -> usize {
+        let mut steps = 0;
+        loop {
+            match self.pack_step(self.project.id, limits, self.now().plus(2 * MINUTE)).await {
+                Step::Packed { has_more, .. } => {
+                    steps += 1;
+                    if !has_more {
+                        return steps;
+                    }
+                }
+                Step::Left(_) => return steps,
+                Step::Lost => {}
+            }
+        }
+    }
+
+    async fn pack_step(&self, project: ProjectId, limits: &PackingLimits, now: Timestamp) -> Step {
         let app = &self.test.app;
         let new_id = || ErrorId::new(app.ids.new_uuid(app.clock.now()));
-        let (project, now) = (self.project.id, app.clock.now());
-        app.store.pack_day(project, day, limits, &new_id, now).await.unwrap()
+        app.store.pack_step(project, limits, &new_id, now).await.unwrap()
     }
 
-    /// How far a day of the project is packed.
-    async fn day(&self, day: Day) -> DayState {
-        self.test.app.store.find_day(self.project.id, day).await.unwrap().unwrap()
+    /// Merges as much as there is to merge of the project.
+    async fn merge_within(&self, limits: &MergeLimits) {
+        let store = &self.test.app.store;
+        while store.merge_step(self.project.id, limits, self.now()).await.unwrap() {}
     }
 
-    /// The days of the project in the queue.
-    async fn queue(&self) -> Vec<Day> {
+    /// The runs that the project's manifests name, by day.
+    async fn runs(&self) -> Vec<(String, usize)> {
+        let mut manifests = self.items_of(&format!("manifest#{}", self.project.id)).await;
+        manifests.sort_by_key(|item| text(item, "sk").to_owned());
+        let runs = |item: &Item| item.keys().filter(|name| name.starts_with("r_")).count();
+        manifests.iter().map(|item| (text(item, "sk").to_owned(), runs(item))).collect()
+    }
+
+    /// The project in the queue.
+    async fn queued(&self) -> Option<QueueEntry> {
         let queue = self.test.app.store.list_packing_queue().await.unwrap();
-        queue.into_iter().filter(|(id, _)| *id == self.project.id).map(|(_, day)| day).collect()
+        queue.into_iter().find(|entry| entry.project == self.project.id)
     }
 
     async fn query(&self, body: &Value) -> Reply {

@@ -11,15 +11,15 @@ use rand::rngs::ChaCha8Rng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
-use shared::error_tracking::log::day::Day;
+use shared::error_tracking::log::manifest::MergeLimits;
 use shared::error_tracking::store::PackingLimits;
-use shared::error_tracking::{ErrorId, add_shards};
-use shared::projects::project::Project;
+use shared::error_tracking::{ErrorId, add_log_shards};
+use shared::projects::project::{Project, ProjectId};
 use shared::timestamp::Timestamp;
 use tests::error_tracking::SentEvent;
 use tests::seed;
 
-use super::{DAY, HOUR, LIST, LIST_EVENTS, MINUTE, Tracker, UPDATE, column};
+use super::{DAY, EVERYTHING, HOUR, LIST, LIST_EVENTS, MINUTE, Tracker, UPDATE, column};
 
 /// How many histories each test goes through.
 const HISTORIES: u64 = 20;
@@ -95,6 +95,25 @@ struct Query {
     filters: Vec<[&'static str; 3]>,
 }
 
+/// Some steps of packing and merging.
+struct Work {
+    project: ProjectId,
+    steps: u32,
+    limits: PackingLimits,
+    now: Timestamp,
+}
+
+impl Work {
+    async fn carry_out(&self, tracker: &Tracker) {
+        let app = &tracker.test.app;
+        let new_id = || ErrorId::new(app.ids.new_uuid(app.clock.now()));
+        for _ in 0..self.steps {
+            app.store.pack_step(self.project, &self.limits, &new_id, self.now).await.unwrap();
+            app.store.merge_step(self.project, &self.limits.merging, self.now).await.unwrap();
+        }
+    }
+}
+
 struct History {
     tracker: Tracker,
     projects: Vec<Project>,
@@ -118,12 +137,13 @@ impl History {
     }
 
     async fn step(&mut self) {
-        match self.random.random_range(0..10) {
+        match self.random.random_range(0..13) {
             0..4 => self.deliver().await,
             4 | 5 => self.pass(),
-            6 => Box::pin(self.pack()).await,
-            7 => self.set_status().await,
-            8 => self.add_shards().await,
+            6..9 => Box::pin(self.pack()).await,
+            9 => self.set_status().await,
+            10 => self.add_shards().await,
+            11 => Box::pin(self.kill()).await,
             _ => Box::pin(self.deliver_and_pack()).await,
         }
     }
@@ -235,46 +255,58 @@ impl History {
         self.passed += time;
     }
 
+    /// Packs and merges, by several at once whose clocks differ.
     async fn pack(&mut self) {
-        match self.random.random_range(0..3) {
-            0 => self.tracker.compact().await,
-            1 => drop(tokio::join!(self.tracker.compact(), self.tracker.compact())),
-            _ => {
-                let Some((project, day)) = self.some_day() else { return };
-                let app = &self.tracker.test.app;
-                let new_id = || ErrorId::new(app.ids.new_uuid(app.clock.now()));
-                let now = app.clock.now();
-                let rows =
-                    *[10, 50, PackingLimits::SCHEDULED.rows].choose(&mut self.random).unwrap();
-                let limits = &PackingLimits { rows, ..PackingLimits::SCHEDULED };
-                let packs = (0..2).map(|_| app.store.pack_day(project, day, limits, &new_id, now));
-                for packed in join_all(packs).await {
-                    packed.unwrap();
-                }
-            }
+        if self.random.random_ratio(1, 4) {
+            tokio::join!(self.tracker.run_schedule(), self.tracker.run_schedule());
+            return;
+        }
+        let works: Vec<Work> = (0..3).map(|_| self.work()).collect();
+        join_all(works.iter().map(|work| work.carry_out(&self.tracker))).await;
+    }
+
+    fn work(&mut self) -> Work {
+        let merging = MergeLimits {
+            events: *[4, 20, 1_000_000].choose(&mut self.random).unwrap(),
+            fan_in: self.random.random_range(2..5),
+            ..MergeLimits::default()
+        };
+        let rows = *[1, 3, 10, EVERYTHING.rows].choose(&mut self.random).unwrap();
+        let clock = self.random.random_range(0..20_000);
+        Work {
+            project: self.projects[self.random.random_range(0..self.projects.len())].id,
+            steps: self.random.random_range(1..6),
+            limits: PackingLimits { rows, merging, ..EVERYTHING },
+            now: Timestamp::from_millis(self.tracker.now().as_millis() + clock - 10_000),
         }
     }
 
-    /// A day of a project that has an event.
-    fn some_day(&mut self) -> Option<(shared::projects::project::ProjectId, Day)> {
-        if self.events.is_empty() {
-            return None;
-        }
-        let some = &self.events[self.random.random_range(0..self.events.len())];
-        Some((self.projects[some.project].id, Day::of(some.event.at)))
+    /// Ends deliveries, packers and mergers amid their work. The deliveries are sent again.
+    async fn kill(&mut self) {
+        let batch = self.batch();
+        let works: Vec<Work> = (0..3).map(|_| self.work()).collect();
+        let life = Duration::from_micros(self.random.random_range(0..30_000));
+        let all = async {
+            let works = join_all(works.iter().map(|work| work.carry_out(&self.tracker)));
+            tokio::join!(works, self.send(&batch));
+        };
+        let _ = tokio::time::timeout(life, all).await;
+        self.send(&batch).await;
+        self.acknowledge(batch);
     }
 
     async fn deliver_and_pack(&mut self) {
         let batch = self.batch();
-        tokio::join!(self.send(&batch), self.tracker.compact(), self.tracker.compact());
+        let works: Vec<Work> = (0..2).map(|_| self.work()).collect();
+        let works = join_all(works.iter().map(|work| work.carry_out(&self.tracker)));
+        tokio::join!(self.send(&batch), self.tracker.run_schedule(), works);
         self.acknowledge(batch);
     }
 
     async fn add_shards(&mut self) {
         let shards = *[1, 2, 3].choose(&mut self.random).unwrap();
-        if let Some((project, day)) = self.some_day() {
-            add_shards(&self.tracker.test.app, project, day, shards).await.unwrap();
-        }
+        let project = self.projects[self.random.random_range(0..self.projects.len())].id;
+        add_log_shards(&self.tracker.test.app, project, shards).await.unwrap();
     }
 
     async fn set_status(&mut self) {

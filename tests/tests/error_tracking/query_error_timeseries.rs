@@ -264,7 +264,7 @@ async fn the_ends_of_a_range_cut_the_first_and_the_last_bucket() {
                 assert_eq!(tracker.filled(&body).await, expected, "{from} {to}");
             }
         }
-        tracker.compact().await;
+        tracker.pack().await;
     }
 }
 
@@ -345,7 +345,7 @@ async fn a_leap_day_and_a_years_end_are_days_like_others() {
     let new_year = json!({"projectIds": [PROJECT], "from": millis("2026-12-01")});
     let expected = [("2026-12-31T00:00".to_owned(), 1, 1), ("2027-01-01T00:00".to_owned(), 1, 1)];
     assert_eq!(tracker.filled(&new_year).await, expected);
-    tracker.compact().await;
+    tracker.pack().await;
     assert_eq!(tracker.filled(&new_year).await, expected);
 
     tracker.test.pass(until("2028-03-01T12:00:00Z"));
@@ -366,7 +366,7 @@ async fn a_leap_day_and_a_years_end_are_days_like_others() {
     ];
     for _ in 0..2 {
         assert_eq!(tracker.filled(&leap).await, expected);
-        tracker.compact().await;
+        tracker.pack().await;
     }
     // The year's end is beyond the retention by now: 426 days ago.
     let all = json!({"projectIds": [PROJECT], "from": 0});
@@ -455,9 +455,9 @@ async fn a_search_looks_at_errors_and_at_attributes_of_events() {
             assert_eq!(found, expected, "{search:?}");
         }
         tracker.test.pass(DAY);
-        tracker.compact().await;
+        tracker.run_schedule().await;
         tracker.test.pass(MINUTE);
-        // The same events, now from a segment: their minutes are as many before the range's end.
+        // The same events, now from a run: their minutes are as many before the range's end.
         return_to_the_past(&tracker);
     }
     let long = "x".repeat(1_025);
@@ -516,7 +516,7 @@ async fn filters_on_one_attribute_are_alternatives_and_all_others_must_hold() {
             assert_eq!(passing(&tracker, both).await, also, "{filters:?}");
         }
         tracker.test.pass(DAY);
-        tracker.compact().await;
+        tracker.run_schedule().await;
         return_to_the_past(&tracker);
     }
     let body = json!({"projectIds": [PROJECT], "filters": [
@@ -559,7 +559,7 @@ async fn a_status_is_that_of_the_error_now() {
         let both = json!({"status": "resolved", "searchQuery": "undefined browser:Firefox"});
         assert_eq!(passing(&tracker, both).await, [2]);
         tracker.test.pass(DAY);
-        tracker.compact().await;
+        tracker.run_schedule().await;
         return_to_the_past(&tracker);
     }
     for status in [json!("merged"), json!("Open"), json!("")] {

@@ -2,8 +2,13 @@
 
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use shared::app::Operation;
+use shared::error_tracking::EventId;
+use shared::error_tracking::attribute::Attributes;
+use shared::error_tracking::log::row::{EventRow, Fingerprint};
 use shared::projects::project::Project;
 use tests::app::{PROJECT, TestApp, app_over};
 use tests::call::Call;
@@ -13,7 +18,7 @@ use tests::scripted::{ScriptedDynamoDb, Turn, cancelled};
 use super::{answered, assert_uses_all, call, deadline, items, scheduled};
 
 pub(super) const FUNCTIONS: [&str; 8] = [
-    compact_error_segments::JOB.name,
+    pack_error_log::JOB.name,
     get_error::OPERATION.name,
     ingest_error_events::OPERATION.name,
     interpret_error_filters::OPERATION.name,
@@ -49,12 +54,49 @@ async fn forget_errors(test: &TestApp) {
     }
 }
 
-/// Delivers an event of a day that is over, and forgets its error: whoever packs the day does all
-/// that packing ever needs.
+/// Delivers an event of some days ago, and forgets its error: whoever packs it makes it anew.
 async fn leave_to_packers(test: &TestApp, project: &Project, number: u64, days: u32) {
     let late = event(test, number, days * DAY);
     answered(test, delivery(project, &late), 200).await;
     forget_errors(test).await;
+}
+
+/// Makes it look as if the last packer had been ended before its step was finished.
+async fn unfinish(test: &TestApp, project: &Project) {
+    let pk = AttributeValue::S(format!("manifest#{}", project.id));
+    let items = test.items(TABLE).await;
+    let runs = items.iter().filter(|item| item["pk"] == pk).flat_map(|item| {
+        let names = item.keys().filter_map(|name| name.strip_prefix("r_"));
+        names.take(1).map(|id| AttributeValue::S(format!("{}#{id}", item["sk"].as_s().unwrap())))
+    });
+    let runs = AttributeValue::L(runs.collect());
+    let pk = format!("log-head#{}", project.id);
+    let key = [("pk", pk.as_str()), ("sk", "head")];
+    test.tamper(TABLE, key, "step", runs).await;
+    test.tamper(TABLE, key, "readableSteps", AttributeValue::N("0".to_owned())).await;
+}
+
+/// Leaves more rows than a reader leaves unpacked.
+async fn leave_to_readers(test: &TestApp, project: &Project) {
+    let received_at = test.app.clock.now();
+    let row = |number: u64| EventRow {
+        occurred_at: received_at.minus(Duration::from_secs(number)),
+        fingerprint: Fingerprint([7; 16]),
+        attributes: Attributes::default(),
+    };
+    let rows: Vec<(EventId, EventRow)> = (0..5_001)
+        .map(|number| (EventId::parse(&format!("{:032x}", number + 1_000)).unwrap(), row(number)))
+        .collect();
+    let counting = rows
+        .iter()
+        .map(|(id, row)| test.app.store.count_event(project.id, *id, row, 1, received_at));
+    let counted: Vec<_> = stream::iter(counting).buffer_unordered(16).collect().await;
+    assert!(counted.iter().all(Result::is_ok));
+}
+
+async fn pack(test: &TestApp) {
+    let pack = Box::pin((pack_error_log::JOB.run)(&test.app, deadline()));
+    scheduled(pack_error_log::JOB.name, pack).await;
 }
 
 /// Delivers an event to a partition that is throttled.
@@ -65,8 +107,8 @@ async fn deliver_under_throttling(project: &Project, event: &SentEvent) {
             "projectId": {"S": "00000000-0000-7000-8000-000000000001"},
             "publicKey": {"S": "0123456789abcdef0123456789abcdef"},
         }})),
-        // After the day was opened, as often as it is tried.
-        ("TransactWriteItems", 1..=8) => cancelled(&["None", "ThrottlingError", "None"]),
+        // As often as it is tried.
+        ("TransactWriteItems", 0..=7) => cancelled(&["None", "ThrottlingError", "None"]),
         _ => Turn::Answer(json!({})),
     })
     .await;
@@ -105,10 +147,17 @@ async fn functions_of_errors_may_do_what_they_do_and_no_more() {
         let of = |operation: &'static Operation| {
             call(&test, operation).parameter("errorId", error["errorId"].as_str().unwrap())
         };
-        answered(&test, of(&get_error::OPERATION), 200).await;
         answered(&test, of(&list_error_events::OPERATION), 200).await;
-        let resolved = of(&update_error::OPERATION).json(&json!({"status": "resolved"}));
-        answered(&test, resolved, 200).await;
+        // With rows only, and with runs.
+        for status in ["resolved", "open"] {
+            let list = call(&test, &list_errors::OPERATION);
+            answered(&test, list, 200).await;
+            answered(&test, of(&get_error::OPERATION), 200).await;
+            let update = of(&update_error::OPERATION).json(&json!({ "status": status }));
+            answered(&test, update, 200).await;
+            test.pass(DAY);
+            pack(&test).await;
+        }
         let question = json!({"projectId": PROJECT, "query": "firefox", "currentFilters": [],
             "categories": [{"id": "browser", "label": "Browser", "values": ["Firefox"]}]});
         answered(
@@ -118,17 +167,33 @@ async fn functions_of_errors_may_do_what_they_do_and_no_more() {
         )
         .await;
 
-        leave_to_packers(&test, &project, 10, 3).await;
-        let from = test.app.clock.now().minus(5 * DAY).as_millis();
+        // Four steps with events of one day, of which the second finishes the first, and a merging of
+        // what they made.
+        for number in 10..14 {
+            let days = u32::try_from(number).unwrap() - 7;
+            leave_to_packers(&test, &project, number, days).await;
+            test.pass(DAY);
+            pack(&test).await;
+            if number == 10 {
+                unfinish(&test, &project).await;
+            }
+        }
+        leave_to_packers(&test, &project, 14, 6).await;
+        test.pass(DAY);
+        pack(&test).await;
+        test.pass(2 * DAY);
+        pack(&test).await;
+        assert!(test.app.store.list_packing_queue().await.unwrap().is_empty());
+
+        let from = test.app.clock.now().minus(9 * DAY).as_millis();
         let all = json!({"projectIds": [PROJECT], "from": from});
+        leave_to_packers(&test, &project, 15, 6).await;
+        leave_to_readers(&test, &project).await;
+        unfinish(&test, &project).await;
         answered(&test, query(all.clone()), 200).await;
         let mut filtered = all;
         filtered["searchQuery"] = json!("environment:production TypeError");
         answered(&test, query(filtered), 200).await;
-
-        leave_to_packers(&test, &project, 11, 4).await;
-        let compact = Box::pin((compact_error_segments::JOB.run)(&test.app, deadline()));
-        scheduled(compact_error_segments::JOB.name, compact).await;
     });
     assert_uses_all(&FUNCTIONS, scenario).await;
 }

@@ -168,8 +168,8 @@ async fn errors(bill: &mut Bill) {
     }
     let Clock::Fixed(now) = &bill.app.clock else { unreachable!("a test's clock is fixed") };
     now.fetch_add(2 * 24 * 60 * 60 * 1_000, Ordering::Relaxed);
-    let compact = Box::pin((compact_error_segments::JOB.run)(&bill.app, deadline()));
-    let ((), usage) = counted(scheduled(compact_error_segments::JOB.name, compact)).await;
+    let compact = Box::pin((pack_error_log::JOB.run)(&bill.app, deadline()));
+    let ((), usage) = counted(scheduled(pack_error_log::JOB.name, compact)).await;
     bill.note("packing a day of 300 events", &usage);
 
     let query = |body: Value| Call::of(&query_error_timeseries::OPERATION).json(&body);

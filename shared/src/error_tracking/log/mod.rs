@@ -1,6 +1,7 @@
-//! Events as they are counted: rows, and the segments that rows are packed into.
+//! Events as they are counted: rows in the log, and the runs that rows are packed into.
 
 pub mod day;
-pub mod day_state;
+pub mod manifest;
 pub mod row;
-pub mod segment;
+pub mod run;
+pub mod visit;

@@ -3,15 +3,15 @@
 //! Nothing is estimated: distinct errors are a set. No bucket reaches beyond its day, so sets are
 //! needed only for one day of one project at a time; that bounds the memory of a query.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::ops::Range;
 
 use super::filter::EventFilters;
 use super::time_bucket::{BucketSize, QueryRange};
-use crate::error_tracking::log::day::{Day, Hours, minute_of};
+use crate::error_tracking::log::day::{Day, Hours, hour_of, minute_of};
 use crate::error_tracking::log::row::{EventRow, Fingerprint};
-use crate::error_tracking::log::segment::{
+use crate::error_tracking::log::run::{
     Base, Column, ColumnName, Columns, Damaged, Decoder, Minutes, Totals,
 };
 
@@ -82,7 +82,7 @@ impl<'q> Counter<'q> {
     }
 
     /// Starts a day of a project. Every event of that day has to be added to it once, from a
-    /// segment or as a row; another start for the same project and day would count its errors
+    /// run or as a row; another start for the same project and day would count its errors
     /// again.
     pub fn day<'c>(&'c mut self, errors: &'c mut CountedErrors, day: Day) -> DayCounter<'c, 'q> {
         let buckets = DayBuckets::new(self.range, day);
@@ -106,10 +106,10 @@ pub struct DayCounter<'c, 'q> {
 }
 
 impl DayCounter<'_, '_> {
-    /// Adds the events that a segment has in some hours. Needs its base, the minutes if the range
+    /// Adds the events that a run has in some hours. Needs its base, the minutes if the range
     /// [needs](QueryRange::needs_minutes) them for these hours, and the attributes of the filters.
-    /// A damaged segment adds nothing.
-    pub fn add_segment(&mut self, hours: Hours, columns: &Columns) -> Result<(), Damaged> {
+    /// A damaged run adds nothing.
+    pub fn add_run(&mut self, hours: Hours, columns: &Columns) -> Result<(), Damaged> {
         let decoder = &mut self.counter.decoder;
         let base = Base::decode(decoder, columns.get(ColumnName::Base)?)?;
         let passing = passing_events(decoder, self.counter.filters, columns, &base)?;
@@ -121,16 +121,16 @@ impl DayCounter<'_, '_> {
         let fingerprints = base.fingerprints().iter();
         let errors: Vec<Option<u32>> =
             fingerprints.map(|fingerprint| self.errors.number_of(*fingerprint)).collect();
-        let events = SegmentEvents {
+        let events = RunEvents {
             passing: passing.as_deref(),
             minutes: minutes.as_ref().map(Minutes::of_events),
         };
-        self.add_runs(hours, &base, &errors, &events);
+        self.add_error_hours(hours, &base, &errors, &events);
         Ok(())
     }
 
-    /// Adds a segment by its totals, which [`DayPlan`](super::day_plan::DayPlan) allows where they
-    /// tell as much as its columns.
+    /// Adds hours of a run by its totals, as [`Demand::plan`](super::day_plan::Demand::plan) allows
+    /// where they tell as much as its columns.
     pub fn add_totals(&mut self, hours: Hours, totals: &Totals) {
         let range = self.counter.range;
         let hours = hours.common_with(range.hours_of(self.day));
@@ -147,38 +147,34 @@ impl DayCounter<'_, '_> {
         }
     }
 
-    /// Adds events that no segment has. Rows of other days do not count.
-    pub fn add_rows<'r>(&mut self, rows: impl IntoIterator<Item = &'r EventRow>) {
-        for row in rows {
-            let minute = minute_of(row.occurred_at);
-            if let Some(bucket) = self.counter.range.bucket_of(minute)
-                && Day::of_minute(minute) == self.day
-                && self.counter.filters.matches(&row.attributes)
-                && let Some(error) = self.errors.number_of(row.fingerprint)
-            {
-                self.add_events(error, bucket, 1);
+    /// Adds rows of the day.
+    pub fn add_rows(&mut self, rows: DayRows) {
+        for ((bucket, error), events) in rows.counts {
+            if self.buckets.positions.contains(&bucket) {
+                self.add_events(error, bucket, events);
             }
         }
     }
 
-    fn add_runs(
+    fn add_error_hours(
         &mut self,
         hours: Hours,
         base: &Base,
         errors: &[Option<u32>],
-        events: &SegmentEvents<'_>,
+        events: &RunEvents<'_>,
     ) {
         let mut start = 0;
-        for run in base.runs() {
-            let run_events = events.within(start, run.count());
-            start += run.count();
-            let error = errors.get(run.fingerprint as usize).copied().flatten();
-            let (Some(error), true) = (error, hours.contains(run.hour)) else { continue };
-            match self.buckets.of_hour(run.hour) {
-                Some(bucket) => self.add_events(error, bucket, run_events.count(run.count())),
+        for error_hour in base.error_hours() {
+            let (hour, count) = (error_hour.hour, error_hour.count());
+            let of_hour = events.within(start, count);
+            start += count;
+            let error = errors.get(error_hour.fingerprint as usize).copied().flatten();
+            let (Some(error), true) = (error, hours.contains(hour)) else { continue };
+            match self.buckets.of_hour(hour) {
+                Some(bucket) => self.add_events(error, bucket, of_hour.count(count)),
                 None => {
-                    for minute in run_events.minutes_of_passing() {
-                        let minute = i64::from(run.hour) * 60 + i64::from(minute);
+                    for minute in of_hour.minutes_of_passing() {
+                        let minute = i64::from(hour) * 60 + i64::from(minute);
                         let minute = self.day.first_minute() + minute;
                         if let Some(bucket) = self.counter.range.bucket_of(minute) {
                             self.add_events(error, bucket, 1);
@@ -197,6 +193,54 @@ impl DayCounter<'_, '_> {
     }
 }
 
+/// Rows of a project of any days, counted by bucket and error: so they take no more memory than what is
+/// answered of them.
+#[derive(Debug, Default)]
+pub struct RowCounts(BTreeMap<Day, DayRows>);
+
+/// What [`RowCounts`] has of a day.
+#[derive(Debug, Default)]
+pub struct DayRows {
+    hours: Hours,
+    counts: HashMap<(usize, u32), u32>,
+}
+
+impl RowCounts {
+    /// Adds a row, if it lies in the range, passes the filters, and is of an error that counts.
+    pub fn add(
+        &mut self,
+        row: &EventRow,
+        range: &QueryRange,
+        filters: &EventFilters,
+        errors: &mut CountedErrors,
+    ) {
+        let minute = minute_of(row.occurred_at);
+        if let Some(bucket) = range.bucket_of(minute)
+            && filters.matches(&row.attributes)
+            && let Some(error) = errors.number_of(row.fingerprint)
+        {
+            let day = self.0.entry(Day::of_minute(minute)).or_default();
+            day.hours = day.hours.with(std::iter::once(hour_of(row.occurred_at)).collect());
+            *day.counts.entry((bucket, error)).or_default() += 1;
+        }
+    }
+
+    /// The hours of a day that have rows.
+    pub fn hours_of(&self, day: Day) -> Hours {
+        self.0.get(&day).map_or(Hours::NONE, |rows| rows.hours)
+    }
+
+    /// The rows of a day, which are gone then.
+    pub fn take_day(&mut self, day: Day) -> DayRows {
+        self.0.remove(&day).unwrap_or_default()
+    }
+
+    /// The rows of all days.
+    pub fn into_days(self) -> impl Iterator<Item = (Day, DayRows)> {
+        self.0.into_iter()
+    }
+}
+
 impl Counter<'_> {
     fn add(&mut self, bucket: Option<usize>, events: u32, errors: u32) {
         if let Some(count) = bucket.and_then(|bucket| self.counts.get_mut(bucket)) {
@@ -206,7 +250,7 @@ impl Counter<'_> {
     }
 }
 
-/// Whether each event of a segment passes the filters; `None` if there are none. A column is
+/// Whether each event of a run passes the filters; `None` if there are none. A column is
 /// decoded, asked once for each distinct value, and let go before the next one.
 fn passing_events(
     decoder: &mut Decoder,
@@ -236,16 +280,16 @@ fn passing_events(
     Ok(passing)
 }
 
-/// What is known of some neighbouring events of a segment.
+/// What is known of some neighbouring events of a run.
 #[derive(Debug, Clone, Copy)]
-struct SegmentEvents<'s> {
+struct RunEvents<'s> {
     /// Whether each passes the filters; `None` if all do.
     passing: Option<&'s [bool]>,
     /// The minute of each in its hour; `None` if nobody asks.
     minutes: Option<&'s [u8]>,
 }
 
-impl SegmentEvents<'_> {
+impl RunEvents<'_> {
     fn within(&self, start: usize, count: usize) -> Self {
         Self {
             passing: self.passing.map(|passing| part_of(passing, start, count)),

@@ -1,29 +1,25 @@
 //! What has to be read to count one day of a project.
 
 use crate::error_tracking::log::day::{Day, Hours};
-use crate::error_tracking::log::segment::ColumnName;
+use crate::error_tracking::log::run::{ColumnName, Totals};
 
 use super::filter::EventFilters;
 use super::time_bucket::{BucketSize, QueryRange};
 
-/// How much of a segment a query needs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SegmentPlan {
-    /// Nothing.
-    Skipped,
-    /// Its totals, for these hours.
-    Totals(Hours),
-    /// Some of its columns, for these hours.
-    Columns(Hours, Vec<ColumnName>),
+/// What a query needs of a run: its totals for some hours, some of its columns for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunPlan {
+    /// The hours that its totals tell enough of.
+    pub totals: Hours,
+    /// The hours that take its columns.
+    pub columns: Hours,
 }
 
-/// What has to be read to count one day of a project: each event once.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DayPlan {
-    /// For each segment of the day, in their order, what is needed of it.
-    pub segments: Vec<SegmentPlan>,
-    /// The hours whose events are counted from rows.
-    pub rows: Hours,
+impl RunPlan {
+    /// Whether nothing of it is needed.
+    pub fn is_empty(&self) -> bool {
+        self.totals.is_empty() && self.columns.is_empty()
+    }
 }
 
 /// What a query asks of events, as far as it decides what has to be read.
@@ -37,45 +33,38 @@ pub struct Demand<'q> {
     pub every_fingerprint_counts: bool,
 }
 
-impl DayPlan {
-    /// Plans a day whose segments hold the hours of `segments`, which have none in common. Hours
-    /// that got events after they were packed are `dirty`.
-    pub fn new(demand: &Demand<'_>, day: Day, segments: &[Hours], dirty: Hours) -> Self {
-        let wanted = demand.range.hours_of(day);
-        let clean: Vec<Hours> =
-            segments.iter().map(|hours| hours.common_with(wanted).without(dirty)).collect();
-        let rows = clean.iter().fold(wanted, |rows, hours| rows.without(*hours));
-        let is_alone =
-            rows.is_empty() && clean.iter().filter(|hours| !hours.is_empty()).count() == 1;
-        let plan = |(packed, clean): (&Hours, &Hours)| {
-            if clean.is_empty() {
-                SegmentPlan::Skipped
-            } else if demand.totals_suffice(day, *clean, is_alone && packed == clean) {
-                SegmentPlan::Totals(*clean)
-            } else {
-                SegmentPlan::Columns(*clean, demand.columns(day, *clean))
-            }
-        };
-        Self { segments: segments.iter().zip(&clean).map(plan).collect(), rows }
-    }
-}
-
 impl Demand<'_> {
-    /// Fingerprints of hours do not add up to those of a day: there, the day's events must come
-    /// from one segment alone, and from all of it.
-    fn totals_suffice(&self, day: Day, hours: Hours, is_whole_and_alone: bool) -> bool {
-        let size_allows = match self.range.bucket_size() {
-            BucketSize::Day => is_whole_and_alone,
-            BucketSize::Hour => true,
-            BucketSize::Minute | BucketSize::FiveMinutes | BucketSize::HalfHour => false,
+    /// What has to be read of each run of a day, which have these totals, if the day also has rows in
+    /// the hours of `rows`.
+    pub fn plan(&self, day: Day, runs: &[&Totals], rows: Hours) -> Vec<RunPlan> {
+        let wanted = self.range.hours_of(day);
+        let hours: Vec<Hours> = runs.iter().map(|totals| totals.hours()).collect();
+        let plan = |number: usize| {
+            let all = hours.get(number).copied().unwrap_or(Hours::NONE);
+            let others = hours.iter().enumerate().filter(|(other, _)| *other != number);
+            let others = others.fold(rows, |others, (_, hours)| others.with(*hours));
+            let totals = self.hours_of_totals(day, all, others.common_with(wanted));
+            RunPlan { totals, columns: all.common_with(wanted).without(totals) }
         };
-        self.every_fingerprint_counts
-            && self.filters.is_empty()
-            && size_allows
-            && hours.is_within(self.range.whole_hours_of(day))
+        (0..runs.len()).map(plan).collect()
     }
 
-    fn columns(&self, day: Day, hours: Hours) -> Vec<ColumnName> {
+    /// The hours of a run that its totals tell enough of. Fingerprints do not add up: in a bucket, the
+    /// run must have all that is counted, and all that it has must be counted.
+    fn hours_of_totals(&self, day: Day, hours: Hours, others: Hours) -> Hours {
+        if !self.every_fingerprint_counts || self.filters.attributes().next().is_some() {
+            return Hours::NONE;
+        }
+        let whole = self.range.whole_hours_of(day);
+        match self.range.bucket_size() {
+            BucketSize::Day if others.is_empty() && hours.is_within(whole) => hours,
+            BucketSize::Hour => hours.common_with(whole).without(others),
+            _ => Hours::NONE,
+        }
+    }
+
+    /// The columns of a run that tell what is counted in some of its hours.
+    pub fn columns(&self, day: Day, hours: Hours) -> Vec<ColumnName> {
         let minutes = self.range.needs_minutes(day, hours).then_some(ColumnName::Minutes);
         let attributes = self.filters.attributes().map(ColumnName::Attribute);
         std::iter::once(ColumnName::Base).chain(minutes).chain(attributes).collect()

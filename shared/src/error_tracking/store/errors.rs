@@ -1,5 +1,5 @@
 //! Table `errors`, key `pk` / `sk`: errors and the fingerprints that belong to them. Events are in
-//! [`super::error_events`], what they are packed into in [`super::error_days`].
+//! [`super::events`], what is counted of them in [`super::rows`] and [`super::columns`].
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |

@@ -4,39 +4,34 @@
 //! | --- | --- | --- |
 //! | `event#PROJECT#ID` | `payload` | the event as it was sent, trimmed and compressed |
 //! | `event#PROJECT#ID` | `claim` | that the event is counted |
-//! | `rows#PROJECT#DAY#LANE` | time and id | what is counted of the event |
 //! | `error-events#PROJECT#FINGERPRINT` | time and id | that the event is one of an error's |
 //!
-//! An event counts from the moment on at which its claim, its row and its key among its error's
+//! An event counts from the moment on at which its claim, its row in the log and its key among its error's
 //! events are written, in one transaction with the condition that there is no claim yet. All keys of
 //! that transaction are the event's own: events do not get into each other's way, and one that is
 //! delivered twice counts once.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde_json::value::RawValue;
 
-use crate::error_tracking::attribute::{Attribute, Attributes};
-use crate::error_tracking::log::day::{Day, Hours, hour_of};
-use crate::error_tracking::log::day_state::is_late;
 use crate::error_tracking::log::row::{EventRow, Fingerprint};
 use crate::error_tracking::{EventId, StoredEvent};
 use crate::page::{Page, PageRequest};
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
-use super::days::{LATE_SHARDS, queue_item};
 use super::errors::TABLE;
+use super::rows::{shard_of, write_row};
 use crate::dynamodb::item::{Item, ItemReader, b, key, n, s, time_key};
 use crate::dynamodb::page::one_more_than;
 use crate::dynamodb::request::IntoAction;
 use crate::dynamodb::{Cause, Store, StoreError};
 
-/// How long events are kept. What is counted of them is kept longer, in segments.
+/// How long events are kept. What is counted of them is kept longer, in runs.
 pub const EVENT_RETENTION: Duration = Duration::from_hours(90 * 24);
 /// Queries under way at once.
 const PARALLEL: usize = 8;
@@ -48,6 +43,9 @@ const COMPRESSION_LEVEL: i32 = 3;
 /// The most bytes that a payload may have after decompression: more than any event is trimmed to.
 const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 
+/// Which action of the transaction that counts an event puts its row.
+const ROW_ACTION: usize = 1;
+
 /// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counting {
@@ -58,6 +56,8 @@ pub enum Counting {
         /// When it occurred by its first delivery, if that was for the same error.
         first: Option<Timestamp>,
     },
+    /// It is not counted: the partition of its row takes no more.
+    LogThrottled,
 }
 
 impl Store {
@@ -78,7 +78,8 @@ impl Store {
         self.put_unless_there(TABLE, "pk", item).await
     }
 
-    /// Counts an event, once. Its day must be open.
+    /// Counts an event, once, as received `now`: its row is in the log soon after that, or never. The
+    /// project must be [wanted](Self::want_packing) in the packing queue.
     pub async fn count_event(
         &self,
         project: ProjectId,
@@ -87,115 +88,35 @@ impl Store {
         shards: u8,
         now: Timestamp,
     ) -> Result<Counting, StoreError> {
-        let day = Day::of(row.occurred_at);
-        let expires_at = n(now.plus(EVENT_RETENTION).as_seconds());
         let mut claim = key(&event_pk(project, event), "claim");
-        let mut of_error = key(&error_events_pk(project, row.fingerprint), &row_sk(row, event));
-        for item in [&mut claim, &mut of_error] {
-            item.insert("expiresAt".to_owned(), expires_at.clone());
-        }
         claim.insert("fingerprint".to_owned(), b(&row.fingerprint.0));
         claim.insert("occurredAt".to_owned(), s(row.occurred_at));
-        let mut counted = write_row(project, event, row, shard_of(event, shards));
-        counted.insert("expiresAt".to_owned(), expires_at);
-
+        let logged = write_row(project, shard_of(event, shards), event, row, now);
+        let of_error = key(&error_events_pk(project, row.fingerprint), &place_sk(row, event));
+        let [claim, logged, of_error] = [claim, logged, of_error].map(|mut item| {
+            item.insert("expiresAt".to_owned(), n(now.plus(EVENT_RETENTION).as_seconds()));
+            item
+        });
         let claim = self
             .put(TABLE, claim)
             .condition_expression("attribute_not_exists(pk)")
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
         let mut actions = vec![claim.into_action()?];
-        for item in [counted, of_error] {
+        for item in [logged, of_error] {
             actions.push(self.put(TABLE, item).into_action()?);
         }
-        if is_late(row.occurred_at, now) {
-            let shard = shard_of(event, LATE_SHARDS);
-            actions.push(self.count_late(project, day, shard, hour_of(row.occurred_at))?);
-            actions.push(self.put(TABLE, queue_item(project, day, Some(shard))).into_action()?);
-        }
-        match self.commit_all(actions).await? {
-            None => Ok(Counting::Counted),
-            Some(cancelled) => {
+        match self.commit_all(actions).await {
+            Err(StoreError::Throttled { actions, .. }) if actions.contains(&ROW_ACTION) => {
+                Ok(Counting::LogThrottled)
+            }
+            Err(failure) => Err(failure),
+            Ok(None) => Ok(Counting::Counted),
+            Ok(Some(cancelled)) => {
                 let claim = cancelled.reasons.first().and_then(|reason| reason.item.as_ref());
                 let first = claim.map(|claim| read_claim(claim, row.fingerprint)).transpose()?;
                 Ok(Counting::Duplicate { first: first.flatten() })
             }
         }
-    }
-
-    /// The rows of some hours of a day that is spread over `shards`. Strongly consistent: what was
-    /// acknowledged is counted.
-    pub async fn read_rows(
-        &self,
-        project: ProjectId,
-        day: Day,
-        shards: u8,
-        hours: Hours,
-        now: Timestamp,
-    ) -> Result<Vec<EventRow>, StoreError> {
-        let rows = self.read_rows_up_to(usize::MAX, project, day, shards, hours, now).await?;
-        Ok(rows.unwrap_or_default())
-    }
-
-    /// The same, or `None` if there are more than `most`: no more are in memory at any time.
-    pub(super) async fn read_rows_up_to(
-        &self,
-        most: usize,
-        project: ProjectId,
-        day: Day,
-        shards: u8,
-        hours: Hours,
-        now: Timestamp,
-    ) -> Result<Option<Vec<EventRow>>, StoreError> {
-        let room = &AtomicUsize::new(most);
-        let mut parts = Vec::new();
-        for (from, to) in spans(hours) {
-            for shard in 0..shards {
-                parts.push(self.read_span(project, day, shard, (from, to), now, room));
-            }
-        }
-        let mut parts = stream::iter(parts).buffer_unordered(PARALLEL);
-        let mut rows = Vec::new();
-        while let Some(part) = parts.try_next().await? {
-            let Some(mut part) = part else { return Ok(None) };
-            rows.append(&mut part);
-        }
-        Ok(Some(rows))
-    }
-
-    /// The rows of a shard; `None` if there is no room for them.
-    async fn read_span(
-        &self,
-        project: ProjectId,
-        day: Day,
-        shard: u8,
-        (from_hour, to_hour): (u8, u8),
-        now: Timestamp,
-        room: &AtomicUsize,
-    ) -> Result<Option<Vec<EventRow>>, StoreError> {
-        let hour = |hour: u8| day.start().plus(Duration::from_hours(u64::from(hour)));
-        let mut items = self
-            .query(TABLE)
-            .consistent_read(true)
-            .key_condition_expression("pk = :pk AND sk BETWEEN :from AND :to")
-            // What has expired may be there for days more until DynamoDB removes it.
-            .filter_expression("expiresAt > :now")
-            .expression_attribute_values(":pk", s(rows_pk(project, day, shard)))
-            .expression_attribute_values(":from", s(time_key(hour(from_hour))))
-            // No row has this key, a time without an id, so the end is left out.
-            .expression_attribute_values(":to", s(time_key(hour(to_hour))))
-            .expression_attribute_values(":now", n(now.as_seconds()))
-            .into_paginator()
-            .items()
-            .send();
-        let mut rows = Vec::new();
-        while let Some(item) = items.next().await {
-            let one_less = |room: usize| room.checked_sub(1);
-            if room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
-                return Ok(None);
-            }
-            rows.push(read_row(&item?)?);
-        }
-        Ok(Some(rows))
     }
 
     /// Events of an error, the latest first. Strongly consistent: what was acknowledged is seen.
@@ -316,58 +237,12 @@ fn payload_key(project: ProjectId, event: EventId) -> Item {
     key(&event_pk(project, event), "payload")
 }
 
-fn rows_pk(project: ProjectId, day: Day, shard: u8) -> String {
-    format!("rows#{project}#{day}#{shard:02}")
-}
-
 fn error_events_pk(project: ProjectId, fingerprint: Fingerprint) -> String {
     format!("error-events#{project}#{fingerprint}")
 }
 
-fn row_sk(row: &EventRow, event: EventId) -> String {
+fn place_sk(row: &EventRow, event: EventId) -> String {
     format!("{}#{event}", time_key(row.occurred_at))
-}
-
-/// In which of the partitions of its day an event is: always in the same.
-fn shard_of(event: EventId, shards: u8) -> u8 {
-    let last = event.as_bytes().last().copied().unwrap_or_default();
-    last.checked_rem(shards).unwrap_or_default()
-}
-
-/// The runs of neighbouring hours, each with the hour after it.
-fn spans(hours: Hours) -> Vec<(u8, u8)> {
-    let mut spans: Vec<(u8, u8)> = Vec::new();
-    for hour in hours.iter() {
-        match spans.last_mut() {
-            Some((_, end)) if *end == hour => *end = hour + 1,
-            _ => spans.push((hour, hour + 1)),
-        }
-    }
-    spans
-}
-
-fn write_row(project: ProjectId, event: EventId, row: &EventRow, shard: u8) -> Item {
-    let mut item = key(&rows_pk(project, Day::of(row.occurred_at), shard), &row_sk(row, event));
-    item.insert("fingerprint".to_owned(), b(&row.fingerprint.0));
-    for attribute in Attribute::ALL {
-        if let Some(value) = row.attributes.get(attribute) {
-            item.insert(attribute.name().to_owned(), s(value));
-        }
-    }
-    item
-}
-
-fn read_row(item: &Item) -> Result<EventRow, StoreError> {
-    let reader = ItemReader { table: TABLE, item };
-    let mut attributes = Attributes::default();
-    for attribute in Attribute::ALL {
-        attributes.set(attribute, reader.optional_text(attribute.name())?.map(str::to_owned));
-    }
-    Ok(EventRow {
-        occurred_at: read_event_key(item)?.occurred_at,
-        fingerprint: Fingerprint(reader.bytes("fingerprint")?),
-        attributes,
-    })
 }
 
 /// When a claimed event occurred, if it is one of the error.

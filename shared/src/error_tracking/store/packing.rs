@@ -1,235 +1,279 @@
-//! Packing the rows of closed hours into segments.
+//! Packing the rows of a log into runs.
 //!
-//! Whoever packs reads a day, its rows and perhaps a segment, and writes all that it made on the
-//! condition that the day is as it was read. So two may pack at once, and one may be killed
-//! anywhere: nothing happens then, and the next one goes on.
+//! Whoever packs writes runs that nobody counts yet, and then says in one transaction that they count
+//! and that their rows do not any more. So two may pack at once, and one may be killed anywhere: nothing
+//! happens then, or all of it, and the next one goes on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use futures_util::future::try_join_all;
+
+use crate::dynamodb::{Cause, Store, StoreError};
 use crate::error_tracking::ingestion::normalize_store_body;
-use crate::error_tracking::log::day::{Day, Hours, hour_of};
-use crate::error_tracking::log::day_state::{DayState, Packing, SegmentState};
+use crate::error_tracking::log::day::Day;
+use crate::error_tracking::log::manifest::{MergeLimits, Run};
 use crate::error_tracking::log::row::{EventRow, Fingerprint};
-use crate::error_tracking::log::segment::{Base, ColumnName, Columns, Decoder, pack, unpack};
+use crate::error_tracking::log::run::{Base, ColumnName, Columns, Decoder, Totals, pack};
+use crate::error_tracking::log::visit::{Backlog, GRACE};
 use crate::error_tracking::{ErrorDescription, ErrorId};
 use crate::page::PageRequest;
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
-use super::days::MAX_SEGMENT_BYTES;
 use super::errors::TABLE;
-use crate::dynamodb::{Store, StoreError};
+use super::head::{LogHead, LogPosition, NewStep};
+use super::rows::{LogRow, RowPage, RowRange};
 
-/// From how many rows on no further hour is packed with them.
-const ROWS_AT_ONCE: usize = 200_000;
-/// How often a day is read again because others packed it at the same time.
-const MAX_ROUNDS: usize = 100;
+/// The most days of a step: one transaction names all of their manifests.
+const MAX_DAYS: usize = 60;
 
-/// How much a packer takes on, which bounds its memory: a row and what becomes of it take up to 1 kB.
+/// How much one step of packing takes on, which bounds its memory and its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PackingLimits {
-    /// The most events of a segment.
+    /// The most rows.
     pub rows: usize,
-    /// The most bytes of its columns.
+    /// The most bytes of rows.
     pub bytes: usize,
-    /// Whether what is larger is packed in parts or set aside for good, or left to another packer.
-    pub sets_aside: bool,
+    /// Whether few rows are left until there are more of them, or they are a day old.
+    pub waits: bool,
+    /// How much is merged at once.
+    pub merging: MergeLimits,
 }
 
-impl PackingLimits {
-    /// Those of the scheduled function, which has the memory for it.
-    pub const SCHEDULED: Self = Self { rows: 500_000, bytes: MAX_SEGMENT_BYTES, sets_aside: true };
+impl Default for PackingLimits {
+    fn default() -> Self {
+        let merging = MergeLimits::default();
+        Self { rows: 20_000, bytes: 4_000_000, waits: true, merging }
+    }
 }
 
 /// Makes the identifiers of errors that turn out to be missing.
 pub type NewErrorId<'a> = &'a (dyn Fn() -> ErrorId + Sync);
 
-/// What became of one step of packing.
+/// What a step of packing found and did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
-    /// Something was packed, by this packer or another one.
-    Taken,
-    /// There is more than a segment holds.
-    TooLarge,
+pub enum Step {
+    /// These rows are worth no step yet; there are none, or few.
+    Left(Backlog),
+    /// These rows are packed.
+    Packed {
+        /// What was packed.
+        backlog: Backlog,
+        /// Whether there are rows that had no room.
+        has_more: bool,
+    },
+    /// Somebody else packed at the same time.
+    Lost,
 }
 
-/// A packer at work on one day.
-struct Packer<'p> {
-    store: &'p Store,
-    project: ProjectId,
-    limits: &'p PackingLimits,
-    new_error_id: NewErrorId<'p>,
-    now: Timestamp,
+/// Rows that are packed together.
+struct Batch {
+    rows: Vec<LogRow>,
+    /// Where they end.
+    end: LogPosition,
+    /// Whether more come after them that can be packed.
+    has_more: bool,
+}
+
+impl Batch {
+    fn backlog(&self) -> Backlog {
+        Backlog {
+            rows: self.rows.len(),
+            bytes: self.rows.iter().map(LogRow::bytes).sum(),
+            oldest: self.rows.first().and_then(LogRow::received_at),
+        }
+    }
 }
 
 impl Store {
-    /// Packs what can be packed of a day at `now`, and answers how far it is packed then.
-    pub async fn pack_day(
+    /// Packs rows of a project's log, as many as are worth it and fit into one step.
+    pub async fn pack_step(
         &self,
         project: ProjectId,
-        day: Day,
         limits: &PackingLimits,
         new_error_id: NewErrorId<'_>,
         now: Timestamp,
-    ) -> Result<DayState, StoreError> {
-        let packer = Packer { store: self, project, limits, new_error_id, now };
-        let mut state = self.find_day(project, day).await?.unwrap_or_else(|| DayState::new(day));
-        for _ in 0..MAX_ROUNDS {
-            let Some(packing) = state.next_packing(now) else { break };
-            if packer.pack(&state, packing).await? == Step::TooLarge {
-                break;
-            }
-            state = self.find_day(project, day).await?.unwrap_or_else(|| DayState::new(day));
-        }
-        Ok(state)
-    }
-}
-
-impl Packer<'_> {
-    /// Packs something of what is to be packed next: as much as one segment holds, an hour at least.
-    async fn pack(&self, state: &DayState, packing: Packing) -> Result<Step, StoreError> {
-        let step = self.pack_together(state, &packing).await?;
-        if step == Step::Taken || !self.limits.sets_aside {
-            return Ok(step);
-        }
-        if let (true, Some(segment)) = (packing.is_repair, &packing.segment) {
-            return self.take_out(state, segment, packing.hours).await;
-        }
-        // New hours may still make a segment of their own, one by one if need be.
-        let first: Hours = packing.hours.iter().take(1).collect();
-        let alone =
-            [packing.hours, first].map(|hours| Packing { segment: None, hours, is_repair: false });
-        for packing in &alone {
-            if self.pack_together(state, packing).await? == Step::Taken {
-                return Ok(Step::Taken);
-            }
-        }
-        self.set_aside(state, first).await
-    }
-
-    /// Takes hours out of a segment that has no room for the late events of them. They are rows again,
-    /// to be packed by themselves.
-    async fn take_out(
-        &self,
-        state: &DayState,
-        segment: &SegmentState,
-        hours: Hours,
     ) -> Result<Step, StoreError> {
-        let kept = segment.hours.without(hours);
-        if kept.is_empty() {
-            return self.set_aside(state, hours).await;
-        }
-        let Some(rows) = self.read_segment(state.day, segment, kept).await? else {
-            return Ok(Step::Taken);
+        // The head is read after `now` was taken: rows in shards that it does not know yet are later
+        // than what is packed.
+        let Some(head) = self.find_finished_head(project).await? else { return Ok(Step::Lost) };
+        let verified = self.verify_steps(project, &head, now).await?;
+        let has_missed = !verified.missed.is_empty();
+        let batch = if has_missed {
+            Batch { rows: verified.missed, end: head.watermark.clone(), has_more: true }
+        } else {
+            self.read_batch(project, &head, limits, now).await?
         };
-        self.save(state, kept, &rows, Hours::NONE).await
-    }
-
-    async fn set_aside(&self, state: &DayState, hours: Hours) -> Result<Step, StoreError> {
-        self.store.set_aside(self.project, state, hours).await?;
-        Ok(Step::Taken)
-    }
-
-    /// Packs hours together, and with those of a segment: of new hours until they have very many rows.
-    async fn pack_together(&self, state: &DayState, packing: &Packing) -> Result<Step, StoreError> {
-        let Self { store, project, now, .. } = *self;
-        let kept = packing.segment.as_ref().map(|it| it.events_of(it.hours.without(packing.hours)));
-        let Some(most) = self.limits.rows.checked_sub(kept.unwrap_or_default()) else {
-            return Ok(Step::TooLarge);
+        let backlog = batch.backlog();
+        let is_worth_it = has_missed || !limits.waits || backlog.is_worth_packing(now);
+        if batch.rows.is_empty() || !is_worth_it {
+            if !verified.steps.is_empty() {
+                self.forget_found(project, &verified.steps).await?;
+            }
+            return Ok(Step::Left(backlog));
+        }
+        let found = self.note_found(project, &head, &batch.rows, &batch.end, now).await?;
+        let mut days: BTreeMap<Day, Vec<EventRow>> = BTreeMap::new();
+        for LogRow { row, .. } in batch.rows {
+            days.entry(Day::of(row.occurred_at)).or_default().push(row);
+        }
+        // Before the rows are out of sight: who packs next does not see them.
+        self.see_errors_of(project, days.values().flatten(), new_error_id, now).await?;
+        let mut runs = Vec::with_capacity(days.len());
+        let number = head.steps.saturating_add(1);
+        for (day, rows) in days {
+            runs.push((day, self.put_run(project, day, &rows, number, &batch.end).await?));
+        }
+        let step = NewStep {
+            end: &batch.end,
+            runs: runs.iter().map(|(day, run)| (*day, run.id)).collect(),
+            found,
+            verified: &verified.steps,
         };
-        let (mut rows, mut read) = (Vec::new(), Hours::NONE);
-        // Hours whose rows have expired in part keep what is packed of them.
-        let mut expired = Hours::NONE;
-        for hour in packing.hours.iter() {
-            // All hours of a segment that is written anew are needed; new ones may wait.
-            if !packing.is_repair && rows.len() >= ROWS_AT_ONCE {
-                break;
-            }
-            let hours = Hours::between(hour, hour + 1);
-            let room = most.saturating_sub(rows.len());
-            let of_hour =
-                store.read_rows_up_to(room, project, state.day, state.shards, hours, now).await?;
-            let Some(mut of_hour) = of_hour else {
-                if packing.is_repair || rows.is_empty() {
-                    return Ok(Step::TooLarge);
-                }
-                break;
-            };
-            let packed = packing.segment.as_ref().map_or(0, |it| it.events_of(hours));
-            if of_hour.len() < packed {
-                expired = expired.with(hours);
-            } else {
-                rows.append(&mut of_hour);
-            }
-            read = read.with(hours);
-        }
-        self.see_errors_of(&rows).await?;
-        let mut hours = read;
-        if let Some(segment) = &packing.segment {
-            let kept = segment.hours.without(packing.hours).with(expired);
-            let Some(mut packed) = self.read_segment(state.day, segment, kept).await? else {
-                return Ok(Step::Taken);
-            };
-            rows.append(&mut packed);
-            hours = hours.with(kept);
-        }
-        self.save(state, hours, &rows, read).await
+        // What was written in vain, or by who was killed, is named by nothing, and expires.
+        let is_packed = self.commit_step(project, &head, &step, &runs).await?;
+        Ok(if is_packed { Step::Packed { backlog, has_more: batch.has_more } } else { Step::Lost })
     }
 
-    /// The events of some hours of a segment; `None` if another packer has just replaced it.
-    async fn read_segment(
+    /// Adds events of a day that have no rows, as a run of their own, and answers its bytes. For bringing
+    /// in what was counted elsewhere: done twice, they count twice.
+    pub async fn import_events(
         &self,
+        project: ProjectId,
         day: Day,
-        segment: &SegmentState,
-        hours: Hours,
-    ) -> Result<Option<Vec<EventRow>>, StoreError> {
-        let columns = self.store.read_segment_columns(self.project, day, segment).await?;
-        let Some(columns) = columns else { return Ok(None) };
-        let mut rows = unpack(day, &columns).map_err(|_| damaged())?;
-        rows.retain(|row| hours.contains(hour_of(row.occurred_at)));
-        Ok(Some(rows))
+        rows: &[EventRow],
+    ) -> Result<u64, StoreError> {
+        let end = LogPosition::start();
+        let run = self.put_run(project, day, rows, 0, &end).await?;
+        self.commit_all(vec![self.add_run(project, day, &run)?]).await?;
+        Ok(run.bytes)
     }
 
-    /// Writes a segment of all `rows` of some hours, of which those of `read` were not packed yet. What
-    /// is too large for one stays as rows, which are counted as well.
-    async fn save(
+    /// The head of a log after the last step of packing is finished; `None` if somebody else is at it.
+    async fn find_finished_head(&self, project: ProjectId) -> Result<Option<LogHead>, StoreError> {
+        let head = self.find_log_head(project).await?;
+        if head.readable_steps == head.steps {
+            return Ok(Some(head));
+        }
+        if !self.finish_step_of_others(project, &head).await? {
+            return Ok(None);
+        }
+        let head = self.find_log_head(project).await?;
+        Ok((head.readable_steps == head.steps).then_some(head))
+    }
+
+    async fn put_run(
         &self,
-        state: &DayState,
-        hours: Hours,
+        project: ProjectId,
+        day: Day,
         rows: &[EventRow],
-        read: Hours,
-    ) -> Result<Step, StoreError> {
-        if rows.len() > self.limits.rows {
-            return Ok(Step::TooLarge);
+        step: u64,
+        end: &LogPosition,
+    ) -> Result<Run, StoreError> {
+        let cannot_be_packed =
+            |error| StoreError::Refused(Cause::of_step("rows cannot be packed", error));
+        let columns = pack(day, rows).map_err(cannot_be_packed)?;
+        let totals = totals_of(&columns)?;
+        let (id, form, bytes) = self.put_columns(project, day, &columns).await?;
+        let (first_step, last_step, until, level) = (step, step, end.time(), 0);
+        Ok(Run { id, first_step, last_step, until, level, bytes, form, totals })
+    }
+
+    /// Makes the runs of a step count in the place of its rows. Answers whether nobody else was faster.
+    async fn commit_step(
+        &self,
+        project: ProjectId,
+        head: &LogHead,
+        step: &NewStep<'_>,
+        runs: &[(Day, Run)],
+    ) -> Result<bool, StoreError> {
+        let mut actions = vec![self.move_watermark(project, head, step)?];
+        for (day, run) in runs {
+            actions.push(self.add_run(project, *day, run)?);
         }
-        let Ok(columns) = pack(state.day, rows) else { return Ok(Step::TooLarge) };
-        let bytes = columns.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
-        if bytes > self.limits.bytes {
-            return Ok(Step::TooLarge);
+        if self.commit_all(actions).await?.is_some() {
+            return Ok(false);
         }
-        let base = columns.get(ColumnName::Base).map_err(|_| damaged())?;
-        let base = Base::decode(&mut Decoder::new(), base).map_err(|_| damaged())?;
-        let segment = SegmentState {
-            hours,
-            generation: 0,
-            bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
-            totals: base.totals(),
+        let head = LogHead { steps: head.steps.saturating_add(1), ..head.clone() };
+        // If somebody else was faster with that, it is done.
+        self.finish_step(project, &head).await?;
+        Ok(true)
+    }
+
+    /// The rows after the watermark that nobody writes between any more, in the order of the log: as
+    /// many as a step takes.
+    async fn read_batch(
+        &self,
+        project: ProjectId,
+        head: &LogHead,
+        limits: &PackingLimits,
+        now: Timestamp,
+    ) -> Result<Batch, StoreError> {
+        let to = LogPosition::before(now.minus(GRACE));
+        if to <= head.watermark {
+            let end = head.watermark.clone();
+            return Ok(Batch { rows: Vec::new(), end, has_more: false });
+        }
+        let page = limits.rows.div_ceil(usize::from(head.shards)).max(1);
+        let range = RowRange {
+            project,
+            shards: head.shards,
+            from: &head.watermark,
+            to: Some(&to),
+            page,
+            now,
         };
-        self.store.save_segment(self.project, state, &segment, &columns, read).await?;
-        Ok(Step::Taken)
+        let first = (0..head.shards).map(|shard| self.read_row_page(&range, shard, None));
+        let mut shards: Vec<RowPage> = try_join_all(first).await?;
+        // Up to the least key that a shard was read to, no row is missing.
+        let bound = loop {
+            let unread =
+                (0..).zip(&shards).filter_map(|(shard, page)| Some((page.next.clone()?, shard)));
+            let Some((bound, shard)) = unread.min() else { break None };
+            let complete = shards.iter().flat_map(|page| &page.rows).filter(|row| row.sk <= bound);
+            let (rows, bytes) =
+                complete.fold((0, 0), |(rows, bytes), row| (rows + 1, bytes + row.bytes()));
+            if rows >= limits.rows || bytes >= limits.bytes {
+                break Some(bound);
+            }
+            let next = self.read_row_page(&range, shard, Some(&bound)).await?;
+            if let Some(page) = shards.get_mut(usize::from(shard)) {
+                page.rows.extend(next.rows);
+                page.next = next.next;
+            }
+        };
+        let mut rows: Vec<LogRow> = shards.into_iter().flat_map(|page| page.rows).collect();
+        if let Some(bound) = &bound {
+            rows.retain(|row| row.sk <= *bound);
+        }
+        rows.sort_unstable_by(|one, other| one.sk.cmp(&other.sk));
+        let fitting = fitting(&rows, limits);
+        let end = if fitting < rows.len() {
+            rows.truncate(fitting);
+            rows.last().map(|row| LogPosition::after(&row.sk))
+        } else {
+            bound.map(|bound| LogPosition::after(&bound))
+        };
+        let has_more = end.is_some();
+        Ok(Batch { rows, end: end.unwrap_or(to), has_more })
     }
 
     /// Makes up for ingestion that was cut off after an event was counted: its error exists after
     /// this, was seen when its events occurred, and is open if one of them came after its
     /// resolution.
-    async fn see_errors_of(&self, rows: &[EventRow]) -> Result<(), StoreError> {
-        let Self { store, project, now, .. } = *self;
+    async fn see_errors_of(
+        &self,
+        project: ProjectId,
+        rows: impl Iterator<Item = &EventRow>,
+        new_error_id: NewErrorId<'_>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
         let mut seen: BTreeMap<Fingerprint, (Timestamp, Timestamp)> = BTreeMap::new();
         for EventRow { fingerprint, occurred_at: at, .. } in rows {
             let (first, last) = seen.entry(*fingerprint).or_insert((*at, *at));
             (*first, *last) = ((*first).min(*at), (*last).max(*at));
         }
-        let known = store.find_errors_of(project, seen.keys().copied()).await?;
+        let known = self.find_errors_of(project, seen.keys().copied()).await?;
         for (fingerprint, (first, last)) in seen {
             let (id, description) = if let Some(error) = known.get(&fingerprint) {
                 if error.has_seen(first) && error.has_seen(last) {
@@ -237,19 +281,16 @@ impl Packer<'_> {
                 }
                 (Some(error.id), error.description.clone())
             } else {
-                let description = store.describe_error(project, fingerprint, now).await?;
+                let description = self.describe_error(project, fingerprint, now).await?;
                 let Some(description) = description else { continue };
                 (None, description)
             };
-            let new = (self.new_error_id)();
-            let id = store.see_error(project, id, new, &description, first).await?;
-            store.see_error(project, Some(id), id, &description, last).await?;
+            let id = self.see_error(project, id, new_error_id(), &description, first).await?;
+            self.see_error(project, Some(id), id, &description, last).await?;
         }
         Ok(())
     }
-}
 
-impl Store {
     /// What an error is about, by one of its events.
     async fn describe_error(
         &self,
@@ -270,29 +311,26 @@ impl Store {
             culprit: normalized.culprit,
         }))
     }
-
-    /// All columns of a segment; `None` if it was replaced in the meantime.
-    async fn read_segment_columns(
-        &self,
-        project: ProjectId,
-        day: Day,
-        segment: &SegmentState,
-    ) -> Result<Option<Columns>, StoreError> {
-        let mut columns = Vec::new();
-        for name in ColumnName::all() {
-            let mut read = self.read_column(project, name, day, day).await?;
-            let first_hour = segment.hours.iter().next().unwrap_or_default();
-            match read.remove(&(day, first_hour)) {
-                Some((generation, bytes)) if generation == segment.generation => {
-                    columns.push((name, bytes));
-                }
-                _ => return Ok(None),
-            }
-        }
-        Ok(Some(columns.into_iter().collect()))
-    }
 }
 
-fn damaged() -> StoreError {
+/// How many of the rows, which are in order, fit into a step: one at least.
+fn fitting(rows: &[LogRow], limits: &PackingLimits) -> usize {
+    let (mut bytes, mut days) = (0, BTreeSet::new());
+    let fits = |(number, row): &(usize, &LogRow)| {
+        bytes += row.bytes();
+        days.insert(Day::of(row.row.occurred_at));
+        *number == 0 || *number < limits.rows && bytes <= limits.bytes && days.len() <= MAX_DAYS
+    };
+    rows.iter().enumerate().take_while(fits).count()
+}
+
+/// How many events and errors a run has.
+pub(super) fn totals_of(columns: &Columns) -> Result<Totals, StoreError> {
+    let base = columns.get(ColumnName::Base).map_err(|_| damaged())?;
+    let base = Base::decode(&mut Decoder::new(), base).map_err(|_| damaged())?;
+    Ok(base.totals())
+}
+
+pub(super) fn damaged() -> StoreError {
     StoreError::Damaged { table: TABLE, attribute: "bytes" }
 }

@@ -3,8 +3,8 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::error_tracking::attribute::{Attribute, Attributes};
 use crate::error_tracking::log::day::{MINUTES_PER_DAY, start_of_minute};
-use crate::error_tracking::log::segment::pack;
-use crate::error_tracking::query::day_plan::{DayPlan, Demand, SegmentPlan};
+use crate::error_tracking::log::run::pack;
+use crate::error_tracking::query::day_plan::{Demand, RunPlan};
 use crate::error_tracking::query::filter::Filter;
 use crate::error_tracking::query::time_bucket::WrittenTime;
 use crate::timestamp::Timestamp;
@@ -70,27 +70,20 @@ fn filters() -> impl Strategy<Value = Vec<Filter>> {
     prop_oneof![Just(Vec::new()), proptest::collection::vec(filter, 0..4)]
 }
 
-/// How one day of one project is stored: where its segments end, and which hours are dirty or not
-/// packed at all.
-#[derive(Debug, Clone)]
-struct Packing {
-    ends: Vec<u8>,
-    unpacked: Hours,
-    dirty: Hours,
-}
+/// How the events of one day of one project are stored: which of so many runs each is in, or that it
+/// is a row.
+type Packing = Vec<Option<usize>>;
+
+const RUNS: usize = 3;
 
 fn packings() -> impl Strategy<Value = Packing> {
-    let hours = || {
-        let any = any::<u32>().prop_map(|bits| Hours::from_bits(bits & Hours::ALL.bits()).unwrap());
-        prop_oneof![2 => Just(Hours::NONE), 1 => any]
-    };
-    let ends = prop_oneof![
-        Just(vec![24]),
-        Just(Vec::new()),
-        proptest::collection::btree_set(1_u8..=24, 0..4)
-            .prop_map(|ends| ends.into_iter().collect())
-    ];
-    (ends, hours(), hours()).prop_map(|(ends, unpacked, dirty)| Packing { ends, unpacked, dirty })
+    let place = prop_oneof![1 => Just(None), 6 => (0..RUNS).prop_map(Some)];
+    prop_oneof![
+        Just(vec![Some(0)]),
+        Just(vec![None]),
+        proptest::collection::vec((0..RUNS).prop_map(Some), 1..20),
+        proptest::collection::vec(place, 1..20)
+    ]
 }
 
 #[derive(Debug, Clone)]
@@ -178,7 +171,7 @@ fn brute_force(model: &Model) -> Vec<Count> {
     model.range.bucket_starts().map(count_bucket).collect()
 }
 
-/// Counts from segments, totals and rows. Of a segment it hands over only what the plan names.
+/// Counts from runs, totals and rows. Of a run it hands over only what the plan names.
 fn count(model: &Model) -> Vec<Count> {
     let filters = EventFilters::new(model.filters.clone());
     let demand = Demand {
@@ -197,52 +190,49 @@ fn count(model: &Model) -> Vec<Count> {
         };
         for (index, day) in model.range.days().enumerate() {
             let packing = &model.packings[(project + index) % model.packings.len()];
-            count_day(&mut counter.day(&mut errors, day), &demand, day, rows, packing);
+            let of_day: Vec<&EventRow> =
+                rows.iter().filter(|row| Day::of(row.occurred_at) == day).collect();
+            let mut runs = vec![Vec::new(); RUNS];
+            let mut counts = RowCounts::default();
+            for (row, place) in of_day.into_iter().zip(packing.iter().cycle()) {
+                match place {
+                    Some(run) => runs[*run].push(row.clone()),
+                    None => counts.add(row, &model.range, &filters, &mut errors),
+                }
+            }
+            let of_rows = counts.take_day(day);
+            let hours = of_rows.hours;
+            let mut counting = counter.day(&mut errors, day);
+            counting.add_rows(of_rows);
+            count_runs(&mut counting, &demand, day, &runs, hours);
         }
     }
     counter.into_counts()
 }
 
-fn count_day(
+fn count_runs(
     counter: &mut DayCounter<'_, '_>,
     demand: &Demand<'_>,
     day: Day,
-    rows: &[EventRow],
-    packing: &Packing,
+    runs: &[Vec<EventRow>],
+    rows: Hours,
 ) {
-    let rows_in = |hours: Hours| -> Vec<EventRow> {
-        let hour_of = |row: &&EventRow| {
-            let minute = minute_of(row.occurred_at) - day.first_minute();
-            u8::try_from(minute.div_euclid(60)).is_ok_and(|hour| hours.contains(hour))
-        };
-        rows.iter().filter(hour_of).cloned().collect()
-    };
-    let starts = std::iter::once(0).chain(packing.ends.iter().copied());
-    let segments = starts.zip(&packing.ends).map(|(from, to)| Hours::between(from, *to));
-    let segments: Vec<Hours> = segments.map(|hours| hours.without(packing.unpacked)).collect();
-    let plan = DayPlan::new(demand, day, &segments, packing.dirty);
-    for (hours, plan) in segments.iter().zip(&plan.segments) {
-        // A dirty hour lacks an event in its segment, which must not matter.
-        let dirty_rows = rows_in(hours.common_with(packing.dirty));
-        let mut packed = rows_in(hours.without(packing.dirty));
-        packed.extend(dirty_rows.into_iter().skip(1));
-        match plan {
-            SegmentPlan::Skipped => {}
-            SegmentPlan::Totals(hours) => {
-                let columns = pack(day, &packed).unwrap();
-                let base = columns.get(ColumnName::Base).unwrap();
-                let totals = Base::decode(&mut Decoder::new(), base).unwrap().totals();
-                counter.add_totals(*hours, &totals);
-            }
-            SegmentPlan::Columns(hours, names) => {
-                let columns = pack(day, &packed).unwrap();
-                let read = columns.iter().filter(|(name, _)| names.contains(name));
-                let read: Columns = read.map(|(name, bytes)| (name, bytes.to_vec())).collect();
-                counter.add_segment(*hours, &read).unwrap();
-            }
+    let runs: Vec<Columns> = runs.iter().map(|rows| pack(day, rows).unwrap()).collect();
+    let totals: Vec<Totals> = runs.iter().map(totals_of).collect();
+    let plans = demand.plan(day, &totals.iter().collect::<Vec<_>>(), rows);
+    for ((columns, totals), plan) in runs.iter().zip(&totals).zip(plans) {
+        counter.add_totals(plan.totals, totals);
+        if !plan.columns.is_empty() {
+            let names = demand.columns(day, plan.columns);
+            let read = names.into_iter().map(|name| (name, columns.get(name).unwrap().to_vec()));
+            counter.add_run(plan.columns, &read.collect()).unwrap();
         }
     }
-    counter.add_rows(&rows_in(plan.rows));
+}
+
+fn totals_of(columns: &Columns) -> Totals {
+    let base = columns.get(ColumnName::Base).unwrap();
+    Base::decode(&mut Decoder::new(), base).unwrap().totals()
 }
 
 proptest! {
@@ -263,6 +253,20 @@ fn sum(counts: &[Count]) -> (u64, u64) {
     (counts.iter().map(|count| count.events).sum(), counts.iter().map(|count| count.errors).sum())
 }
 
+/// These rows, as they are counted.
+fn counted(
+    rows: &[EventRow],
+    range: &QueryRange,
+    filters: &EventFilters,
+    errors: &mut CountedErrors,
+) -> DayRows {
+    let mut counts = RowCounts::default();
+    for row in rows {
+        counts.add(row, range, filters, errors);
+    }
+    counts.take_day(first_day())
+}
+
 #[test]
 fn an_error_with_several_fingerprints_counts_once_in_a_bucket() {
     let (range, filters) = (daily(), EventFilters::default());
@@ -270,9 +274,10 @@ fn an_error_with_several_fingerprints_counts_once_in_a_bucket() {
     let columns = pack(first_day(), &rows[..2]).unwrap();
     let mut counter = Counter::new(&range, &filters);
     let mut errors = CountedErrors::all([(fingerprint(1), "x"), (fingerprint(2), "x")]);
+    let rows = counted(&rows[2..], &range, &filters, &mut errors);
     let mut day = counter.day(&mut errors, first_day());
-    day.add_segment(Hours::ALL, &columns).unwrap();
-    day.add_rows(&rows[2..]);
+    day.add_run(Hours::ALL, &columns).unwrap();
+    day.add_rows(rows);
     assert_eq!(sum(&counter.into_counts()), (3, 2));
 }
 
@@ -282,10 +287,11 @@ fn an_error_counts_once_however_many_sources_have_its_events() {
     let rows = [event(0, 1, &[]), event(200, 1, &[]), event(400, 1, &[])];
     let mut counter = Counter::new(&range, &filters);
     let mut errors = CountedErrors::all::<u8>([]);
+    let of_rows = counted(&rows[2..], &range, &filters, &mut errors);
     let mut day = counter.day(&mut errors, first_day());
-    day.add_segment(Hours::between(0, 2), &pack(first_day(), &rows[..1]).unwrap()).unwrap();
-    day.add_segment(Hours::between(2, 4), &pack(first_day(), &rows[1..2]).unwrap()).unwrap();
-    day.add_rows(&rows[2..]);
+    day.add_run(Hours::ALL, &pack(first_day(), &rows[..1]).unwrap()).unwrap();
+    day.add_run(Hours::ALL, &pack(first_day(), &rows[1..2]).unwrap()).unwrap();
+    day.add_rows(of_rows);
     assert_eq!(sum(&counter.into_counts()), (3, 1));
 }
 
@@ -295,79 +301,85 @@ fn the_same_fingerprint_in_two_projects_is_two_errors() {
     let mut counter = Counter::new(&range, &filters);
     for _ in 0..2 {
         let mut errors = CountedErrors::all::<u8>([]);
-        counter.day(&mut errors, first_day()).add_rows(&[event(0, 1, &[]), event(1, 1, &[])]);
+        let rows = [event(0, 1, &[]), event(1, 1, &[])];
+        let rows = counted(&rows, &range, &filters, &mut errors);
+        counter.day(&mut errors, first_day()).add_rows(rows);
     }
     assert_eq!(sum(&counter.into_counts()), (4, 2));
 }
 
 #[test]
-fn a_damaged_or_incomplete_segment_adds_nothing() {
+fn a_damaged_or_incomplete_run_adds_nothing() {
     let (range, filters) = (daily(), EventFilters::new(vec![Filter::is_set(Attribute::Os)]));
     let columns = pack(first_day(), &[event(0, 1, &[(Attribute::Os, "a")])]).unwrap();
     let incomplete = columns.iter().filter(|(name, _)| *name == ColumnName::Base);
     let incomplete: Columns = incomplete.map(|(name, bytes)| (name, bytes.to_vec())).collect();
     let mut counter = Counter::new(&range, &filters);
     let mut errors = CountedErrors::all::<u8>([]);
-    assert!(counter.day(&mut errors, first_day()).add_segment(Hours::ALL, &incomplete).is_err());
+    assert!(counter.day(&mut errors, first_day()).add_run(Hours::ALL, &incomplete).is_err());
     assert_eq!(sum(&counter.into_counts()), (0, 0));
 }
 
-fn plan(range: &QueryRange, day: Day, segments: &[Hours], dirty: Hours) -> DayPlan {
+/// What is read of runs of the first day that have an event in each of these hours.
+fn plan(range: &QueryRange, runs: &[Hours], rows: Hours) -> Vec<RunPlan> {
     let filters = EventFilters::default();
-    DayPlan::new(
-        &Demand { range, filters: &filters, every_fingerprint_counts: true },
-        day,
-        segments,
-        dirty,
-    )
+    let demand = Demand { range, filters: &filters, every_fingerprint_counts: true };
+    let totals: Vec<Totals> = runs
+        .iter()
+        .map(|hours| {
+            let rows: Vec<EventRow> =
+                hours.iter().map(|hour| event(i64::from(hour) * 60, 1, &[])).collect();
+            totals_of(&pack(first_day(), &rows).unwrap())
+        })
+        .collect();
+    demand.plan(first_day(), &totals.iter().collect::<Vec<_>>(), rows)
+}
+
+fn by_totals(totals: Hours) -> RunPlan {
+    RunPlan { totals, columns: Hours::NONE }
+}
+
+fn by_columns(columns: Hours) -> RunPlan {
+    RunPlan { totals: Hours::NONE, columns }
 }
 
 #[test]
-fn days_are_counted_by_totals_only_where_one_segment_tells_all() {
-    let (range, day) = (daily(), first_day());
-    let whole = plan(&range, day, &[Hours::ALL], Hours::NONE);
-    assert_eq!(whole.segments, [SegmentPlan::Totals(Hours::ALL)]);
-    assert!(whole.rows.is_empty());
-    let base_of = |hours| SegmentPlan::Columns(hours, vec![ColumnName::Base]);
+fn days_are_counted_by_totals_only_where_one_run_tells_all() {
+    let range = daily();
     let (morning, evening) = (Hours::between(0, 12), Hours::between(12, 24));
-    let halves = plan(&range, day, &[morning, evening], Hours::NONE);
-    assert_eq!(halves.segments, [base_of(morning), base_of(evening)]);
-    let open = plan(&range, day, &[morning], Hours::NONE);
-    assert_eq!((open.segments, open.rows), (vec![base_of(morning)], evening));
-    let dirty = Hours::between(3, 4);
-    let late = plan(&range, day, &[Hours::ALL], dirty);
-    assert_eq!((late.segments, late.rows), (vec![base_of(Hours::ALL.without(dirty))], dirty));
+    assert_eq!(plan(&range, &[Hours::ALL], Hours::NONE), [by_totals(Hours::ALL)]);
+    assert_eq!(plan(&range, &[morning], Hours::NONE), [by_totals(morning)]);
+    let halves = plan(&range, &[morning, evening], Hours::NONE);
+    assert_eq!(halves, [by_columns(morning), by_columns(evening)]);
+    assert_eq!(plan(&range, &[morning], Hours::between(20, 21)), [by_columns(morning)]);
 }
 
 #[test]
-fn hours_are_counted_by_totals_where_they_are_whole_and_clean() {
+fn hours_are_counted_by_totals_where_they_are_whole_and_of_one_run() {
     let (from, to) =
         (WrittenTime::from(at("2028-02-20")), WrittenTime::from(at("2028-02-22T05:30:00Z")));
     let range = QueryRange::new(Some(&from), Some(&to), None, at("2028-04-01")).unwrap();
-    let plan = plan(
-        &range,
-        first_day(),
-        &[Hours::between(0, 3), Hours::between(3, 20)],
-        Hours::between(1, 2),
-    );
-    assert_eq!(plan.rows, Hours::between(1, 2));
+    let runs = [Hours::between(0, 3), Hours::between(2, 20)];
+    let hours = |hours: &[u8]| hours.iter().copied().collect::<Hours>();
     let expected = [
-        SegmentPlan::Totals([0, 2].into_iter().collect()),
-        SegmentPlan::Columns(Hours::between(3, 6), vec![ColumnName::Base, ColumnName::Minutes]),
+        RunPlan { totals: hours(&[0]), columns: hours(&[1, 2]) },
+        RunPlan { totals: hours(&[3, 4]), columns: hours(&[2, 5]) },
     ];
-    assert_eq!(plan.segments, expected);
+    assert_eq!(plan(&range, &runs, Hours::between(1, 2)), expected);
 }
 
 #[test]
 fn filters_and_errors_that_do_not_count_rule_totals_out() {
-    let (range, day) = (daily(), first_day());
+    let range = daily();
     let (none, os) =
         (EventFilters::default(), EventFilters::new(vec![Filter::is_set(Attribute::Os)]));
-    let columns = |filters, every_fingerprint_counts| {
+    let totals = totals_of(&pack(first_day(), &[event(0, 1, &[])]).unwrap());
+    let read = |filters, every_fingerprint_counts| {
         let demand = Demand { range: &range, filters, every_fingerprint_counts };
-        DayPlan::new(&demand, day, &[Hours::ALL], Hours::NONE).segments
+        let plans = demand.plan(first_day(), &[&totals], Hours::NONE);
+        assert_eq!(plans, [by_columns(Hours::between(0, 1))]);
+        demand.columns(first_day(), Hours::between(0, 1))
     };
-    let os_column = vec![ColumnName::Base, ColumnName::Attribute(Attribute::Os)];
-    assert_eq!(columns(&os, true), [SegmentPlan::Columns(Hours::ALL, os_column)]);
-    assert_eq!(columns(&none, false), [SegmentPlan::Columns(Hours::ALL, vec![ColumnName::Base])]);
+    assert_eq!(read(&os, true), [ColumnName::Base, ColumnName::Attribute(Attribute::Os)]);
+    assert_eq!(read(&none, false), [ColumnName::Base]);
 }

@@ -16,11 +16,11 @@ pub struct Column {
 }
 
 impl Column {
-    /// Decodes an attribute's column of the segment that has this base.
+    /// Decodes an attribute's column of the run that has this base.
     pub fn decode(decoder: &mut Decoder, bytes: &[u8], base: &Base) -> Result<Self, Damaged> {
         let mut unread = Unread::column(bytes)?;
         if unread.length()? != base.events() {
-            return Err(Damaged("columns belong to different segments"));
+            return Err(Damaged("columns belong to different runs"));
         }
         let head = unread.length()?;
         let (set_count, has_unset) = (head / 2, head % 2 == 1);
@@ -41,12 +41,12 @@ impl Column {
         self.values.iter().map(Option::as_deref)
     }
 
-    /// Which of the values each event has, in the order of the base's runs.
+    /// Which of the values each event has, in the order of the base's hours of errors.
     pub fn indexes(&self) -> &[u32] {
         &self.indexes
     }
 
-    /// The value of each event, in the order of the base's runs.
+    /// The value of each event, in the order of the base's hours of errors.
     pub fn values_of_events(&self) -> impl Iterator<Item = Option<&str>> {
         self.indexes.iter().map(|index| self.values.get(*index as usize)?.as_deref())
     }

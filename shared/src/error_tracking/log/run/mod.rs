@@ -1,6 +1,6 @@
-//! Column segments: the events of some hours of a project's day, in a few bytes each.
+//! Runs: events of a project's day, sorted, in a few bytes each.
 //!
-//! A segment has a `base` column with fingerprints, hours and counts, a `minutes` column, and one
+//! A run has a `base` column with fingerprints, hours and counts, a `minutes` column, and one
 //! column for each attribute. They can be stored and read one by one: a query reads the base and
 //! what its filters name. All list events in the same order, by fingerprint, hour, attributes and
 //! minute, which puts events that are alike side by side, where zstd (RFC 8878) finds them.
@@ -11,6 +11,7 @@
 mod base;
 mod column;
 mod encoding;
+mod merge;
 mod minutes;
 mod totals;
 
@@ -20,15 +21,16 @@ use super::day::{Day, MINUTES_PER_DAY, minute_of, start_of_minute};
 use super::row::{EventRow, Fingerprint};
 use crate::error_tracking::attribute::{Attribute, Attributes};
 
-pub use base::{Base, Run};
+pub use base::{Base, ErrorHour};
 pub use column::Column;
 pub use encoding::{Damaged, Decoder};
+pub use merge::{NotMergeable, merge};
 pub use minutes::Minutes;
 pub use totals::{Total, Totals};
 
 use encoding::Encoder;
 
-/// The most events of a segment. What claims to have more is damaged.
+/// The most events of a run. What claims to have more is damaged.
 pub const MAX_EVENTS: usize = 4_000_000;
 
 /// The most bytes of an attribute's distinct values, with their lengths.
@@ -61,7 +63,7 @@ pub enum ColumnName {
 }
 
 impl ColumnName {
-    /// Every column of a segment.
+    /// Every column of a run.
     pub fn all() -> impl Iterator<Item = Self> {
         [Self::Base, Self::Minutes].into_iter().chain(Attribute::ALL.map(Self::Attribute))
     }
@@ -76,7 +78,7 @@ impl ColumnName {
     }
 }
 
-/// The encoded columns of one segment, all of them or those that were read.
+/// The encoded columns of one run, all of them or those that were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Columns(BTreeMap<ColumnName, Vec<u8>>);
 
@@ -98,17 +100,17 @@ impl FromIterator<(ColumnName, Vec<u8>)> for Columns {
     }
 }
 
-/// Why events cannot be packed into one segment.
+/// Why events cannot be packed into one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotPackable {
     /// There are too many.
-    #[error("a segment holds at most {MAX_EVENTS} events")]
+    #[error("a run holds at most {MAX_EVENTS} events")]
     TooManyEvents,
     /// The distinct values of an attribute are too long.
     #[error("the values of an attribute have at most {MAX_VALUES_BYTES} bytes together")]
     ValuesTooLong,
     /// One of them belongs to another day.
-    #[error("a segment holds events of one day")]
+    #[error("a run holds events of one day")]
     OtherDay,
 }
 
@@ -120,21 +122,28 @@ pub fn pack(day: Day, rows: &[EventRow]) -> Result<Columns, NotPackable> {
     let fingerprints: BTreeSet<Fingerprint> = rows.iter().map(|row| row.fingerprint).collect();
     let fingerprints: Vec<Fingerprint> = fingerprints.into_iter().collect();
     let values = SORT_ORDER.map(|attribute| column::distinct_values(rows, attribute));
+    let events: Option<Vec<PackedEvent>> =
+        rows.iter().map(|row| PackedEvent::new(day, row, &fingerprints, &values)).collect();
+    encode(&fingerprints, &values, events.ok_or(NotPackable::OtherDay)?)
+}
+
+/// The columns of events, whose fingerprints and values are given in ascending order.
+fn encode(
+    fingerprints: &[Fingerprint],
+    values: &[Vec<Option<&str>>; Attribute::ALL.len()],
+    mut events: Vec<PackedEvent>,
+) -> Result<Columns, NotPackable> {
     if values.iter().any(|values| column::encoded_length(values) > MAX_VALUES_BYTES) {
         return Err(NotPackable::ValuesTooLong);
     }
-    let events: Option<Vec<PackedEvent>> =
-        rows.iter().map(|row| PackedEvent::new(day, row, &fingerprints, &values)).collect();
-    let mut events = events.ok_or(NotPackable::OtherDay)?;
     events.sort_unstable();
-
     let mut encoder = Encoder::new();
     let minutes: Vec<u8> = events.iter().map(|event| event.minute).collect();
     let mut columns = BTreeMap::from([
-        (ColumnName::Base, base::encode(&fingerprints, &runs_of(&events), &mut encoder)),
+        (ColumnName::Base, base::encode(fingerprints, &error_hours_of(&events), &mut encoder)),
         (ColumnName::Minutes, minutes::encode(&minutes, &mut encoder)),
     ]);
-    for (position, (attribute, values)) in SORT_ORDER.into_iter().zip(&values).enumerate() {
+    for (position, (attribute, values)) in SORT_ORDER.into_iter().zip(values).enumerate() {
         let indexes = events.iter().filter_map(|event| event.values.get(position).copied());
         let indexes: Vec<u32> = indexes.collect();
         let column = column::encode(values, &indexes, &mut encoder);
@@ -143,7 +152,7 @@ pub fn pack(day: Day, rows: &[EventRow]) -> Result<Columns, NotPackable> {
     Ok(Columns(columns))
 }
 
-/// The events of a segment of that day, in no particular order. Each is back at the start of its
+/// The events of a run of that day, in no particular order. Each is back at the start of its
 /// minute.
 pub fn unpack(day: Day, columns: &Columns) -> Result<Vec<EventRow>, Damaged> {
     let mut decoder = Decoder::new();
@@ -152,13 +161,12 @@ pub fn unpack(day: Day, columns: &Columns) -> Result<Vec<EventRow>, Damaged> {
     let mut rows = Vec::with_capacity(base.events());
     let minute_of_event =
         |hour: u8, minute: u8| day.first_minute() + i64::from(hour) * 60 + i64::from(minute);
-    let hours = base
-        .runs()
-        .iter()
-        .flat_map(|run| std::iter::repeat_n((run, base.fingerprint(run)), run.count()));
-    for ((run, fingerprint), minute) in hours.zip(minutes.of_events()) {
+    let hours = base.error_hours().iter().flat_map(|error_hour| {
+        std::iter::repeat_n((error_hour, base.fingerprint(error_hour)), error_hour.count())
+    });
+    for ((error_hour, fingerprint), minute) in hours.zip(minutes.of_events()) {
         rows.push(EventRow {
-            occurred_at: start_of_minute(minute_of_event(run.hour, *minute)),
+            occurred_at: start_of_minute(minute_of_event(error_hour.hour, *minute)),
             fingerprint,
             attributes: Attributes::default(),
         });
@@ -210,13 +218,13 @@ fn position<T: Ord>(sorted: &[T], value: &T) -> Option<u32> {
     sorted.binary_search(value).ok().and_then(|index| u32::try_from(index).ok())
 }
 
-fn runs_of(events: &[PackedEvent]) -> Vec<Run> {
-    let runs = events.chunk_by(|a, b| (a.fingerprint, a.hour) == (b.fingerprint, b.hour));
-    let run_of = |events: &[PackedEvent]| {
+fn error_hours_of(events: &[PackedEvent]) -> Vec<ErrorHour> {
+    let error_hours = events.chunk_by(|a, b| (a.fingerprint, a.hour) == (b.fingerprint, b.hour));
+    let error_hour_of = |events: &[PackedEvent]| {
         let PackedEvent { fingerprint, hour, .. } = *events.first()?;
-        Some(Run::new(fingerprint, hour, u32::try_from(events.len()).ok()?))
+        Some(ErrorHour::new(fingerprint, hour, u32::try_from(events.len()).ok()?))
     };
-    runs.filter_map(run_of).collect()
+    error_hours.filter_map(error_hour_of).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! What a query without filters asks of a segment, ready to be added up.
+//! What a query without filters asks of a run, ready to be added up.
 
 use super::MAX_EVENTS;
-use super::base::Run;
+use super::base::ErrorHour;
 use super::encoding::{Damaged, Unread, new_column, put_number};
 use crate::error_tracking::log::day::Hours;
 
@@ -14,7 +14,7 @@ pub struct Total {
     pub fingerprints: u32,
 }
 
-/// The totals of a segment. Events of hours add up; fingerprints do not, so those of all its hours
+/// The totals of a run. Events of hours add up; fingerprints do not, so those of all its hours
 /// stand beside them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Totals {
@@ -23,22 +23,27 @@ pub struct Totals {
 }
 
 impl Totals {
-    pub(super) fn new(runs: &[Run]) -> Self {
+    pub(super) fn new(error_hours: &[ErrorHour]) -> Self {
         let mut hours = [Total::default(); 24];
-        for run in runs {
-            if let Some(hour) = hours.get_mut(usize::from(run.hour)) {
-                hour.events += run.count;
+        for error_hour in error_hours {
+            if let Some(hour) = hours.get_mut(usize::from(error_hour.hour)) {
+                hour.events += error_hour.count;
                 hour.fingerprints += 1;
             }
         }
-        // Runs are sorted by fingerprint, and each has at least one.
-        let fingerprints = runs.last().map_or(0, |run| run.fingerprint + 1);
+        // They are sorted by fingerprint, and each has at least one.
+        let fingerprints = error_hours.last().map_or(0, |error_hour| error_hour.fingerprint + 1);
         Self { hours, whole: whole_of(&hours, fingerprints) }
     }
 
     /// The total of an hour of the day.
     pub fn hour(&self, hour: u8) -> Total {
         self.hours.get(usize::from(hour)).copied().unwrap_or_default()
+    }
+
+    /// The hours that have events.
+    pub fn hours(&self) -> Hours {
+        (0..24).filter(|hour| self.hour(*hour).events > 0).collect()
     }
 
     /// The total of all hours.
@@ -49,7 +54,7 @@ impl Totals {
     /// Some 3 to 100 bytes that can stand beside other data of an item.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = new_column();
-        let with_events: Hours = (0..24).filter(|hour| self.hour(*hour).events > 0).collect();
+        let with_events = self.hours();
         put_number(with_events.bits() as usize, &mut bytes);
         for hour in with_events.iter().map(|hour| self.hour(hour)) {
             put_number(hour.events as usize, &mut bytes);

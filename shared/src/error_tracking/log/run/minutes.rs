@@ -8,7 +8,7 @@ use super::encoding::{Damaged, Decoder, Encoder, Unread, new_column};
 pub struct Minutes(Vec<u8>);
 
 impl Minutes {
-    /// Decodes the minutes column of the segment that has this base.
+    /// Decodes the minutes column of the run that has this base.
     pub fn decode(decoder: &mut Decoder, bytes: &[u8], base: &Base) -> Result<Self, Damaged> {
         let mut unread = Unread::column(bytes)?;
         let minutes = unread.part_of(base.events(), decoder)?;
@@ -19,7 +19,7 @@ impl Minutes {
         Ok(Self(minutes))
     }
 
-    /// The minute of each event, 0 to 59, in the order of the base's runs.
+    /// The minute of each event, 0 to 59, in the order of the base's hours of errors.
     pub fn of_events(&self) -> &[u8] {
         &self.0
     }

@@ -27,7 +27,7 @@ fn rows() -> impl Strategy<Value = Vec<EventRow>> {
     proptest::collection::vec(row_strategy(), 0..60)
 }
 
-/// Rows as a segment keeps them: at the start of their minute, in some fixed order.
+/// Rows as a run keeps them: at the start of their minute, in some fixed order.
 fn normalized(mut rows: Vec<EventRow>) -> Vec<EventRow> {
     for row in &mut rows {
         row.occurred_at = start_of_minute(minute_of(row.occurred_at));
@@ -81,6 +81,26 @@ proptest! {
         // Also where some of them were packed before.
         let again = unpack(day(), &columns).unwrap();
         prop_assert_eq!(columns, pack(day(), &again).unwrap());
+    }
+
+    #[test]
+    fn merged_runs_have_the_bytes_of_all_events_packed_together(
+        runs in proptest::collection::vec(rows(), 0..5),
+    ) {
+        let packed: Vec<Columns> = runs.iter().map(|rows| pack(day(), rows).unwrap()).collect();
+        prop_assert_eq!(merge(&packed, |_, _| false).unwrap(), pack(day(), &runs.concat()).unwrap());
+    }
+
+    #[test]
+    fn merging_leaves_hidden_events_out(runs in proptest::collection::vec(rows(), 1..4)) {
+        let packed: Vec<Columns> = runs.iter().map(|rows| pack(day(), rows).unwrap()).collect();
+        let is_hidden = |run: usize, of: Fingerprint| run == 0 && of.0[0].is_multiple_of(2);
+        let kept = |(number, rows): (usize, &Vec<EventRow>)| {
+            let kept = rows.iter().filter(|row| !is_hidden(number, row.fingerprint));
+            kept.cloned().collect::<Vec<EventRow>>()
+        };
+        let kept: Vec<EventRow> = runs.iter().enumerate().flat_map(kept).collect();
+        prop_assert_eq!(merge(&packed, is_hidden).unwrap(), pack(day(), &kept).unwrap());
     }
 
     #[test]
@@ -147,7 +167,7 @@ fn every_truncated_or_prolonged_column_is_damaged() {
 }
 
 #[test]
-fn columns_of_another_segment_are_damaged() {
+fn columns_of_another_run_are_damaged() {
     let (example, other) = (example(), pack(day(), &rows_with_values(2)).unwrap());
     for (name, bytes) in other.iter() {
         assert!(unpack(day(), &replaced(&example, name, bytes)).is_err(), "{}", name.name());

@@ -10,7 +10,7 @@ const FINGERPRINT_BYTES: usize = 16;
 
 /// Events of one error in one hour: neighbours in all columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Run {
+pub struct ErrorHour {
     /// The index of its fingerprint.
     pub fingerprint: u32,
     /// The hour of the day.
@@ -18,7 +18,7 @@ pub struct Run {
     pub(super) count: u32,
 }
 
-impl Run {
+impl ErrorHour {
     pub(super) fn new(fingerprint: u32, hour: u8, count: u32) -> Self {
         Self { fingerprint, hour, count }
     }
@@ -29,11 +29,11 @@ impl Run {
     }
 }
 
-/// The base of a segment, decoded.
+/// The base of a run, decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Base {
     fingerprints: Vec<Fingerprint>,
-    runs: Vec<Run>,
+    error_hours: Vec<ErrorHour>,
     events: usize,
 }
 
@@ -53,11 +53,11 @@ impl Base {
         let most = fingerprint_count.saturating_mul(HOURS_BYTES + 24 * 4);
         let part = unread.part_up_to(most, decoder)?;
         unread.end()?;
-        let (runs, events) = decode_runs(fingerprint_count, &part)?;
-        Ok(Self { fingerprints, runs, events })
+        let (error_hours, events) = decode_error_hours(fingerprint_count, &part)?;
+        Ok(Self { fingerprints, error_hours, events })
     }
 
-    /// How many events the segment has.
+    /// How many events the run has.
     pub fn events(&self) -> usize {
         self.events
     }
@@ -67,51 +67,59 @@ impl Base {
         &self.fingerprints
     }
 
-    /// The runs, in the order in which all columns list events.
-    pub fn runs(&self) -> &[Run] {
-        &self.runs
+    /// Them, in the order in which all columns list events.
+    pub fn error_hours(&self) -> &[ErrorHour] {
+        &self.error_hours
     }
 
     /// How many events each fingerprint has in some hours; it may come several times.
     pub fn events_by_fingerprint(&self, hours: Hours) -> impl Iterator<Item = (Fingerprint, u64)> {
-        let runs = self.runs.iter().filter(move |run| hours.contains(run.hour));
-        runs.map(|run| (self.fingerprint(run), u64::from(run.count)))
+        let error_hours =
+            self.error_hours.iter().filter(move |error_hour| hours.contains(error_hour.hour));
+        error_hours.map(|error_hour| (self.fingerprint(error_hour), u64::from(error_hour.count)))
     }
 
-    /// How many events and fingerprints each hour has, and the segment as a whole.
+    /// How many events and fingerprints each hour has, and the run as a whole.
     pub fn totals(&self) -> Totals {
-        Totals::new(&self.runs)
+        Totals::new(&self.error_hours)
     }
 
-    pub(super) fn fingerprint(&self, run: &Run) -> Fingerprint {
-        let fingerprint = self.fingerprints.get(run.fingerprint as usize);
-        // Decoding makes runs of known fingerprints only.
+    pub(super) fn fingerprint(&self, error_hour: &ErrorHour) -> Fingerprint {
+        let fingerprint = self.fingerprints.get(error_hour.fingerprint as usize);
+        // Decoding makes hours of known fingerprints only.
         fingerprint.copied().unwrap_or(Fingerprint([0; FINGERPRINT_BYTES]))
     }
 }
 
 /// The number of fingerprints, they themselves (hashes, which nothing can compress), and a part:
 /// the hours of each fingerprint, then the number of events in each of these hours.
-pub(super) fn encode(fingerprints: &[Fingerprint], runs: &[Run], encoder: &mut Encoder) -> Vec<u8> {
+pub(super) fn encode(
+    fingerprints: &[Fingerprint],
+    error_hours: &[ErrorHour],
+    encoder: &mut Encoder,
+) -> Vec<u8> {
     let mut column = new_column();
     put_number(fingerprints.len(), &mut column);
     column.extend(fingerprints.iter().flat_map(|fingerprint| fingerprint.0));
     let mut part = Vec::new();
-    for runs in runs.chunk_by(|a, b| a.fingerprint == b.fingerprint) {
-        let hours: Hours = runs.iter().map(|run| run.hour).collect();
+    for error_hours in error_hours.chunk_by(|a, b| a.fingerprint == b.fingerprint) {
+        let hours: Hours = error_hours.iter().map(|error_hour| error_hour.hour).collect();
         part.extend(hours.bits().to_le_bytes().into_iter().take(HOURS_BYTES));
     }
-    for run in runs {
-        put_number(run.count(), &mut part);
+    for error_hour in error_hours {
+        put_number(error_hour.count(), &mut part);
     }
     encoder.put_part(&part, &mut column);
     column
 }
 
-fn decode_runs(fingerprints: usize, part: &[u8]) -> Result<(Vec<Run>, usize), Damaged> {
+fn decode_error_hours(
+    fingerprints: usize,
+    part: &[u8],
+) -> Result<(Vec<ErrorHour>, usize), Damaged> {
     let mut unread = Unread::part(part);
     let hours = unread.take(fingerprints.saturating_mul(HOURS_BYTES))?;
-    let mut runs = Vec::with_capacity(part.len() - hours.len());
+    let mut error_hours = Vec::with_capacity(part.len() - hours.len());
     let mut events = 0_usize;
     for (fingerprint, [low, middle, high]) in (0_u32..).zip(hours.as_chunks().0) {
         let hours = Hours::from_bits(u32::from_le_bytes([*low, *middle, *high, 0]));
@@ -122,9 +130,9 @@ fn decode_runs(fingerprints: usize, part: &[u8]) -> Result<(Vec<Run>, usize), Da
             if count == 0 || events > MAX_EVENTS {
                 return Err(Damaged("an hour has no events, or too many"));
             }
-            runs.push(Run::new(fingerprint, hour, count));
+            error_hours.push(ErrorHour::new(fingerprint, hour, count));
         }
     }
     unread.end()?;
-    Ok((runs, events))
+    Ok((error_hours, events))
 }

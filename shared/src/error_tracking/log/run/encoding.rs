@@ -10,7 +10,7 @@ const COMPRESSION_LEVEL: i32 = 12;
 
 /// A column that was not made by [`pack`](super::pack), or not read as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a segment is damaged: {0}")]
+#[error("a run is damaged: {0}")]
 pub struct Damaged(pub(super) &'static str);
 
 /// Writes columns.

@@ -1,0 +1,238 @@
+//! Which runs of a day count, and which of them are merged next.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use crate::id::random_bytes;
+use crate::timestamp::Timestamp;
+
+use super::day::Day;
+use super::run::{ColumnName, Totals};
+
+/// How many runs of one level are merged at once.
+const FAN_IN: usize = 16;
+/// Up to how many runs of a day that is over are left as they are: reading them costs less than writing
+/// them anew.
+const FEW: usize = 3;
+/// The most runs that are merged at once: DynamoDB takes 4 kB of an expression that names them.
+const MOST_AT_ONCE: usize = 40;
+/// The level of what is merged when its day is over. The other levels grow by one with each merging.
+const FINAL_LEVEL: u8 = 100;
+/// How long after its end a day is merged as a whole: most late events have come by then.
+const CLOSING: Duration = Duration::from_hours(48);
+
+/// How large a merged run becomes: it is read and made in the memory of one function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MergeLimits {
+    /// The most events.
+    pub events: u64,
+    /// The most bytes of its columns.
+    pub bytes: u64,
+    /// How many runs of one level are merged at once.
+    pub fan_in: usize,
+}
+
+impl Default for MergeLimits {
+    fn default() -> Self {
+        Self { events: 1_000_000, bytes: 8_000_000, fan_in: FAN_IN }
+    }
+}
+
+/// The identity of a run: displays as 16 hexadecimal digits, and is never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId([u8; 8]);
+
+impl RunId {
+    /// A new identity.
+    pub fn random() -> Self {
+        Self(random_bytes())
+    }
+
+    /// Reads what [`fmt::Display`] writes.
+    pub fn parse(text: &str) -> Option<Self> {
+        let id = Self(u64::from_str_radix(text, 16).ok()?.to_be_bytes());
+        (id.to_string() == text).then_some(id)
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:016x}", u64::from_be_bytes(self.0))
+    }
+}
+
+/// Into how many items the columns of a run are split.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunForm {
+    /// All of them are in one.
+    Bundle,
+    /// Each has one of its own, and those that are named have so many.
+    Columns(BTreeMap<ColumnName, usize>),
+}
+
+/// A run, as its manifest refers to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Which one.
+    pub id: RunId,
+    /// The step of packing that the oldest of its events are from.
+    pub first_step: u64,
+    /// The step that the latest of them are from.
+    pub last_step: u64,
+    /// When all of its events had been received.
+    pub until: Timestamp,
+    /// How often its events were merged.
+    pub level: u8,
+    /// The bytes of its columns.
+    pub bytes: u64,
+    /// The items of its columns.
+    pub form: RunForm,
+    /// How many events and errors it has.
+    pub totals: Totals,
+}
+
+impl Run {
+    /// How many events it has.
+    pub fn events(&self) -> u64 {
+        u64::from(self.totals.whole().events)
+    }
+}
+
+/// Which runs of a day count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manifest {
+    /// The day in which the events occurred.
+    pub day: Day,
+    /// The runs that count.
+    pub runs: Vec<Run>,
+    /// Runs that were merged into others, and when: those who have read an older manifest read them.
+    pub replaced: Vec<(Run, Timestamp)>,
+}
+
+impl Manifest {
+    /// The runs that are to be merged into one at `now`, of those that are `readable`; none if there
+    /// is nothing to merge. `level` of the result is [`merged_level`].
+    ///
+    /// Runs of one level are merged when there are many of them, so that each event is written again
+    /// a few times only; and all of a day once it is over.
+    pub fn next_merging(&self, readable: u64, limits: &MergeLimits, now: Timestamp) -> Vec<&Run> {
+        let is_small = |run: &&Run| {
+            // Two halves make a whole: what is larger than half finds nothing to be merged with.
+            run.last_step <= readable
+                && run.events() < limits.events / 2
+                && run.bytes < limits.bytes / 2
+        };
+        let mut levels: BTreeMap<u8, Vec<&Run>> = BTreeMap::new();
+        for run in self.runs.iter().filter(is_small) {
+            levels.entry(run.level).or_default().push(run);
+        }
+        let is_closed = self.runs.iter().any(|run| run.level >= FINAL_LEVEL);
+        if now >= self.day.next().start().plus(CLOSING) && !is_closed && self.runs.len() > FEW {
+            let all = levels.values().flatten().copied().collect();
+            return fitting(all, limits);
+        }
+        let many = levels.into_values().find(|runs| runs.len() >= limits.fan_in);
+        many.map(|runs| fitting(runs, limits)).unwrap_or_default()
+    }
+
+    /// The level of what these runs are merged into at `now`.
+    pub fn merged_level(&self, runs: &[&Run], now: Timestamp) -> u8 {
+        if now >= self.day.next().start().plus(CLOSING)
+            && !self.runs.iter().any(|run| run.level >= FINAL_LEVEL)
+        {
+            return FINAL_LEVEL;
+        }
+        let highest = runs.iter().map(|run| run.level).max().unwrap_or_default();
+        highest.saturating_add(1)
+    }
+}
+
+/// As many of the runs as one holds, the smallest first; none if these are not at least two.
+fn fitting<'m>(mut runs: Vec<&'m Run>, limits: &MergeLimits) -> Vec<&'m Run> {
+    runs.sort_by_key(|run| (run.bytes, run.id));
+    let (mut events, mut bytes) = (0, 0);
+    let fits = |run: &&Run| {
+        events += run.events();
+        bytes += run.bytes;
+        events <= limits.events && bytes <= limits.bytes
+    };
+    let fitting: Vec<&Run> = runs.into_iter().take_while(fits).take(MOST_AT_ONCE).collect();
+    if fitting.len() < 2 { Vec::new() } else { fitting }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error_tracking::attribute::Attributes;
+    use crate::error_tracking::log::row::{EventRow, Fingerprint};
+    use crate::error_tracking::log::run::{Base, Decoder, pack};
+
+    fn start() -> Timestamp {
+        Timestamp::parse_rfc3339("2026-11-21T00:00:00Z").unwrap()
+    }
+
+    fn run(level: u8, events: usize, bytes: u64, step: u64) -> Run {
+        let (occurred_at, fingerprint) = (start(), Fingerprint([0; 16]));
+        let row = EventRow { occurred_at, fingerprint, attributes: Attributes::default() };
+        let columns = pack(Day::of(start()), &vec![row; events]).unwrap();
+        let base = columns.get(ColumnName::Base).unwrap();
+        let totals = Base::decode(&mut Decoder::new(), base).unwrap().totals();
+        let (first_step, last_step) = (step, step);
+        let (id, until, form) = (RunId::random(), start(), RunForm::Bundle);
+        Run { id, first_step, last_step, until, level, bytes, form, totals }
+    }
+
+    fn manifest(runs: Vec<Run>) -> Manifest {
+        Manifest { day: Day::of(start()), runs, replaced: Vec::new() }
+    }
+
+    fn count(manifest: &Manifest, readable: u64, hours: u64) -> usize {
+        let now = start().plus(Duration::from_hours(hours));
+        manifest.next_merging(readable, &MergeLimits::default(), now).len()
+    }
+
+    #[test]
+    fn many_runs_of_one_level_are_merged() {
+        let mut manifest = manifest((1..16).map(|step| run(0, 1, 100, step)).collect());
+        assert_eq!(count(&manifest, 99, 1), 0);
+        manifest.runs.push(run(1, 1, 100, 16));
+        assert_eq!(count(&manifest, 99, 1), 0, "another level");
+        manifest.runs.push(run(0, 1, 100, 17));
+        assert_eq!(count(&manifest, 99, 1), 16);
+        assert_eq!(count(&manifest, 16, 1), 0, "one of them is not yet readable");
+    }
+
+    #[test]
+    fn a_day_that_is_over_is_merged_once() {
+        let mut manifest = manifest((0..4).map(|level| run(level, 1, 100, 1)).collect());
+        assert_eq!((count(&manifest, 1, 71), count(&manifest, 1, 72)), (0, 4));
+        manifest.runs = vec![run(FINAL_LEVEL, 4, 300, 1), run(0, 1, 100, 2), run(1, 1, 100, 2)];
+        manifest.runs.push(run(2, 1, 100, 2));
+        assert_eq!(count(&manifest, 2, 72), 0, "what came since is merged by levels");
+        manifest.runs.truncate(3);
+        manifest.runs.remove(0);
+        assert_eq!(count(&manifest, 2, 72), 0, "few runs are left as they are");
+    }
+
+    #[test]
+    fn no_more_runs_are_merged_at_once_than_one_write_can_name() {
+        let manifest = manifest((0..500).map(|step| run(0, 1, 100, step)).collect());
+        assert_eq!((count(&manifest, 999, 1), count(&manifest, 999, 99)), (40, 40));
+    }
+
+    #[test]
+    fn what_is_full_is_left_as_it_is() {
+        let full = |_| run(0, 1, 4_000_000, 1);
+        assert_eq!(count(&manifest((0..20).map(full).collect()), 1, 1), 0);
+        let third = |_| run(0, 1, 3_000_000, 1);
+        assert_eq!(count(&manifest((0..20).map(third).collect()), 1, 1), 2);
+    }
+
+    #[test]
+    fn an_id_is_read_as_it_is_shown() {
+        let id = RunId::random();
+        assert_eq!(RunId::parse(&id.to_string()), Some(id));
+        assert_eq!(RunId::parse("1"), None);
+    }
+}

@@ -1,0 +1,139 @@
+//! Merging runs of one day into one, without making rows of them: half a gigabyte of rows are fifty
+//! megabytes of indexes.
+
+use std::collections::BTreeSet;
+
+use super::{
+    Attribute, Base, Column, ColumnName, Columns, Damaged, Decoder, Fingerprint, MAX_EVENTS,
+    Minutes, NotPackable, PackedEvent, SORT_ORDER, encode, position,
+};
+
+/// Why runs cannot be merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotMergeable {
+    /// One of them cannot be read.
+    #[error(transparent)]
+    Damaged(#[from] Damaged),
+    /// Together they are too much for one.
+    #[error(transparent)]
+    TooLarge(#[from] NotPackable),
+}
+
+/// A run, decoded.
+struct Decoded {
+    base: Base,
+    minutes: Minutes,
+    /// In the order of [`SORT_ORDER`].
+    columns: Vec<Column>,
+}
+
+/// The run of all events of some runs of one day, but for those that `is_hidden` tells by the number of
+/// their run and their fingerprint. It has the same bytes as if its events had been packed together.
+pub fn merge(
+    runs: &[Columns],
+    is_hidden: impl Fn(usize, Fingerprint) -> bool,
+) -> Result<Columns, NotMergeable> {
+    let mut decoder = Decoder::new();
+    let runs = runs.iter().map(|columns| decode(&mut decoder, columns));
+    let runs = runs.collect::<Result<Vec<Decoded>, Damaged>>()?;
+    if runs.iter().map(|run| run.base.events()).sum::<usize>() > MAX_EVENTS {
+        return Err(NotPackable::TooManyEvents.into());
+    }
+    let kept = |(number, run)| kept_fingerprints(number, run, &is_hidden);
+    let kept: Vec<Vec<Option<Fingerprint>>> = runs.iter().enumerate().map(kept).collect();
+    let fingerprints: BTreeSet<Fingerprint> = kept.iter().flatten().copied().flatten().collect();
+    let fingerprints: Vec<Fingerprint> = fingerprints.into_iter().collect();
+
+    let mut events = Vec::new();
+    let mut values: [Vec<Option<&str>>; Attribute::ALL.len()] = Default::default();
+    let mut merged = Vec::with_capacity(runs.len());
+    for (run, kept) in runs.iter().zip(&kept) {
+        let first = events.len();
+        add_events(run, kept, &fingerprints, &mut events)?;
+        merged.push(first..events.len());
+    }
+    for (place, values) in values.iter_mut().enumerate() {
+        let columns = || {
+            runs.iter()
+                .zip(&kept)
+                .filter_map(|(run, kept)| Some((run.columns.get(place)?, kept_events(run, kept))))
+        };
+        // Values of hidden events alone are left out: the bytes follow from what is counted.
+        let used: BTreeSet<Option<&str>> = columns()
+            .flat_map(|(column, kept)| {
+                column
+                    .values_of_events()
+                    .zip(kept)
+                    .filter(|(_, kept)| *kept)
+                    .map(|(value, _)| value)
+            })
+            .collect();
+        *values = used.into_iter().collect();
+        for ((column, kept), range) in columns().zip(&merged) {
+            let places: Vec<Option<u32>> =
+                column.values().map(|value| self::position(values, &value)).collect();
+            let indexes = column.indexes().iter().zip(kept).filter(|(_, kept)| *kept);
+            let events = events.get_mut(range.clone()).unwrap_or_default();
+            for (event, (index, _)) in events.iter_mut().zip(indexes) {
+                let index = places.get(*index as usize).copied().flatten();
+                let index = index.ok_or(Damaged("an event has an unknown value"))?;
+                if let Some(value) = event.values.get_mut(place) {
+                    *value = index;
+                }
+            }
+        }
+    }
+    Ok(encode(&fingerprints, &values, events)?)
+}
+
+fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<Decoded, Damaged> {
+    let base = Base::decode(decoder, columns.get(ColumnName::Base)?)?;
+    let minutes = Minutes::decode(decoder, columns.get(ColumnName::Minutes)?, &base)?;
+    let mut attributes = Vec::with_capacity(SORT_ORDER.len());
+    for attribute in SORT_ORDER {
+        let bytes = columns.get(ColumnName::Attribute(attribute))?;
+        attributes.push(Column::decode(decoder, bytes, &base)?);
+    }
+    Ok(Decoded { base, minutes, columns: attributes })
+}
+
+/// The fingerprints of a run, `None` for those that are hidden.
+fn kept_fingerprints(
+    number: usize,
+    run: &Decoded,
+    is_hidden: impl Fn(usize, Fingerprint) -> bool,
+) -> Vec<Option<Fingerprint>> {
+    let fingerprints = run.base.fingerprints().iter();
+    fingerprints.map(|it| (!is_hidden(number, *it)).then_some(*it)).collect()
+}
+
+/// Whether each event of a run is kept.
+fn kept_events(run: &Decoded, kept: &[Option<Fingerprint>]) -> impl Iterator<Item = bool> {
+    run.base.error_hours().iter().flat_map(|error_hour| {
+        let is_kept = kept.get(error_hour.fingerprint as usize).is_some_and(Option::is_some);
+        std::iter::repeat_n(is_kept, error_hour.count())
+    })
+}
+
+/// Adds the kept events of a run, without their values.
+fn add_events(
+    run: &Decoded,
+    kept: &[Option<Fingerprint>],
+    fingerprints: &[Fingerprint],
+    events: &mut Vec<PackedEvent>,
+) -> Result<(), Damaged> {
+    let mut minutes = run.minutes.of_events().iter();
+    for error_hour in run.base.error_hours() {
+        let minutes = minutes.by_ref().take(error_hour.count());
+        let Some(fingerprint) = kept.get(error_hour.fingerprint as usize).copied().flatten() else {
+            minutes.for_each(drop);
+            continue;
+        };
+        let fingerprint = position(fingerprints, &fingerprint);
+        let fingerprint = fingerprint.ok_or(Damaged("an event has an unknown error"))?;
+        let values = [0; Attribute::ALL.len()];
+        let hour = error_hour.hour;
+        events.extend(minutes.map(|&minute| PackedEvent { fingerprint, hour, values, minute }));
+    }
+    Ok(())
+}

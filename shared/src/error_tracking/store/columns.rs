@@ -1,0 +1,169 @@
+//! The columns of runs, in table `errors`. They are written before any manifest names them, and never
+//! change.
+//!
+//! | pk | sk | item |
+//! | --- | --- | --- |
+//! | `bundle#PROJECT` | `DAY#RUN` | all columns of a small run |
+//! | `columns#PROJECT#COLUMN#DAY-MOD-8` | `DAY#RUN#PART` | up to 350 kB of a column of a larger run |
+
+use std::collections::{BTreeMap, HashMap};
+
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+
+use crate::dynamodb::item::{Item, ItemReader, b, key};
+use crate::dynamodb::{Store, StoreError};
+use crate::error_tracking::log::day::{Day, MINUTES_PER_DAY};
+use crate::error_tracking::log::manifest::{Run, RunForm, RunId};
+use crate::error_tracking::log::run::{ColumnName, Columns};
+use crate::projects::project::ProjectId;
+
+use super::errors::TABLE;
+use super::manifest::run_expiry;
+
+/// The most bytes of columns that are put into one item: then one write and one read have all.
+const MAX_BUNDLE_BYTES: usize = 64_000;
+/// The most bytes of a column in one item.
+const PART_BYTES: usize = 350_000;
+/// Over how many partitions the runs of one column are spread.
+const COLUMN_PARTITIONS: i64 = 8;
+/// Requests under way at once.
+const PARALLEL: usize = 8;
+
+/// What is to be read of a run.
+#[derive(Debug, Clone)]
+pub(super) struct WantedColumns<'m> {
+    pub(super) day: Day,
+    pub(super) run: &'m Run,
+    pub(super) names: Vec<ColumnName>,
+}
+
+impl Store {
+    /// Writes the columns of a run under a new identity, and answers that and the form that they have.
+    pub(super) async fn put_columns(
+        &self,
+        project: ProjectId,
+        day: Day,
+        columns: &Columns,
+    ) -> Result<(RunId, RunForm, u64), StoreError> {
+        let id = RunId::random();
+        let bytes = columns.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
+        let (form, items) = if bytes <= MAX_BUNDLE_BYTES {
+            let mut item = bundle_key(project, day, id);
+            item.extend(columns.iter().map(|(name, bytes)| (name.name().to_owned(), b(bytes))));
+            (RunForm::Bundle, vec![item])
+        } else {
+            let mut parts = BTreeMap::new();
+            let mut items = Vec::new();
+            for (name, bytes) in columns.iter() {
+                parts.insert(name, bytes.len().div_ceil(PART_BYTES));
+                for (part, bytes) in bytes.chunks(PART_BYTES).enumerate() {
+                    let mut item = part_key(project, day, id, name, part);
+                    item.insert("bytes".to_owned(), b(bytes));
+                    items.push(item);
+                }
+            }
+            (RunForm::Columns(parts), items)
+        };
+        let puts: Vec<_> = items
+            .into_iter()
+            .map(|mut item| {
+                item.insert("expiresAt".to_owned(), run_expiry(day));
+                self.put_unless_there(TABLE, "pk", item)
+            })
+            .collect();
+        stream::iter(puts).buffer_unordered(PARALLEL).try_collect::<()>().await?;
+        Ok((id, form, u64::try_from(bytes).unwrap_or(u64::MAX)))
+    }
+
+    /// Columns of runs, in the order of what is wanted. What is written never changes, so eventually
+    /// consistent reads tell it, or that it is not there yet: then it is read again.
+    pub(super) async fn read_columns(
+        &self,
+        project: ProjectId,
+        wanted: &[WantedColumns<'_>],
+    ) -> Result<Vec<Columns>, StoreError> {
+        let keys: Vec<Item> = wanted
+            .iter()
+            .flat_map(|wanted| keys_of(project, wanted.day, wanted.run, &wanted.names))
+            .collect();
+        let mut found = by_key(self.get_all_eventually(TABLE, keys.clone()).await?);
+        let missing: Vec<Item> =
+            keys.into_iter().filter(|key| !found.contains_key(&place(key))).collect();
+        if !missing.is_empty() {
+            found.extend(by_key(self.get_all(TABLE, missing).await?));
+        }
+        wanted.iter().map(|wanted| assemble(project, wanted, &found)).collect()
+    }
+
+    /// Deletes the columns of a run that nobody counts any more.
+    pub(super) async fn delete_columns(
+        &self,
+        project: ProjectId,
+        day: Day,
+        runs: &[&Run],
+    ) -> Result<(), StoreError> {
+        let all: Vec<ColumnName> = ColumnName::all().collect();
+        let keys = runs.iter().flat_map(|run| keys_of(project, day, run, &all));
+        self.delete_all(TABLE, keys.collect()).await
+    }
+}
+
+fn bundle_key(project: ProjectId, day: Day, run: RunId) -> Item {
+    key(&format!("bundle#{project}"), &format!("{day}#{run}"))
+}
+
+fn part_key(project: ProjectId, day: Day, run: RunId, name: ColumnName, part: usize) -> Item {
+    let number = day.first_minute().div_euclid(MINUTES_PER_DAY).rem_euclid(COLUMN_PARTITIONS);
+    let pk = format!("columns#{project}#{}#{number}", name.name());
+    key(&pk, &format!("{day}#{run}#{part:02}"))
+}
+
+/// The keys of the items that have some columns of a run.
+fn keys_of(project: ProjectId, day: Day, run: &Run, names: &[ColumnName]) -> Vec<Item> {
+    match &run.form {
+        RunForm::Bundle => vec![bundle_key(project, day, run.id)],
+        RunForm::Columns(parts) => names
+            .iter()
+            .flat_map(|name| {
+                let parts = parts.get(name).copied().unwrap_or(1);
+                (0..parts).map(|part| part_key(project, day, run.id, *name, part))
+            })
+            .collect(),
+    }
+}
+
+/// What tells the items of a table apart.
+fn place(item: &Item) -> (String, String) {
+    let text = |name| item.get(name).and_then(|value| value.as_s().ok()).cloned();
+    (text("pk").unwrap_or_default(), text("sk").unwrap_or_default())
+}
+
+fn by_key(items: Vec<Item>) -> HashMap<(String, String), Item> {
+    items.into_iter().map(|item| (place(&item), item)).collect()
+}
+
+fn assemble(
+    project: ProjectId,
+    wanted: &WantedColumns<'_>,
+    found: &HashMap<(String, String), Item>,
+) -> Result<Columns, StoreError> {
+    let missing = || StoreError::Damaged { table: TABLE, attribute: "pk" };
+    let find = |key: Item| found.get(&place(&key)).ok_or_else(missing);
+    let (day, run) = (wanted.day, wanted.run);
+    let column = |name: &ColumnName| match &run.form {
+        RunForm::Bundle => {
+            let item = find(bundle_key(project, day, run.id))?;
+            let bytes = ItemReader { table: TABLE, item }.blob(name.name())?;
+            Ok((*name, bytes.to_vec()))
+        }
+        RunForm::Columns(parts) => {
+            let mut bytes = Vec::new();
+            for part in 0..parts.get(name).copied().unwrap_or(1) {
+                let item = find(part_key(project, day, run.id, *name, part))?;
+                bytes.extend(ItemReader { table: TABLE, item }.blob("bytes")?);
+            }
+            Ok((*name, bytes))
+        }
+    };
+    wanted.names.iter().map(column).collect()
+}

@@ -1,0 +1,221 @@
+//! Which runs of a day count, in table `errors`.
+//!
+//! | pk | sk | item |
+//! | --- | --- | --- |
+//! | `manifest#PROJECT` | `DAY` | an attribute for each run of the day |
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+
+use crate::dynamodb::item::{Item, ItemReader, b, item, key, n, s};
+use crate::dynamodb::request::IntoAction;
+use crate::dynamodb::{Store, StoreError};
+use crate::error_tracking::log::day::Day;
+use crate::error_tracking::log::manifest::{Manifest, Run, RunForm, RunId};
+use crate::error_tracking::log::run::{ColumnName, Totals};
+use crate::projects::project::ProjectId;
+use crate::timestamp::Timestamp;
+
+use super::errors::TABLE;
+use super::head::count;
+
+/// How long runs are kept after the day of their events.
+const RUN_RETENTION: Duration = Duration::from_hours(400 * 24);
+/// What the attribute of a run begins with.
+const RUN: &str = "r_";
+/// What the attribute of a run begins with that was merged into another one.
+const REPLACED: &str = "d_";
+
+impl Store {
+    /// The manifests of the days from `first` to `last` that have some and have not expired. Strongly
+    /// consistent: counting rests on them.
+    pub(super) async fn list_manifests(
+        &self,
+        project: ProjectId,
+        first: Day,
+        last: Day,
+        now: Timestamp,
+    ) -> Result<Vec<Manifest>, StoreError> {
+        let mut items = self
+            .query(TABLE)
+            .consistent_read(true)
+            .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
+            .filter_expression("expiresAt > :now")
+            .expression_attribute_values(":pk", s(manifests_pk(project)))
+            .expression_attribute_values(":first", s(first))
+            .expression_attribute_values(":last", s(last))
+            .expression_attribute_values(":now", n(now.as_seconds()))
+            .into_paginator()
+            .items()
+            .send();
+        let mut manifests = Vec::new();
+        while let Some(item) = items.next().await {
+            manifests.push(read_manifest(&item?)?);
+        }
+        Ok(manifests)
+    }
+
+    /// The action that adds a run to a day.
+    pub(super) fn add_run(
+        &self,
+        project: ProjectId,
+        day: Day,
+        run: &Run,
+    ) -> Result<TransactWriteItem, StoreError> {
+        self.update(TABLE, manifest_key(project, day))
+            .update_expression(format!("SET {} = :run, expiresAt = :expiry", run_attribute(run.id)))
+            .expression_attribute_values(":run", write_run(run))
+            .expression_attribute_values(":expiry", run_expiry(day))
+            .into_action()
+    }
+
+    /// Puts a run in the place of those that it was merged from. Answers whether these were all there.
+    pub(super) async fn replace_runs(
+        &self,
+        project: ProjectId,
+        day: Day,
+        merged: &[&Run],
+        run: Option<&Run>,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let mut set = Vec::new();
+        let mut update = self.update(TABLE, manifest_key(project, day));
+        if let Some(run) = run {
+            set.push(format!("{} = :run", run_attribute(run.id)));
+            update = update.expression_attribute_values(":run", write_run(run));
+        }
+        for (number, run) in merged.iter().enumerate() {
+            let mut replaced = write_run_members(run);
+            replaced.insert("replacedAt".to_owned(), n(now.as_millis()));
+            set.push(format!("{REPLACED}{} = :replaced{number}", run.id));
+            update = update.expression_attribute_values(
+                format!(":replaced{number}"),
+                AttributeValue::M(replaced),
+            );
+        }
+        let attributes: Vec<String> = merged.iter().map(|run| run_attribute(run.id)).collect();
+        let are_there: Vec<String> =
+            attributes.iter().map(|name| format!("attribute_exists({name})")).collect();
+        let update = update
+            .condition_expression(are_there.join(" AND "))
+            .update_expression(format!("SET {} REMOVE {}", set.join(", "), attributes.join(", ")));
+        self.write_if(update).await
+    }
+
+    /// Forgets runs that were merged into others, once their columns are deleted.
+    pub(super) async fn forget_replaced(
+        &self,
+        project: ProjectId,
+        day: Day,
+        replaced: &[&Run],
+    ) -> Result<(), StoreError> {
+        let attributes: Vec<String> =
+            replaced.iter().map(|run| format!("{REPLACED}{}", run.id)).collect();
+        let update = self
+            .update(TABLE, manifest_key(project, day))
+            // It may have expired meanwhile, and is not to come back.
+            .condition_expression("attribute_exists(pk)")
+            .update_expression(format!("REMOVE {}", attributes.join(", ")));
+        self.write_if(update).await.map(drop)
+    }
+}
+
+fn manifests_pk(project: ProjectId) -> String {
+    format!("manifest#{project}")
+}
+
+pub(super) fn manifest_key(project: ProjectId, day: Day) -> Item {
+    key(&manifests_pk(project), &day.to_string())
+}
+
+/// The attribute of a run in its manifest.
+pub(super) fn run_attribute(id: RunId) -> String {
+    format!("{RUN}{id}")
+}
+
+/// When the runs of a day expire.
+pub(super) fn run_expiry(day: Day) -> AttributeValue {
+    n(day.next().start().plus(RUN_RETENTION).as_seconds())
+}
+
+pub(super) fn read_date(date: &str) -> Option<Day> {
+    Timestamp::parse_date_or_date_time(date).ok().map(Day::of)
+}
+
+fn write_run(run: &Run) -> AttributeValue {
+    AttributeValue::M(write_run_members(run))
+}
+
+fn write_run_members(run: &Run) -> Item {
+    let mut members = item([
+        ("first", count(run.first_step)),
+        ("last", count(run.last_step)),
+        ("until", n(run.until.as_millis())),
+        ("level", n(run.level)),
+        ("bytes", count(run.bytes)),
+        ("totals", b(&run.totals.to_bytes())),
+    ]);
+    if let RunForm::Columns(parts) = &run.form {
+        let several = parts.iter().filter(|(_, parts)| **parts > 1);
+        let parts = several.map(|(name, parts)| (name.name().to_owned(), count(*parts as u64)));
+        members.insert("parts".to_owned(), AttributeValue::M(parts.collect()));
+    }
+    members
+}
+
+fn read_manifest(item: &Item) -> Result<Manifest, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    let day = reader.parsed("sk", read_date)?;
+    let (mut runs, mut replaced) = (Vec::new(), Vec::new());
+    for (name, value) in item {
+        let damaged = || reader.damaged("r_");
+        let (id, is_replaced) = match (name.strip_prefix(RUN), name.strip_prefix(REPLACED)) {
+            (Some(id), _) => (id, false),
+            (None, Some(id)) => (id, true),
+            (None, None) => continue,
+        };
+        let id = RunId::parse(id).ok_or_else(damaged)?;
+        let members = value.as_m().map_err(|_| damaged())?;
+        let run = read_run(id, members)?;
+        if is_replaced {
+            let at = ItemReader { table: TABLE, item: members }.optional_integer("replacedAt")?;
+            replaced.push((run, Timestamp::from_millis(at.ok_or_else(damaged)?)));
+        } else {
+            runs.push(run);
+        }
+    }
+    runs.sort_by_key(|run| (run.first_step, run.id));
+    Ok(Manifest { day, runs, replaced })
+}
+
+fn read_run(id: RunId, members: &Item) -> Result<Run, StoreError> {
+    let reader = ItemReader { table: TABLE, item: members };
+    let until = reader.optional_integer("until")?.ok_or_else(|| reader.damaged("until"))?;
+    let level = u8::try_from(reader.count("level")?).map_err(|_| reader.damaged("level"))?;
+    let form = match members.get("parts") {
+        None => RunForm::Bundle,
+        Some(AttributeValue::M(parts)) => RunForm::Columns(read_parts(parts)?),
+        Some(_) => return Err(reader.damaged("parts")),
+    };
+    Ok(Run {
+        id,
+        first_step: reader.count("first")?,
+        last_step: reader.count("last")?,
+        until: Timestamp::from_millis(until),
+        level,
+        bytes: reader.count("bytes")?,
+        form,
+        totals: Totals::from_bytes(reader.blob("totals")?).map_err(|_| reader.damaged("totals"))?,
+    })
+}
+
+fn read_parts(parts: &Item) -> Result<BTreeMap<ColumnName, usize>, StoreError> {
+    let mut read = BTreeMap::new();
+    for name in ColumnName::all().filter(|name| parts.contains_key(name.name())) {
+        let number = ItemReader { table: TABLE, item: parts }.count(name.name())?;
+        read.insert(name, usize::try_from(number).unwrap_or(usize::MAX));
+    }
+    Ok(read)
+}

@@ -1,0 +1,197 @@
+//! Which projects have rows to pack, in table `errors`.
+//!
+//! | pk | sk | item |
+//! | --- | --- | --- |
+//! | `packing-queue#SHARD` | `PROJECT` | when the project got events, and when it is looked at next |
+//!
+//! Who writes a row has seen the entry `wanted` in the twelve hours before, and an entry is removed
+//! only when it was not wanted for 25: so none is missing of a project that has rows.
+
+use std::time::Duration;
+
+use futures_util::future::try_join_all;
+
+use crate::dynamodb::item::{Item, ItemReader, key, n, s};
+use crate::dynamodb::{Store, StoreError};
+use crate::error_tracking::log::visit::early_visit;
+use crate::projects::project::ProjectId;
+use crate::timestamp::Timestamp;
+
+use super::errors::TABLE;
+use super::head::{head_key, read_head};
+
+/// Over how many partitions the queue is spread: thousands of projects may enter it at once.
+const QUEUE_SHARDS: u8 = 16;
+/// How often an entry is wanted again.
+const WANTED_AGAIN: Duration = Duration::from_hours(12);
+/// How long nobody wants an entry that is removed.
+const UNWANTED: Duration = Duration::from_hours(25);
+/// How long after its first event a project is looked at first.
+const FIRST_VISIT: Duration = Duration::from_mins(5);
+
+/// A project in the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueEntry {
+    /// The project.
+    pub project: ProjectId,
+    /// When it last was asked for.
+    pub wanted: Timestamp,
+    /// When it is looked at next.
+    pub due: Timestamp,
+    /// Since when at the earliest it has rows that are not packed.
+    pub waiting_since: Timestamp,
+}
+
+/// What one function has taken of a project.
+#[derive(Debug, Clone, Copy)]
+pub struct Taken {
+    /// How many events.
+    pub events: u64,
+    /// In how much time.
+    pub time: Duration,
+}
+
+impl Store {
+    /// Makes sure that a project's log will be packed, and answers over how many partitions its rows
+    /// are spread. To be called a minute before a row is written at the earliest.
+    pub async fn want_packing(
+        &self,
+        project: ProjectId,
+        taken: Taken,
+        now: Timestamp,
+    ) -> Result<u8, StoreError> {
+        let keys = vec![head_key(project), entry_key(project)];
+        let (mut shards, mut entry) = (1, None::<QueueEntry>);
+        for item in self.get_all(TABLE, keys).await? {
+            if item.get("sk") == Some(&s("head")) {
+                shards = read_head(&item)?.shards;
+            } else {
+                entry = Some(read_entry(&item)?);
+            }
+        }
+        let early = early_visit(taken.events, taken.time, now);
+        let is_fresh = |entry: &QueueEntry| {
+            now < entry.wanted.plus(WANTED_AGAIN) && early.is_none_or(|early| entry.due <= early)
+        };
+        match entry {
+            None => {
+                let due = early.unwrap_or_else(|| now.plus(FIRST_VISIT));
+                let entry = QueueEntry { project, wanted: now, due, waiting_since: now };
+                // If somebody else was faster, theirs is as new.
+                self.put_unless_there(TABLE, "pk", write_entry(&entry)).await?;
+            }
+            Some(entry) if is_fresh(&entry) => {}
+            Some(entry) => {
+                let due = early.map_or(entry.due, |early| entry.due.min(early));
+                self.want_again(&entry, due, now).await?;
+            }
+        }
+        Ok(shards)
+    }
+
+    async fn want_again(
+        &self,
+        entry: &QueueEntry,
+        due: Timestamp,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let update = self
+            .update(TABLE, entry_key(entry.project))
+            .update_expression(
+                "SET wanted = :now, due = :due, waitingSince = if_not_exists(waitingSince, :now)",
+            )
+            .expression_attribute_values(":due", n(due.as_millis()))
+            .expression_attribute_values(":now", n(now.as_millis()));
+        match self.write_if(update).await {
+            // Others want it too, and for as long as this nobody removes it.
+            Err(StoreError::Contended(_)) if now < entry.wanted.plus(WANTED_AGAIN * 2) => Ok(()),
+            written => written.map(drop),
+        }
+    }
+
+    /// All projects that have rows to pack, or had some lately.
+    pub async fn list_packing_queue(&self) -> Result<Vec<QueueEntry>, StoreError> {
+        let shards = (0..QUEUE_SHARDS).map(|shard| async move {
+            let mut items = self
+                .query(TABLE)
+                .consistent_read(true)
+                .key_condition_expression("pk = :pk")
+                .expression_attribute_values(":pk", s(queue_pk(shard)))
+                .into_paginator()
+                .items()
+                .send();
+            let mut entries = Vec::new();
+            while let Some(item) = items.next().await {
+                entries.push(read_entry(&item?)?);
+            }
+            Ok::<_, StoreError>(entries)
+        });
+        Ok(try_join_all(shards).await?.concat())
+    }
+
+    /// Sets when a project is looked at next.
+    pub async fn postpone(
+        &self,
+        entry: &QueueEntry,
+        due: Timestamp,
+        waiting_since: Timestamp,
+    ) -> Result<(), StoreError> {
+        let update = self
+            .update(TABLE, entry_key(entry.project))
+            // One that was removed stays removed.
+            .condition_expression("attribute_exists(pk)")
+            .update_expression("SET due = :due, waitingSince = :since")
+            .expression_attribute_values(":due", n(due.as_millis()))
+            .expression_attribute_values(":since", n(waiting_since.as_millis()));
+        self.write_if(update).await.map(drop)
+    }
+
+    /// Removes a project from the queue that had no rows at `now`, if nobody wants it.
+    pub async fn leave_queue(&self, entry: &QueueEntry) -> Result<(), StoreError> {
+        let delete = self
+            .delete(TABLE, entry_key(entry.project))
+            .condition_expression("wanted = :wanted")
+            .expression_attribute_values(":wanted", n(entry.wanted.as_millis()));
+        self.write_if(delete).await.map(drop)
+    }
+}
+
+impl QueueEntry {
+    /// From when on a project without rows may leave the queue.
+    pub fn may_leave(&self) -> Timestamp {
+        self.wanted.plus(UNWANTED)
+    }
+}
+
+fn queue_pk(shard: u8) -> String {
+    format!("packing-queue#{shard:02}")
+}
+
+fn entry_key(project: ProjectId) -> Item {
+    let text = project.to_string();
+    let last = text.bytes().next_back().map(char::from).and_then(|digit| digit.to_digit(16));
+    let shard = u8::try_from(last.unwrap_or_default()).unwrap_or_default() % QUEUE_SHARDS;
+    key(&queue_pk(shard), &text)
+}
+
+fn write_entry(entry: &QueueEntry) -> Item {
+    let mut item = entry_key(entry.project);
+    let times =
+        [("wanted", entry.wanted), ("due", entry.due), ("waitingSince", entry.waiting_since)];
+    item.extend(times.map(|(name, at)| (name.to_owned(), n(at.as_millis()))));
+    item
+}
+
+fn read_entry(item: &Item) -> Result<QueueEntry, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    let time = |name| {
+        let millis = reader.optional_integer(name)?;
+        millis.map(Timestamp::from_millis).ok_or_else(|| reader.damaged(name))
+    };
+    Ok(QueueEntry {
+        project: reader.parsed("sk", ProjectId::parse)?,
+        wanted: time("wanted")?,
+        due: time("due")?,
+        waiting_since: time("waitingSince")?,
+    })
+}

@@ -1,0 +1,100 @@
+//! Merging: fewer runs, and the same counts.
+
+use futures_util::future::join_all;
+use serde_json::json;
+use shared::error_tracking::log::manifest::MergeLimits;
+use shared::error_tracking::store::PackingLimits;
+use tests::error_tracking::SentEvent;
+
+use super::packing::{all_counts, with_two_days};
+use super::{DAY, EVERYTHING, HOUR, MINUTE, Tracker, text};
+
+const FEW: MergeLimits = MergeLimits { events: 1_000_000, bytes: 8_000_000, fan_in: 3 };
+
+async fn run_count(tracker: &Tracker) -> usize {
+    tracker.runs().await.iter().map(|(_, runs)| runs).sum()
+}
+
+async fn packed_one_by_one() -> Tracker {
+    let (tracker, _) = with_two_days().await;
+    tracker.pack_within(&PackingLimits { rows: 1, ..EVERYTHING }).await;
+    assert_eq!(run_count(&tracker).await, 48);
+    tracker
+}
+
+#[tokio::test]
+async fn merging_changes_no_count() {
+    let tracker = packed_one_by_one().await;
+    let (counts, errors) = (all_counts(&tracker).await, tracker.errors().await);
+    tracker.merge_within(&FEW).await;
+    assert!(run_count(&tracker).await <= 3 * 2 * 3, "three days of at most two of each level");
+    assert_eq!(all_counts(&tracker).await, counts);
+    assert_eq!(tracker.errors().await, errors);
+    // What was replaced is deleted an hour later.
+    let bundles = tracker.items_of("bundle#").await.len();
+    assert!(bundles >= 48);
+    tracker.test.pass(HOUR);
+    tracker.merge_within(&FEW).await;
+    assert_eq!(tracker.items_of("bundle#").await.len(), run_count(&tracker).await);
+    for row in tracker.items_of("log#").await {
+        tracker.remove(&row).await;
+    }
+    assert_eq!(tracker.total(&json!({})).await, 48);
+}
+
+#[tokio::test]
+async fn mergers_at_once_lose_and_double_nothing() {
+    let tracker = packed_one_by_one().await;
+    let counts = all_counts(&tracker).await;
+    join_all((0..4).map(|_| tracker.merge_within(&FEW))).await;
+    assert_eq!(all_counts(&tracker).await, counts);
+    tracker.test.pass(HOUR);
+    tracker.merge_within(&FEW).await;
+    // Of mergers that lost nothing is left.
+    assert_eq!(tracker.items_of("bundle#").await.len(), run_count(&tracker).await);
+    assert_eq!(tracker.total(&json!({})).await, 48);
+}
+
+#[tokio::test]
+async fn a_merged_run_holds_no_more_than_its_limits() {
+    let tracker = packed_one_by_one().await;
+    tracker.merge_within(&MergeLimits { events: 5, ..FEW }).await;
+    let largest = tracker.items_of("manifest#").await.iter().flat_map(events_of).max();
+    assert_eq!(largest, Some(5));
+    assert_eq!(tracker.total(&json!({})).await, 48);
+}
+
+/// How many events each run of a manifest has.
+fn events_of(manifest: &super::Item) -> Vec<u32> {
+    use shared::error_tracking::log::run::Totals;
+    let runs = manifest.iter().filter(|(name, _)| name.starts_with("r_"));
+    runs.map(|(_, run)| {
+        let totals = run.as_m().unwrap()["totals"].as_b().unwrap();
+        Totals::from_bytes(totals.as_ref()).unwrap().whole().events
+    })
+    .collect()
+}
+
+#[tokio::test]
+async fn a_day_is_merged_as_a_whole_once_it_is_over_and_late_events_come_besides() {
+    let tracker = packed_one_by_one().await;
+    let day = tracker.items_of("manifest#").await.iter().map(|it| text(it, "sk").to_owned()).max();
+    tracker.test.pass(3 * DAY);
+    tracker.run_schedule().await;
+    assert!(tracker.runs().await.iter().all(|(_, runs)| *runs <= 3), "{:?}", tracker.runs().await);
+    let after = tracker.runs().await;
+    // Few late events are no reason to write the day anew.
+    for number in 0..5 {
+        let late = SentEvent::new(100 + number, tracker.ago(3 * DAY + HOUR), "TypeError", "x");
+        tracker.deliver(&late).await;
+        tracker.pack().await;
+        tracker.test.pass(5 * MINUTE);
+        tracker.merge_within(&MergeLimits::default()).await;
+    }
+    let runs = tracker.runs().await;
+    let of_day = |runs: &[(String, usize)]| {
+        runs.iter().find(|(it, _)| Some(it) == day.as_ref()).map(|(_, runs)| *runs)
+    };
+    assert_eq!(of_day(&runs), of_day(&after).map(|before| before + 5));
+    assert_eq!(tracker.total(&json!({})).await, 53);
+}
