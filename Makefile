@@ -68,8 +68,9 @@ FUNCTIONS_OF_markers := event-marker
 FUNCTIONS_OF_preferences := preferences
 FUNCTIONS_OF_error_tracking := error
 AREAS := $(sort $(patsubst FUNCTIONS_OF_%,%,$(filter FUNCTIONS_OF_%,$(.VARIABLES))))
-# A folder of shared, a folder of tests, the field's files in tests of all fields, and functions' own.
-TESTS_OF_ALL_FIELDS := answers end_to_end permissions writes
+# A folder of shared, a folder of tests, the field's files in tests of all fields, and functions' own. Not
+# end to end: each of those tests starts a stack of its own, which together takes longer than all others.
+TESTS_OF_ALL_FIELDS := answers permissions writes
 OF_AREA = package(shared) & test(/^$(AREA)::/) | package(/$(FUNCTIONS_OF_$(AREA))/) \
 	| package(tests) & (binary($(AREA)) | test(/^$(AREA)::/))
 
@@ -78,7 +79,7 @@ test: area test-tools
 	cargo build --workspace --bins --locked
 	cargo nextest run --workspace --locked --lib $(addprefix --test ,$(AREA) $(TESTS_OF_ALL_FIELDS)) -E '$(OF_AREA)'
 else
-test: browser test-tools docs ## Runs every check and test (AREA=flags: what belongs to one field).
+test: browser test-tools docs ## Runs every check and test (AREA=flags: one field's, not end to end).
 	cargo --locked xtask generate --check
 	cargo fmt --all --check
 	$(VENV)/bin/cfn-lint --include-checks I --template template.yaml
