@@ -25,8 +25,9 @@ VENV := .venv
 NEXTEST := 0.9.143
 
 # The official SDKs of Sentry and OpenFeature, as applications have them.
-PYTHON_SDKS := $(addprefix $(VENV)/,$(addsuffix /installed,openfeature sentry-sdk sentry-sdk-brotli))
-NODE_SDK := tests/sdks/node/node_modules/.package-lock.json
+PYTHON_SDKS := $(addprefix $(VENV)/,$(addsuffix /installed,flagd openfeature sentry-sdk sentry-sdk-brotli))
+NODE_SDKS := $(addsuffix /node_modules/.package-lock.json,tests/sdks/node tests/sdks/browser tests/console)
+RUST_SDK := target/sdks/debug/raise-errors
 
 API_REFERENCE := target/api-reference/index.html
 API_REFERENCE_TOOLS := tests/api-reference/node_modules/.package-lock.json
@@ -34,6 +35,8 @@ API_REFERENCE_TOOLS := tests/api-reference/node_modules/.package-lock.json
 # Environments of their own, since they pin much of what they bring.
 CHECKOV := $(VENV)/checkov/bin/checkov
 SAM := $(VENV)/sam/bin/sam
+SCHEMATHESIS := $(VENV)/schemathesis/bin/schemathesis
+MOTO := $(VENV)/moto/bin/moto_server
 DENY := 0.20.2
 
 ARCHITECTURE ?= arm64
@@ -45,14 +48,26 @@ PARAMETERS ?=
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run reset test check generate docs audit package start-packaged reproduce deploy bench bench-all eval tools test-tools
+NODE_MODULES_OF_CONSOLE := functions/serve-console/page/node_modules/.package-lock.json
+CONSOLE := functions/serve-console/built/index.html
+
+.PHONY: help run demo reset console test check generate docs audit package start-packaged reproduce deploy bench bench-all eval tools test-tools
 
 help: ## Lists these commands.
 	@sed -n 's/^\([a-z-]*\):.*## /make \1	/p' $(MAKEFILE_LIST) | expand -t 16
 
-run: tools ## Starts the local stack (PORT=9000, DYNAMODB_PORT=8000); Ctrl-C stops it.
+# Everything but the console can be built where there is no Node.js.
+CONSOLE_IF_POSSIBLE := $(if $(shell command -v npm),$(CONSOLE),no-console)
+
+run: tools $(CONSOLE_IF_POSSIBLE) ## Starts the local stack (PORT=9000, DYNAMODB_PORT=8000, LOG=json); Ctrl-C stops it.
 	cargo build --workspace --bins --locked
 	@target/debug/waymark-local --port $(PORT) --dynamodb-port $(DYNAMODB_PORT)
+
+demo: ## Fills the demo project of the running stack with 30 days of a made-up shop.
+	@test -f .local/env || { echo "error: the local stack has not been started here; make run" >&2; exit 1; }
+	@. .local/env && dsn=$$(target/debug/waymark --local --json project list \
+		| python3 -c 'import json, sys; print(next(it["dsn"] for it in json.load(sys.stdin) if it["slug"] == "demo"))') \
+		&& python3 local/demo/fill.py "$$WAYMARK_BASE_URL" demo "$$(cat .local/demo-key)" "$$dsn"
 
 reset: ## Deletes the local stack's data; the next `make run` starts afresh.
 	rm -rf .local
@@ -62,10 +77,11 @@ reset: ## Deletes the local stack's data; the next `make run` starts afresh.
 WITH_BEDROCK := --workspace --locked --features tests/bedrock
 
 # The fields of the product, each with what the names of its functions have in common.
-FUNCTIONS_OF_flags := feature-flag
+FUNCTIONS_OF_flags := feature-flag|segment|flagd
 FUNCTIONS_OF_insights := insight|pain-point
 FUNCTIONS_OF_markers := event-marker
 FUNCTIONS_OF_preferences := preferences
+FUNCTIONS_OF_notifications := notifications|email-address|unsubscribe
 FUNCTIONS_OF_error_tracking := error
 AREAS := $(sort $(patsubst FUNCTIONS_OF_%,%,$(filter FUNCTIONS_OF_%,$(.VARIABLES))))
 # A folder of shared, a folder of tests, the field's files in tests of all fields, and functions' own. Not
@@ -79,9 +95,10 @@ test: area test-tools
 	cargo build --workspace --bins --locked
 	cargo nextest run --workspace --locked --lib $(addprefix --test ,$(AREA) $(TESTS_OF_ALL_FIELDS)) -E '$(OF_AREA)'
 else
-test: browser test-tools docs ## Runs every check and test (AREA=flags: one field's, not end to end).
+test: browser test-tools docs console ## Runs every check and test (AREA=flags: one field's, not end to end).
 	cargo --locked xtask generate --check
 	cargo fmt --all --check
+	npm run --silent --prefix functions/serve-console/page check
 	$(VENV)/bin/cfn-lint --include-checks I --template template.yaml
 	$(VENV)/bin/python tests/contract/check_template.py
 	$(VENV)/bin/openapi-spec-validator openapi.yaml
@@ -128,7 +145,7 @@ audit: $(CHECKOV) ## Checks licences, duplicates and advisories of dependencies,
 	$(CHECKOV) --config-file .checkov.yaml
 
 # Paths of this computer are left out of the binaries, so that they are the same wherever they are made.
-package: tools $(VENV)/packaging-tools ## Builds the functions for Lambda, as zips (ARCHITECTURE=arm64, FUNCTION=name for one).
+package: tools $(VENV)/packaging-tools $(CONSOLE_IF_POSSIBLE) ## Builds the functions for Lambda, as zips (ARCHITECTURE=arm64, FUNCTION=name for one).
 	@test -n "$(TARGET_$(ARCHITECTURE))" || { echo "error: ARCHITECTURE is arm64 or x86_64, not $(ARCHITECTURE)" >&2; exit 1; }
 	@! command -v rustup > /dev/null || rustup target add $(TARGET_$(ARCHITECTURE))
 	RUSTFLAGS="--remap-path-prefix=$(CURDIR)=/waymark --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo" \
@@ -175,7 +192,7 @@ browser:
 	@for browser in chromium chromium-browser google-chrome google-chrome-stable; do command -v $$browser > /dev/null && exit 0; done; \
 		echo "error: no Chromium is on the PATH; on Debian: apt install chromium" >&2; exit 1
 
-test-tools: tools $(VENV)/test-tools $(PYTHON_SDKS) $(NODE_SDK)
+test-tools: tools $(VENV)/test-tools $(SCHEMATHESIS) $(MOTO) $(PYTHON_SDKS) $(NODE_SDKS) $(RUST_SDK)
 $(VENV)/test-tools: tests/contract/requirements.txt | tools
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement tests/contract/requirements.txt
 	@cargo nextest --version > /dev/null 2>&1 || cargo install --locked cargo-nextest --version $(NEXTEST)
@@ -190,9 +207,15 @@ $(VENV)/sentry-sdk-brotli/installed: tests/sdks/python/sentry-sdk.txt
 
 $(CHECKOV): tests/contract/checkov.txt
 $(SAM): requirements-deploy.txt
-$(CHECKOV) $(SAM):
+$(SCHEMATHESIS): tests/contract/schemathesis.txt
+$(MOTO): tests/contract/moto.txt
+$(CHECKOV) $(SAM) $(SCHEMATHESIS) $(MOTO):
 	python3 -m venv --clear $(patsubst %/bin/,%,$(dir $@))
 	$(dir $@)pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
+$(RUST_SDK): $(addprefix tests/sdks/rust/,Cargo.toml Cargo.lock src/main.rs)
+	cargo build --locked --manifest-path $< --target-dir target/sdks
 	@touch $@
 
 %/node_modules/.package-lock.json: %/package.json %/package-lock.json
@@ -203,3 +226,11 @@ $(CHECKOV) $(SAM):
 docs: $(API_REFERENCE) ## Renders openapi.yaml into one page, which the local stack shows at /docs.
 $(API_REFERENCE): openapi.yaml tests/api-reference/render.mjs $(API_REFERENCE_TOOLS)
 	node tests/api-reference/render.mjs openapi.yaml $@
+
+console: $(CONSOLE) ## Builds the page that serve-console serves (npm run dev in its folder while you work on it).
+$(CONSOLE): openapi.yaml $(NODE_MODULES_OF_CONSOLE) $(shell find functions/serve-console/page -path '*/node_modules' -prune -o -type f -print)
+	npm run --silent --prefix functions/serve-console/page build
+
+.PHONY: no-console
+no-console:
+	@echo "note: npm is missing, so the console is left out; install Node.js 20 or later from https://nodejs.org" >&2

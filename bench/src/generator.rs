@@ -11,7 +11,7 @@ use rand::distr::weighted::{self, Weight, WeightedIndex};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-use shared::error_tracking::attribute::{Attribute, Attributes};
+use shared::error_tracking::attribute::{Attribute, Attributes, UserHash};
 use shared::error_tracking::log::day::{Day, MINUTES_PER_DAY};
 use shared::error_tracking::log::row::{EventRow, Fingerprint};
 use shared::timestamp::Timestamp;
@@ -21,6 +21,8 @@ const MILLIS_PER_MINUTE: i64 = 60_000;
 const LIVE_ERRORS: u16 = 200;
 /// How much more often the most frequent errors occur: the exponent of Zipf's law.
 const SKEW: f64 = 1.1;
+/// How many people use a project's application, each as often as any other.
+const USERS: u32 = 20_000;
 /// How many minutes lie between two releases, and how many the new one takes to reach everybody.
 const RELEASE_INTERVAL: i64 = 2 * MINUTES_PER_DAY + 300;
 const ROLLOUT: i64 = 10 * 60;
@@ -136,11 +138,16 @@ const ROUTES: [&str; 24] = [
 /// The first of [`ROUTES`] that servers and not browsers run.
 const FIRST_SERVER_ROUTE: usize = 16;
 
+/// What errors are called.
+const TYPES: [&str; 6] =
+    ["TypeError", "ReferenceError", "ValueError", "TimeoutError", "ChunkLoadError", "KeyError"];
+
 /// What all events of one error share.
 struct LiveError {
     fingerprint: Fingerprint,
     platform: &'static str,
     level: &'static str,
+    error_type: &'static str,
     handled: bool,
     routes: Vec<&'static str>,
 }
@@ -159,13 +166,18 @@ pub(crate) struct ProjectGenerator {
 impl ProjectGenerator {
     /// A project; another seed gives another one.
     pub(crate) fn new(seed: u64) -> Result<Self, weighted::Error> {
+        Self::with_errors(seed, LIVE_ERRORS)
+    }
+
+    /// A project in which so many errors are alive at a time.
+    pub(crate) fn with_errors(seed: u64, live_errors: u16) -> Result<Self, weighted::Error> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let errors = (0..LIVE_ERRORS).map(|_| LiveError::new(&mut random)).collect();
+        let errors = (0..live_errors).map(|_| LiveError::new(&mut random)).collect();
         let shares = |browsers: &[(&str, u32)]| index_of(browsers.iter().map(|(_, share)| *share));
         Ok(Self {
             random,
             errors,
-            rank: index_of((1..=LIVE_ERRORS).map(|rank| f64::from(rank).powf(-SKEW)))?,
+            rank: index_of((1..=live_errors).map(|rank| f64::from(rank).powf(-SKEW)))?,
             hour: index_of(HOURLY_LOAD)?,
             client: index_of(CLIENTS.iter().map(|client| client.share))?,
             browsers: CLIENTS
@@ -179,6 +191,11 @@ impl ProjectGenerator {
     /// The events of a day, in no particular order.
     pub(crate) fn day(&mut self, day: Day, events: usize) -> Vec<EventRow> {
         (0..events).filter_map(|_| self.event(day)).collect()
+    }
+
+    /// The fingerprints of its errors.
+    pub(crate) fn fingerprints(&self) -> impl Iterator<Item = Fingerprint> {
+        self.errors.iter().map(|error| error.fingerprint)
     }
 
     fn event(&mut self, day: Day) -> Option<EventRow> {
@@ -195,10 +212,22 @@ impl ProjectGenerator {
         // Most errors happen nearly always in one place.
         let route =
             if random.random_bool(0.9) { 0 } else { random.random_range(0..error.routes.len()) };
-        set(Attribute::Transaction, error.routes.get(route)?);
+        let route = error.routes.get(route)?;
+        set(Attribute::Transaction, route);
+        set(Attribute::Culprit, route);
+        set(Attribute::Type, error.error_type);
         let is_staging = random.random_bool(0.04);
         set(Attribute::Environment, if is_staging { "staging" } else { "production" });
         set(Attribute::Release, &release_at(minute, is_staging, random));
+        // Tasks of a server have no request, and half of those that have one no user.
+        let has_request = route.starts_with('/');
+        if has_request {
+            set(Attribute::Url, &route.replace("{id}", "<number>"));
+        }
+        let is_bot = has_request && random.random_bool(0.02);
+        set(Attribute::Bot, if is_bot { "true" } else { "false" });
+        let user = random.random_range(0..USERS).to_string();
+        let is_known = has_request && !is_bot && random.random_bool(0.5);
         if error.platform == "javascript" {
             let client_index = self.client.sample(random);
             let client = CLIENTS.get(client_index)?;
@@ -211,6 +240,9 @@ impl ProjectGenerator {
             }
         } else {
             set(Attribute::Os, "Linux");
+        }
+        if error.platform == "javascript" || is_known {
+            attributes.set_user(UserHash::of(&user));
         }
         let millis = minute * MILLIS_PER_MINUTE + millis_of_hour % MILLIS_PER_MINUTE;
         let occurred_at = Timestamp::from_millis(millis);
@@ -238,7 +270,10 @@ impl LiveError {
         let handled = level != "fatal" && random.random_bool(0.45);
         let route = |_| possible.get(random.random_range(0..possible.len())).copied();
         let routes = (0..count).filter_map(route).collect();
-        Self { fingerprint: Fingerprint(random.random()), platform, level, handled, routes }
+        let error_type = TYPES.get(random.random_range(0..TYPES.len())).copied();
+        let error_type = error_type.unwrap_or_default();
+        let fingerprint = Fingerprint(random.random());
+        Self { fingerprint, platform, level, error_type, handled, routes }
     }
 }
 
@@ -256,4 +291,30 @@ fn index_of<W: Weight + SampleUniform + PartialOrd>(
     shares: impl IntoIterator<Item = W>,
 ) -> Result<WeightedIndex<W>, weighted::Error> {
     WeightedIndex::new(shares)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::error_tracking::log::run::{ColumnName, pack};
+
+    #[test]
+    #[allow(clippy::cast_precision_loss)] // No figure here comes near 2^53.
+    fn an_event_takes_few_bytes_of_a_run() {
+        let mut generator = ProjectGenerator::new(1).unwrap();
+        let day = Day::of(Timestamp::from_millis(1_795_000_000_000));
+        let rows = generator.day(day, 5_000);
+        let columns = pack(day, &rows).unwrap();
+        let bytes = |counts: fn(ColumnName) -> bool| {
+            let columns = columns.iter().filter(|(name, _)| counts(*name));
+            columns.map(|(_, bytes)| bytes.len()).sum::<usize>() as f64 / rows.len() as f64
+        };
+        let (without_user, all) = (bytes(|name| name != ColumnName::Users), bytes(|_| true));
+        println!("{without_user:.2} bytes an event, {all:.2} with its user");
+        for (name, bytes) in columns.iter() {
+            println!("{:12} {:.2}", name.name(), bytes.len() as f64 / rows.len() as f64);
+        }
+        assert!(without_user <= 6.0, "{without_user}");
+        assert!(all <= 14.0, "{all}");
+    }
 }

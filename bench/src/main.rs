@@ -106,7 +106,7 @@ async fn run(options: Options) -> Result<ExitCode> {
     let tls = if options.all { Some(bench.tls().await?) } else { None };
     let event_markers = bench.event_markers().await?;
     let insights = bench.insights().await?;
-    let errors = bench.errors(options.all).await?;
+    let errors = Box::pin(bench.errors(options.all)).await?;
     let evaluations = bench.evaluations().await?;
     let interpretations = bench.interpretations().await?;
     let figures = Figures {

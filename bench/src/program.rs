@@ -13,16 +13,21 @@ pub(crate) enum Program {
     Hello,
     HelloDynamodb,
     PackErrorLog,
+    BreakdownErrors,
     CreateFeatureFlag,
     DeleteEventMarkerCollection,
     EvaluateFeatureFlag,
     EvaluateFeatureFlags,
+    GetError,
     IngestErrorEvents,
     InterpretErrorFilters,
+    ListErrors,
     PurgeEventMarkers,
     QueryErrorTimeseries,
+    QueryErrors,
     SplitInsight,
     UpdateEmailPreferences,
+    UpdateError,
 }
 
 impl Program {

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use aws_sdk_dynamodb::Client;
 use axum::body::Bytes;
 use local::engine::Engine;
 use local::{demo, environment, template};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use shared::app::{Clock, Ids};
 use shared::dynamodb::{Store, client};
+use shared::error_tracking::{ErrorId, ErrorStatus};
 use shared::flags::MAX_LIVE_FLAGS;
 use shared::insights::store::{BatchId, Claim, InsightWrite, RequestRecord};
 use shared::insights::{Insight, InsightId, PainPoint, PainPointId};
@@ -33,6 +35,7 @@ const PAIN_POINTS_OF_A_SESSION: usize = 3;
 /// An engine in memory, and a key that may do everything.
 pub(crate) struct Stack {
     engine: Engine,
+    client: Client,
     store: Store,
     api_key: String,
 }
@@ -43,14 +46,19 @@ impl Stack {
         let tables = template::read_tables(&template)?;
         let engine = Engine::start(([127, 0, 0, 1], 0).into(), None, &tables)?;
         let client = client::for_endpoint(&engine.endpoint())?;
-        let store = Store::new(client, environment::table_prefix());
+        let store = Store::new(client.clone(), environment::table_prefix());
         let api_key = demo::create_key(&store, |record| record).await?;
-        Ok(Self { engine, store, api_key })
+        Ok(Self { engine, client, store, api_key })
     }
 
     /// Where the engine listens.
     pub(crate) fn endpoint(&self) -> String {
         self.engine.endpoint()
+    }
+
+    /// The tables, for looking into them.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
     }
 
     /// The tables.
@@ -89,6 +97,50 @@ impl Stack {
     pub(crate) fn query_timeseries(&self, query: &Json) -> Bytes {
         let request = Request::new(events::QUERY_TIMESERIES, &self.api_key);
         Request { body: Some(query), ..request }.event()
+    }
+
+    /// A request to break errors down.
+    pub(crate) fn break_down_errors(&self, query: &Json) -> Bytes {
+        let request = Request::new(events::BREAK_DOWN_ERRORS, &self.api_key);
+        Request { body: Some(query), ..request }.event()
+    }
+
+    /// A request for the errors of a project that a query finds.
+    pub(crate) fn query_errors(&self, project: ProjectId, query: &Json) -> Bytes {
+        let project = project.to_string();
+        let parameters = &[("idOrSlug", project.as_str())];
+        let request = Request::new(events::QUERY_ERRORS, &self.api_key);
+        Request { parameters, body: Some(query), ..request }.event()
+    }
+
+    /// A request for the first page of a project's errors.
+    pub(crate) fn list_errors(&self, project: ProjectId) -> Bytes {
+        let project = project.to_string();
+        let parameters = &[("idOrSlug", project.as_str())];
+        let request = Request::new(events::LIST_ERRORS, &self.api_key);
+        Request { parameters, ..request }.event()
+    }
+
+    /// A request for an error.
+    pub(crate) fn get_error(&self, project: ProjectId, error: ErrorId) -> Bytes {
+        let (project, error) = (project.to_string(), error.to_string());
+        let parameters = &[("idOrSlug", project.as_str()), ("errorId", &error)];
+        let request = Request::new(events::GET_ERROR, &self.api_key);
+        Request { parameters, ..request }.event()
+    }
+
+    /// A request to change the status of an error.
+    pub(crate) fn update_error(
+        &self,
+        project: ProjectId,
+        error: ErrorId,
+        status: ErrorStatus,
+    ) -> Bytes {
+        let (project, error) = (project.to_string(), error.to_string());
+        let parameters = &[("idOrSlug", project.as_str()), ("errorId", &error)];
+        let body = &json!({ "status": status.as_str() });
+        let request = Request::new(events::UPDATE_ERROR, &self.api_key);
+        Request { parameters, body: Some(body), ..request }.event()
     }
 
     /// A request to evaluate a flag.

@@ -46,6 +46,13 @@ pub(crate) enum CliError {
         "the project got another DSN key at the same time; `waymark project list --json` shows it"
     )]
     DsnKeyChanged,
+    #[error(
+        "where the API is, is not known; give --base-url what the stack's output BaseUrl says, or use \
+         --local for the local stack"
+    )]
+    NoBaseUrl,
+    #[error("the address was changed at the same time; try again")]
+    AddressChanged,
     #[error(transparent)]
     NoRandomness(#[from] NoRandomness),
     #[error("there is no key {0}; `waymark key list` shows which there are")]

@@ -33,6 +33,19 @@ pub(crate) enum KeyCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct NewKey {
+    #[command(flatten)]
+    grant: Grant,
+    /// From when on the key is refused [default: never].
+    ///
+    /// An RFC 3339 date-time, such as 2026-11-21T04:16:00Z, or a date, which means its first
+    /// moment in UTC.
+    #[arg(long, value_name = "DATE", value_parser = parse_expiry)]
+    expires: Option<Timestamp>,
+}
+
+/// Whom a key acts for, and what it allows.
+#[derive(Debug, Args)]
+pub(crate) struct Grant {
     #[arg(
         long, value_name = "SCOPE,…", value_delimiter = ',', value_parser = parse_scope,
         help = "What the key allows [default: everything]",
@@ -48,12 +61,6 @@ pub(crate) struct NewKey {
     /// The user that the key acts for, such as an e-mail address.
     #[arg(long, default_value = "owner", value_parser = UserId::parse)]
     user: UserId,
-    /// From when on the key is refused [default: never].
-    ///
-    /// An RFC 3339 date-time, such as 2026-11-21T04:16:00Z, or a date, which means its first
-    /// moment in UTC.
-    #[arg(long, value_name = "DATE", value_parser = parse_expiry)]
-    expires: Option<Timestamp>,
 }
 
 fn scope_names() -> String {
@@ -101,25 +108,7 @@ async fn create(
     if let Some(expires) = options.expires.filter(|expires| *expires <= now) {
         return Err(CliError::Expired { expires, now });
     }
-    let projects = find_projects(&options.projects, &options.org, store).await?;
-    let scopes = match options.scopes {
-        none if none.is_empty() => Scope::ALL.into(),
-        scopes => scopes.into_iter().collect(),
-    };
-    let key = ApiKey::generate()?;
-    let record = ApiKeyRecord {
-        key_id: key.key_id().clone(),
-        secret_hash: key.secret_hash(),
-        organization: options.org,
-        user: options.user,
-        scopes,
-        projects,
-        created_at: now,
-        expires_at: options.expires,
-        revoked_at: None,
-    };
-    store.create_api_key(&record).await?;
-
+    let (record, key) = issue(&options.grant, options.expires, now, store).await?;
     let api_key = key.reveal();
     if !output.is_json() {
         // Only the key goes to the standard output, so that `KEY=$(waymark key create)` works.
@@ -128,7 +117,7 @@ async fn create(
             ("user", record.user.to_string()),
             ("organization", record.organization.to_string()),
             ("scopes", scopes_or_all(&record.scopes, ", ")),
-            ("projects", joined_or_all(&options.projects)),
+            ("projects", joined_or_all(&options.grant.projects)),
             ("expires", record.expires_at.map_or("never".to_owned(), minute)),
         ]);
         note(&format!("{card}\n"));
@@ -138,6 +127,34 @@ async fn create(
         .map_err(|source| CliError::SecretLost { key_id: record.key_id.clone(), source })?;
     note("The API key is shown only this once: keep it in a safe place.");
     Ok(())
+}
+
+/// Makes a key, and keeps of it what the tables hold.
+pub(crate) async fn issue(
+    grant: &Grant,
+    expires_at: Option<Timestamp>,
+    now: Timestamp,
+    store: &Store,
+) -> Result<(ApiKeyRecord, ApiKey), CliError> {
+    let projects = find_projects(&grant.projects, &grant.org, store).await?;
+    let scopes = match grant.scopes.as_slice() {
+        [] => Scope::ALL.into(),
+        scopes => scopes.iter().copied().collect(),
+    };
+    let key = ApiKey::generate()?;
+    let record = ApiKeyRecord {
+        key_id: key.key_id().clone(),
+        secret_hash: key.secret_hash(),
+        organization: grant.org.clone(),
+        user: grant.user.clone(),
+        scopes,
+        projects,
+        created_at: now,
+        expires_at,
+        revoked_at: None,
+    };
+    store.create_api_key(&record).await?;
+    Ok((record, key))
 }
 
 /// The ids of the named projects, all of which must be the organization's; `None` where none is

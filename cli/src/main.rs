@@ -3,22 +3,26 @@
 //! AWS or of the local stack.
 
 mod connection;
+mod console;
 mod error;
 mod flags;
 mod key;
 mod output;
 mod project;
+mod user;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 use connection::{Connection, ConnectionOptions};
+use console::ConsoleOptions;
 use error::CliError;
 use flags::FlagsCommand;
 use key::KeyCommand;
 use output::{Output, note};
 use project::ProjectCommand;
+use user::UserCommand;
 
 /// Makes projects and API keys for Waymark, and moves feature flags.
 #[derive(Debug, Parser)]
@@ -38,6 +42,7 @@ Examples:
   waymark --local project create --name 'My shop' --slug my-shop
   waymark --local key create --project my-shop --scopes flags:read,flags:evaluate
   waymark --local key list
+  waymark --local console
   waymark --local flags export --project my-shop --output flags.json
   waymark --local flags import --project my-shop flags.json
 
@@ -54,6 +59,11 @@ enum Command {
     /// Make, list and revoke API keys.
     #[command(subcommand)]
     Key(KeyCommand),
+    /// Open the console in a browser, with a key of eight hours.
+    Console(ConsoleOptions),
+    /// List users, and set where they get mail.
+    #[command(subcommand)]
+    User(UserCommand),
     /// Export and import the feature flags of a project.
     #[command(subcommand)]
     Flags(FlagsCommand),
@@ -80,7 +90,12 @@ async fn run(options: Options, output: &Output) -> Result<(), String> {
             let base_url = connection.base_url.as_deref();
             project::run(command, &connection.store, base_url, output).await
         }
+        Command::Console(options) => {
+            let base_url = connection.base_url.as_deref();
+            console::run(&options, &connection.store, base_url, output).await
+        }
         Command::Key(command) => key::run(command, &connection.store, output).await,
+        Command::User(command) => user::run(command, &connection.store, output).await,
         Command::Flags(command) => flags::run(command, &connection.store, output).await,
     };
     match done {

@@ -1,11 +1,13 @@
-//! The local stack: an embedded DynamoDB with the tables of `template.yaml`, demo data, and
-//! `cargo lambda watch` in front of the functions. `make run`, the tests and the benchmarks all
-//! start from here.
+//! The local stack: an embedded DynamoDB with the tables of `template.yaml`, demo data, the functions
+//! under `cargo lambda watch`, and a gateway in front of them. `make run`, the tests and the benchmarks
+//! all start from here.
 
 pub mod demo;
 pub mod engine;
 pub mod environment;
 pub mod examples;
+pub mod gateway;
+pub mod messages;
 pub mod runtime_api;
 pub mod template;
 pub mod watch;

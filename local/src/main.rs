@@ -1,22 +1,27 @@
 //! `make run`: starts the local stack and tells how to use it.
 
-use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+use std::{env, fs};
 
 use clap::Parser;
 use local::demo::Demo;
 use local::engine::Engine;
 use local::examples::{ExampleError, Examples, Target};
-use local::watch::{Watch, WatchOptions};
+use local::gateway::{EVENT_BRIDGE_PATH, Gateway, GatewayOptions, SES_PATH};
+use local::messages::{self, Message};
+use local::watch::{Output, Watch, WatchOptions};
 use local::{demo, environment, template};
 use shared::dynamodb::{Store, client};
 use shared::telemetry::METRICS_VARIABLE;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Starts the local stack: an embedded DynamoDB and every function behind one address.
+///
+/// Each request is shown as a line. With LOG=json in the environment the lines that the functions log
+/// are shown instead.
 #[derive(Debug, Parser)]
 #[command(name = "waymark-local", version)]
 struct Options {
@@ -31,8 +36,19 @@ struct Options {
     workspace: PathBuf,
 }
 
+/// The function whose answer shows that functions run.
+const FIRST_FUNCTION: &str = "create-feature-flag";
+/// The function that sends mails, and how often it does so here.
+const SENDER: &str = "send-notifications";
+const PAUSE_OF_SENDER: Duration = Duration::from_secs(5);
 /// Building a function that was not built before takes a while.
 const FIRST_ANSWER_LIMIT: Duration = Duration::from_mins(10);
+
+/// How long a request may wait for a function that a change of the code has rebuilt.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+/// What is shown while the stack runs: `json` for the functions' own lines.
+const LOG_VARIABLE: &str = "LOG";
 
 type AnyError = Box<dyn std::error::Error>;
 
@@ -56,44 +72,70 @@ async fn run(options: &Options) -> Result<(), AnyError> {
     let started = Instant::now();
     let data = options.workspace.join(".local");
     fs::create_dir_all(&data).map_err(|error| format!("{}: {error}", data.display()))?;
-    let api = free_address("PORT", options.port)?;
-    let dynamodb = free_address("DYNAMODB_PORT", options.dynamodb_port)?;
+    let listener = listen("PORT", options.port)?;
+    let dynamodb = listen("DYNAMODB_PORT", options.dynamodb_port)?.local_addr()?;
 
     tell("Starting DynamoDB …");
     let template_file = options.workspace.join("template.yaml");
     let tables = template::read_tables(&template_file)?;
-    let schedules = template::read_schedules(&template_file)?;
+    let mut schedules = template::read_schedules(&template_file)?;
+    // Nobody who tries it out waits for a minute.
+    if let Some(sender) = schedules.iter_mut().find(|schedule| schedule.function == SENDER) {
+        sender.every = PAUSE_OF_SENDER;
+    }
     let examples = Examples::read(&options.workspace.join("openapi.yaml"))?;
     let engine = Engine::start(dynamodb, Some(&data.join("dynamodb.sqlite")), &tables)?;
     let variables = environment::variables(&engine.endpoint());
     let environment_file = data.join(environment::FILE);
-    let base_url = format!("http://{api}");
+    let base_url = format!("http://{}", listener.local_addr()?);
     let mut variables_of_commands = variables;
     variables_of_commands.push((environment::BASE_URL_VARIABLE, base_url.clone()));
+    // The gateway itself takes the mails and events; `/mail` shows them.
+    let outside = [
+        ("AWS_ENDPOINT_URL_SESV2", format!("{base_url}{SES_PATH}")),
+        ("AWS_ENDPOINT_URL_EVENTBRIDGE", format!("{base_url}{EVENT_BRIDGE_PATH}")),
+        ("WAYMARK_MAIL_FROM", "waymark@example.com".to_owned()),
+        ("WAYMARK_PUBLIC_URL", base_url.clone()),
+        ("WAYMARK_EVENT_BUS", "default".to_owned()),
+    ];
+    variables_of_commands.extend(outside);
     // Nobody makes metrics of lines that a person reads.
     variables_of_commands.push((METRICS_VARIABLE, "off".to_owned()));
     environment::write(&environment_file, &variables_of_commands)?;
     let demo = demo::ensure(&store(&engine)?, &data.join("demo-key")).await?;
 
     tell("Starting the functions …");
+    let shows_json = env::var(LOG_VARIABLE).is_ok_and(|log| log == "json");
     let mut watch = Watch::start(WatchOptions {
         workspace: &options.workspace,
-        address: api,
         environment: &environment_file,
         reload: true,
-        log: None,
+        output: Output::Lines(if shows_json { show_json } else { show }),
     })?;
-    let first_url = format!("{base_url}/v0/project/{}/feature-flags", demo::SLUG);
     let stopped = stop_signal()?;
     tokio::select! {
-        answered = watch.until_answered(&first_url, FIRST_ANSWER_LIMIT) => answered?,
+        answered = watch.until_answered(FIRST_FUNCTION, FIRST_ANSWER_LIMIT) => answered?,
         () = stopped => return stop(watch, engine).await,
     }
+    let _gateway = Gateway::start(
+        listener,
+        GatewayOptions {
+            workspace: &options.workspace,
+            functions: watch.url().to_owned(),
+            patience: PATIENCE,
+            report: if shows_json {
+                Box::new(|_| ())
+            } else {
+                Box::new(|it| tell(&it.to_string()))
+            },
+        },
+    )?;
     tell(&welcome(&base_url, &demo, &data, started.elapsed(), &examples)?);
+    let functions = watch.url().to_owned();
     tokio::select! {
         ended = watch.ended() => Err(ended.into()),
         () = stop_signal()? => stop(watch, engine).await,
-        () = Watch::run_schedules(&base_url, &schedules) => Ok(()),
+        () = Watch::run_schedules(&functions, &schedules) => Ok(()),
     }
 }
 
@@ -116,16 +158,33 @@ fn stop_signal() -> Result<impl Future<Output = ()>, AnyError> {
     })
 }
 
-fn free_address(variable: &str, port: u16) -> Result<SocketAddr, AnyError> {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    TcpListener::bind(address).map_err(|error| {
+/// Shows what a person should see of what functions, builds and `cargo lambda watch` write.
+fn show(line: &str) {
+    match messages::read(line) {
+        Message::OfPeople(text) | Message::Trouble(text) => tell(&text),
+        Message::OfFunction | Message::Chatter => {}
+    }
+}
+
+/// Shows what functions log as it is, apart from what else a person should see.
+#[allow(clippy::print_stdout)] // Others may read these lines.
+fn show_json(line: &str) {
+    match messages::read(line) {
+        Message::OfFunction | Message::Trouble(_) => println!("{line}"),
+        Message::OfPeople(text) => tell(&text),
+        Message::Chatter => {}
+    }
+}
+
+fn listen(variable: &str, port: u16) -> Result<TcpListener, AnyError> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| {
         format!(
             "port {port} cannot be used ({error}). Stop what uses it, or choose another: \
              make run {variable}={}",
             port.wrapping_add(1).max(1024)
         )
     })?;
-    Ok(address)
+    Ok(listener)
 }
 
 fn store(engine: &Engine) -> Result<Store, AnyError> {
@@ -198,9 +257,11 @@ interpret-error-filters
 update-email-preferences
   curl -i {update_preferences}
 
+Console              {base_url}/console#key={key}
 OFREP base URL       {base_url}/v0/project/{slug}
 API reference        {base_url}/docs (make docs renders it)
 DSN for Sentry SDKs  {dsn}
+Mails and events     {base_url}/mail (set-email-address says where yours go)
 Projects and keys    target/debug/waymark --local --help
 Data                 {data}/ (make reset starts afresh)
 "#
@@ -215,7 +276,7 @@ mod tests {
     async fn every_operation_of_the_welcome_has_its_example() {
         let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         let tables = template::read_tables(&root.join("template.yaml")).unwrap();
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let address = (Ipv4Addr::LOCALHOST, 0).into();
         let engine = Engine::start(address, None, &tables).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let key = folder.path().join("demo-key");

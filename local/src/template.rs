@@ -55,7 +55,7 @@ pub fn read_tables(path: &Path) -> Result<Vec<Table>, TemplateError> {
     tables(&read(path)?)
 }
 
-fn read(path: &Path) -> Result<String, TemplateError> {
+pub(crate) fn read(path: &Path) -> Result<String, TemplateError> {
     std::fs::read_to_string(path)
         .map_err(|source| TemplateError::Unreadable { path: path.display().to_string(), source })
 }

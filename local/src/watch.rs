@@ -1,13 +1,16 @@
-//! `cargo lambda watch`: API Gateway and Lambda on a laptop.
+//! `cargo lambda watch`: Lambda on a laptop.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::fs::File;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use std::{env, io};
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::MissedTickBehavior;
 
@@ -42,33 +45,44 @@ pub enum WatchError {
 pub struct WatchOptions<'a> {
     /// The root of the workspace.
     pub workspace: &'a Path,
-    /// Where requests are taken.
-    pub address: SocketAddr,
     /// A file of environment variables for the functions.
     pub environment: &'a Path,
     /// Whether a change of the code rebuilds the functions.
     pub reload: bool,
-    /// Where messages of the build and the functions' logs go; the terminal if not given.
-    pub log: Option<std::fs::File>,
+    /// Where its messages, those of the build and the functions' logs go.
+    pub output: Output,
+}
+
+/// What becomes of all lines that functions, builds and `cargo lambda watch` write.
+#[derive(Debug)]
+pub enum Output {
+    /// They are kept in a file.
+    File(File),
+    /// Each is handed over.
+    Lines(fn(&str)),
 }
 
 /// A running `cargo lambda watch`; it and the functions end when it is dropped.
 pub struct Watch {
     child: Child,
     group: Option<Pid>,
+    url: String,
 }
 
 impl Watch {
     /// Starts it. The binaries should have been built: what is missing is built on first use.
     pub fn start(options: WatchOptions<'_>) -> Result<Self, WatchError> {
+        // Nobody else calls it, so any port will do; it may be taken again only by accident.
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|it| it.local_addr());
+        let address = port.map_err(WatchError::Unknown)?;
         let mut command = Command::new("cargo");
         command
             .current_dir(options.workspace)
             .env("PATH", path_with_tools(options.workspace))
             .args(["lambda", "watch", "--disable-cors"])
             .args(["--concurrency", CONCURRENCY])
-            .args(["--invoke-address", &options.address.ip().to_string()])
-            .args(["--invoke-port", &options.address.port().to_string()])
+            .args(["--invoke-address", &address.ip().to_string()])
+            .args(["--invoke-port", &address.port().to_string()])
             .arg("--env-file")
             .arg(options.environment)
             .stdin(Stdio::null())
@@ -78,27 +92,53 @@ impl Watch {
         if !options.reload {
             command.args(["--ignore-changes", "--quiet"]);
         }
-        if let Some(log) = options.log {
-            let twin = log.try_clone().map_err(WatchError::Unknown)?;
-            command.stdout(log).stderr(twin);
+        let hand_over = match options.output {
+            Output::File(file) => {
+                let twin = file.try_clone().map_err(WatchError::Unknown)?;
+                command.stdout(file).stderr(twin);
+                None
+            }
+            Output::Lines(hand_over) => {
+                command.stdout(Stdio::piped()).stderr(Stdio::piped());
+                Some(hand_over)
+            }
+        };
+        let mut child = command.spawn().map_err(WatchError::NotInstalled)?;
+        if let Some(hand_over) = hand_over {
+            child.stdout.take().map(|lines| tokio::spawn(read_lines(lines, hand_over)));
+            child.stderr.take().map(|lines| tokio::spawn(read_lines(lines, hand_over)));
         }
-        let child = command.spawn().map_err(WatchError::NotInstalled)?;
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        Ok(Self { child, group })
+        Ok(Self { child, group, url: format!("http://{address}") })
     }
 
-    /// Waits until `url` is answered by a function, however it answers: a refusal shows that it
-    /// runs as well as anything.
-    pub async fn until_answered(&mut self, url: &str, limit: Duration) -> Result<(), WatchError> {
+    /// Where functions are invoked, without a slash at its end.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Waits until a function answers.
+    pub async fn until_answered(
+        &mut self,
+        function: &str,
+        limit: Duration,
+    ) -> Result<(), WatchError> {
+        // A preflight request, which asks nothing else.
+        let event = json!({
+            "version": "2.0", "routeKey": "$default", "rawPath": "/", "rawQueryString": "",
+            "headers": {}, "isBase64Encoded": false,
+            "requestContext": {"stage": "$default", "http": {"method": "OPTIONS", "path": "/"}},
+        });
         let client = reqwest::Client::new();
+        let url = invocation_url(&self.url, function);
         let started = Instant::now();
         while started.elapsed() < limit {
             if let Some(status) = self.child.try_wait().map_err(WatchError::Unknown)? {
                 return Err(WatchError::Ended(status));
             }
-            let request = client.post(url).timeout(limit);
+            let request = client.post(&url).json(&event).timeout(limit);
             if let Ok(answer) = request.send().await
-                && answer.headers().contains_key("x-request-id")
+                && answer.status().is_success()
             {
                 return Ok(());
             }
@@ -108,10 +148,10 @@ impl Watch {
     }
 
     /// Invokes scheduled functions as often as they are to run, for as long as it is polled.
-    pub async fn run_schedules(base_url: &str, schedules: &[Schedule]) {
+    pub async fn run_schedules(url: &str, schedules: &[Schedule]) {
         let client = reqwest::Client::new();
         let runs = schedules.iter().map(|Schedule { function, every }| {
-            let url = format!("{base_url}/2015-03-31/functions/{function}/invocations");
+            let url = invocation_url(url, function);
             let client = &client;
             async move {
                 let mut timer = tokio::time::interval(*every);
@@ -152,6 +192,21 @@ impl Watch {
             // It may have ended by itself.
             let _ = kill_process_group(group, signal);
         }
+    }
+}
+
+/// Where a function is invoked, as Lambda names the place.
+pub(crate) fn invocation_url(url: &str, function: &str) -> String {
+    format!("{url}/2015-03-31/functions/{function}/invocations")
+}
+
+async fn read_lines(output: impl AsyncRead + Unpin, hand_over: fn(&str)) {
+    let mut output = BufReader::new(output);
+    let mut line = Vec::new();
+    // Once it cannot be read, nobody writes any more.
+    while output.read_until(b'\n', &mut line).await.is_ok_and(|length| length > 0) {
+        hand_over(String::from_utf8_lossy(&line).trim_end());
+        line.clear();
     }
 }
 

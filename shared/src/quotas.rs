@@ -23,6 +23,11 @@ pub const EVENTS_VARIABLE: &str = "WAYMARK_EVENTS_PER_MINUTE";
 /// number.
 pub const REQUESTS_VARIABLE: &str = "WAYMARK_REQUESTS_PER_MINUTE";
 
+/// How many errors a project may have; set by `template.yaml`. Nothing: as many as the field says.
+pub const ERRORS_VARIABLE: &str = "WAYMARK_ERRORS_PER_PROJECT";
+/// How many of them may be made in an hour; set by `template.yaml`. Nothing: as many as the field says.
+pub const NEW_ERRORS_VARIABLE: &str = "WAYMARK_NEW_ERRORS_PER_HOUR";
+
 /// The limits that a function is told.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Limits {
@@ -30,6 +35,10 @@ pub struct Limits {
     pub events_per_minute: Option<NonZeroU32>,
     /// Requests a minute under an API key.
     pub requests_per_minute: Option<NonZeroU32>,
+    /// Errors of a project.
+    pub errors_per_project: Option<NonZeroU32>,
+    /// New errors of a project in an hour.
+    pub new_errors_per_hour: Option<NonZeroU32>,
 }
 
 impl Limits {
@@ -43,6 +52,8 @@ impl Limits {
         Self {
             events_per_minute: read(EVENTS_VARIABLE),
             requests_per_minute: read(REQUESTS_VARIABLE),
+            errors_per_project: read(ERRORS_VARIABLE),
+            new_errors_per_hour: read(NEW_ERRORS_VARIABLE),
         }
     }
 }
@@ -52,6 +63,8 @@ impl Limits {
 pub struct OverQuota {
     /// After how many seconds more is taken: 1 to 60.
     pub retry_after: u16,
+    /// Whether this function refuses the sender's first in this minute.
+    pub is_first: bool,
 }
 
 /// How many are added at once, at the most.
@@ -80,6 +93,8 @@ struct Window {
     /// By this function since then.
     pending: u32,
     added_at: Timestamp,
+    /// Whether something was refused.
+    is_over: bool,
 }
 
 impl Default for Quotas {
@@ -96,7 +111,7 @@ impl Quotas {
         let minute = seconds.div_euclid(WINDOW_SECONDS);
         // A panic while the lock was held cannot have left the map half-changed.
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = Window { minute, total: 0, pending: 0, added_at: now };
+        let fresh = Window { minute, total: 0, pending: 0, added_at: now, is_over: false };
         let window = windows.get_or_insert_mut_ref(sender, || fresh);
         if window.minute != minute {
             *window = fresh;
@@ -104,7 +119,8 @@ impl Quotas {
         let taken = window.total.saturating_add(window.pending.into());
         if taken >= limit {
             let left = WINDOW_SECONDS - seconds.rem_euclid(WINDOW_SECONDS);
-            return Err(OverQuota { retry_after: u16::try_from(left).unwrap_or(1) });
+            let is_first = !mem::replace(&mut window.is_over, true);
+            return Err(OverQuota { retry_after: u16::try_from(left).unwrap_or(1), is_first });
         }
         window.pending = window.pending.saturating_add(1);
         let may_matter = taken >= limit / 2 && now >= window.added_at.plus(ADDED_AFTER);
@@ -162,15 +178,20 @@ mod tests {
             (Some("7"), Some(7)),
         ] {
             let limits = Limits::read(|name| {
-                assert!(name == EVENTS_VARIABLE || name == REQUESTS_VARIABLE);
-                if name == EVENTS_VARIABLE {
-                    text.map(str::to_owned)
-                } else {
-                    Some("6000".to_owned())
-                }
+                let others =
+                    [(REQUESTS_VARIABLE, "6"), (ERRORS_VARIABLE, "5"), (NEW_ERRORS_VARIABLE, "4")];
+                let other = others.into_iter().find(|(variable, _)| *variable == name);
+                other.map_or_else(|| text.map(str::to_owned), |(_, text)| Some(text.to_owned()))
             });
-            assert_eq!(limits.events_per_minute.map(NonZeroU32::get), limit);
-            assert_eq!(limits.requests_per_minute.map(NonZeroU32::get), Some(6_000));
+            let Limits {
+                events_per_minute,
+                requests_per_minute,
+                errors_per_project,
+                new_errors_per_hour,
+            } = limits;
+            assert_eq!(events_per_minute.map(NonZeroU32::get), limit);
+            let others = [requests_per_minute, errors_per_project, new_errors_per_hour];
+            assert_eq!(others.map(|limit| limit.map(NonZeroU32::get)), [Some(6), Some(5), Some(4)]);
         }
     }
 
@@ -184,9 +205,10 @@ mod tests {
         quotas.note_total("a", 0, 100);
         assert_eq!(quotas.take("a", 100, at(61)), Ok(None));
         quotas.note_total("a", 1, 94);
-        assert_eq!(quotas.take("a", 100, at(70)), Err(OverQuota { retry_after: 50 }));
+        let over = |retry_after, is_first| Err(OverQuota { retry_after, is_first });
+        assert_eq!(quotas.take("a", 100, at(70)), over(50, true));
         assert_eq!(quotas.take("b", 100, at(70)), Ok(None));
-        assert_eq!(quotas.take("a", 100, at(119)), Err(OverQuota { retry_after: 1 }));
+        assert_eq!(quotas.take("a", 100, at(119)), over(1, false));
         assert_eq!(quotas.take("a", 100, at(120)), Ok(None));
     }
 
@@ -196,6 +218,6 @@ mod tests {
         let take = |second| quotas.take("a", 6, at(second)).unwrap();
         assert_eq!([0, 3, 6].map(take), [None, None, None]);
         assert_eq!([7, 8, 9].map(take), [Some(4), None, Some(2)]);
-        assert_eq!(quotas.take("a", 6, at(9)), Err(OverQuota { retry_after: 51 }));
+        assert_eq!(quotas.take("a", 6, at(9)), Err(OverQuota { retry_after: 51, is_first: true }));
     }
 }

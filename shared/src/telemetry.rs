@@ -156,6 +156,19 @@ pub fn log_damaged_item(item: &DamagedItem) {
     log(Level::ERROR, now, &members_of(item), &[(DAMAGED_ITEMS, "Count", json!(1))], &[STACK]);
 }
 
+/// The name of the metric that counts senders which had a request refused for a quota: once a minute for
+/// each sandbox that refused some.
+pub const SENDERS_OVER_QUOTA: &str = "SendersOverQuota";
+/// The name of the metric that counts how often a project was found to have no room for further errors:
+/// once a minute for each sandbox.
+pub const ERRORS_AT_CAP: &str = "ErrorsAtCap";
+
+/// Logs that a bound was met by somebody, named by what it is and its id, and counts it.
+pub fn log_bound_met(metric: &'static str, by: &str, now: Timestamp) {
+    let members = [("message", json!("bound met")), ("by", json!(by))];
+    log(Level::WARN, now, &members, &[(metric, "Count", json!(1))], &[STACK]);
+}
+
 fn members_of(item: &DamagedItem) -> [Member; 4] {
     [
         ("message", json!("damaged item")),
@@ -174,6 +187,7 @@ type Metric = (&'static str, &'static str, Value);
 fn log(level: Level, now: Timestamp, members: &[Member], metrics: &[Metric], dimensions: &[&str]) {
     let is_logged = match level {
         Level::ERROR => tracing::enabled!(Level::ERROR),
+        Level::WARN => tracing::enabled!(Level::WARN),
         _ => tracing::enabled!(Level::INFO),
     };
     if is_logged {

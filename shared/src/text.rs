@@ -42,6 +42,22 @@ pub fn parse_text(text: &str, most: usize) -> Result<String, Fault> {
     Ok(text.to_owned())
 }
 
+/// A text as HTML shows it, between tags and in attributes.
+pub fn escape_html(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
 /// Reads an RFC 3339 date-time.
 pub(super) fn parse_time(text: &str) -> Result<Timestamp, Fault> {
     Timestamp::parse_rfc3339(text).map_err(|error| Fault::new(ViolationCode::InvalidFormat, error))

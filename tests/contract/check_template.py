@@ -69,6 +69,29 @@ def is_of_the_named_model(resource, statement):
     return any(":bedrock:" in arn and arn.endswith("/${BedrockModelId}") for arn in named)
 
 
+def is_of_the_sender(resource, statement):
+    """Whether a statement is about mails from the address that a parameter names alone."""
+    conditions = statement.get("Condition", {}).get("StringEquals", {})
+    arn = resource.get("Fn::Sub", "") if isinstance(resource, dict) else ""
+    is_identity = arn.endswith((":identity/*", ":configuration-set/*")) and ":ses:" in arn
+    return is_identity and conditions.get("ses:FromAddress") == {"Ref": "MailFrom"}
+
+
+def is_of_the_bus(resource, _):
+    """Whether a statement is about the bus that a parameter names."""
+    arn = resource.get("Fn::Sub", "") if isinstance(resource, dict) else ""
+    return ":events:" in arn and arn.endswith(":event-bus/${EventBusName}")
+
+
+# What roles may do besides using tables: by the condition under which they may, what the statement must
+# be about, and the action.
+OUTSIDE = {
+    "HasBedrockModel": (is_of_the_named_model, "bedrock:InvokeModel"),
+    "HasMailFrom": (is_of_the_sender, "ses:SendEmail"),
+    "HasEventBus": (is_of_the_bus, "events:PutEvents"),
+}
+
+
 def policies_of(role):
     """Each policy with the condition under which the role has it, or none."""
     for policy in role.get("Policies", []):
@@ -128,9 +151,10 @@ def faults(resources):
                     if "*" in action:
                         yield f"{name}: {action} is wider than one action"
                 for resource in many(statement["Resource"]):
-                    if condition == "HasBedrockModel":
-                        if not is_of_the_named_model(resource, statement):
-                            yield f"{name}: {resource} is not the model that BedrockModelId names"
+                    if condition is not None:
+                        is_theirs, action = OUTSIDE[condition]
+                        if not is_theirs(resource, statement) or statement["Action"] != action:
+                            yield f"{name}: {resource} is not what {condition} is about"
                     elif resource not in known:
                         yield f"{name}: {resource} is not of this template"
 
@@ -215,8 +239,9 @@ def faults_of_boundary(resources):
         if statement["Sid"] == "WriteOwnLogs":
             if not statement["Resource"]["Fn::Sub"].endswith(f":log-group:{LOGS}*"):
                 yield "FunctionBoundary: it must allow the stack's own log groups alone"
-        if (condition == "HasBedrockModel") != (statement["Action"] == "bedrock:InvokeModel"):
-            yield "FunctionBoundary: a model may be asked exactly if one is named"
+        outside = {action: condition for condition, (_, action) in OUTSIDE.items()}
+        if outside.get(str(statement["Action"])) != condition:
+            yield f"FunctionBoundary: {statement['Sid']} is not under its condition"
 
     used = set()
     for function in by_type["AWS::Lambda::Function"]:
@@ -230,7 +255,7 @@ def faults_of_boundary(resources):
             for statement in policy["PolicyDocument"]["Statement"]:
                 used.update(many(statement["Action"]))
                 if condition is not None:
-                    continue  # About a model, which `faults` looks at.
+                    continue  # About no table, which `faults` looks at.
                 for resource in many(statement["Resource"]):
                     index = re.sub("/index/.*", "/index/*", str(resource.get("Fn::Sub")))
                     for action in many(statement["Action"]):

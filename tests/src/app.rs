@@ -21,10 +21,11 @@ use shared::app::{App, Clock, Ids};
 use shared::dynamodb::{DamagedItem, Store, client};
 use shared::http::CursorKey;
 use shared::projects::api_key::{ApiKey, ApiKeyRecord, KeyId};
-use shared::projects::project::ProjectId;
+use shared::projects::project::{Organization, ProjectId};
 
 use crate::call::Call;
 use crate::permissions;
+use crate::proxy::{self, Proxy};
 
 /// The slug of the project that every test app has.
 pub const PROJECT: &str = "shop";
@@ -65,6 +66,22 @@ impl TestApp {
         demo::create_key(&self.app.store, adjust).await.expect("it is made")
     }
 
+    /// Projects beside keys that must not see them: those of another organization, those that a key is
+    /// not for, and those that are not there.
+    pub async fn unseen_projects(&self, other: ProjectId) -> Vec<(&'static str, String)> {
+        let organization = Organization::parse("foreign").expect("it is a name");
+        let foreign = self.key_with(|key| ApiKeyRecord { organization, ..key }).await;
+        let elsewhere =
+            self.key_with(|key| ApiKeyRecord { projects: Some([other].into()), ..key }).await;
+        vec![
+            (PROJECT, foreign),
+            (PROJECT, elsewhere),
+            ("missing", self.key.clone()),
+            ("Not a slug", self.key.clone()),
+            ("01902f3c-0000-7000-8000-000000000000", self.key.clone()),
+        ]
+    }
+
     /// All pages of a list, from the first to the last.
     pub async fn pages(&self, call: &Call, limit: usize) -> Vec<Vec<Value>> {
         let mut pages = Vec::new();
@@ -87,6 +104,12 @@ impl TestApp {
                 }
             }
         }
+    }
+
+    /// Has the app reach its tables through a proxy from now on.
+    pub async fn put_behind(&mut self, proxy: impl Proxy) {
+        let endpoint = proxy::serve(Arc::new(proxy)).await;
+        (self.app, self.round_trips) = app_over(&endpoint);
     }
 
     /// Counts what another app sends, which takes the place of this one's.

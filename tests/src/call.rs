@@ -41,7 +41,7 @@ pub struct Reply {
     pub status: u16,
     /// The headers.
     pub headers: HeaderMap,
-    /// The body, `null` where there is none.
+    /// The body, `null` where there is none, and text where it is a page.
     pub body: Value,
     /// The body as it was sent.
     pub text: String,
@@ -267,8 +267,11 @@ impl Call {
 impl Reply {
     /// What came back, with its body as it was sent.
     pub fn new(status: u16, headers: HeaderMap, text: String) -> Self {
+        let content_type = headers.get("content-type").and_then(|it| it.to_str().ok());
         let body = if text.is_empty() {
             Value::Null
+        } else if content_type.is_some_and(|it| it.starts_with("text/html")) {
+            Value::String(text.clone())
         } else {
             serde_json::from_str(&text).expect("an answer is JSON")
         };

@@ -30,6 +30,9 @@ pub fn check(operation_id: &str, reply: &Reply) {
     let content = &response["content"];
     if content.is_null() {
         assert_eq!(reply.body, Value::Null, "{operation_id} {} has no body", reply.status);
+    } else if let Some(page) = content.get("text/html") {
+        assert_eq!(reply.headers["content-type"], "text/html; charset=utf-8");
+        assert_valid(&page["schema"], &reply.body);
     } else {
         assert_eq!(reply.headers["content-type"], "application/json");
         assert_valid(&content["application/json"]["schema"], &reply.body);

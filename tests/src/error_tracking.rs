@@ -52,7 +52,8 @@ impl SentEvent {
             match *name {
                 "browser" | "os" => payload["contexts"][name] = json!({ "name": value }),
                 "device" => payload["contexts"][name] = json!({ "family": value }),
-                "country" => payload["user"] = json!({"geo": {"country_code": value}}),
+                "country" => payload["user"]["geo"] = json!({ "country_code": value }),
+                "user" => payload["user"]["id"] = json!(value),
                 "handled" => {
                     let mechanism = json!({"type": "generic", "handled": value == "true"});
                     payload["exception"]["values"][0]["mechanism"] = mechanism;

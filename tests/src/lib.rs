@@ -8,12 +8,13 @@ pub mod app;
 pub mod call;
 pub mod contract;
 pub mod error_tracking;
-pub mod gateway;
 pub mod insights;
 pub mod markers;
+pub mod notifications;
 pub mod operations;
 pub mod permissions;
 pub mod preferences;
+pub mod proxy;
 pub mod scripted;
 pub mod stack;
 pub mod wire;
@@ -26,6 +27,18 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub fn workspace() -> PathBuf {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     PathBuf::from(root).canonicalize().expect("the workspace exists")
+}
+
+/// What Debian, Fedora and Google call Chromium.
+const BROWSERS: [&str; 4] =
+    ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+/// Chromium, if it is on the `PATH`.
+pub fn browser() -> Option<String> {
+    let path = env::var_os("PATH")?;
+    let folders: Vec<_> = env::split_paths(&path).collect();
+    let places = BROWSERS.iter().flat_map(|name| folders.iter().map(move |it| it.join(name)));
+    places.filter(|place| place.is_file()).find_map(|place| place.to_str().map(str::to_owned))
 }
 
 /// The tables of `template.yaml`.

@@ -5,12 +5,20 @@ use shared::app::{Job, Operation};
 
 /// All operations, in the order of `openapi.yaml`.
 #[rustfmt::skip]
-pub static OPERATIONS: [&Operation; 30] = [
+pub static OPERATIONS: [&Operation; 46] = [
+    &get_caller::OPERATION,
+    &list_projects::OPERATION,
     &create_feature_flag::OPERATION,
     &list_feature_flags::OPERATION,
     &get_feature_flag::OPERATION,
     &update_feature_flag::OPERATION,
     &delete_feature_flag::OPERATION,
+    &create_segment::OPERATION,
+    &list_segments::OPERATION,
+    &get_segment::OPERATION,
+    &update_segment::OPERATION,
+    &delete_segment::OPERATION,
+    &get_flagd_configuration::OPERATION,
     &evaluate_feature_flags::OPERATION,
     &evaluate_feature_flag::OPERATION,
     &create_insight::OPERATION,
@@ -28,19 +36,28 @@ pub static OPERATIONS: [&Operation; 30] = [
     &add_event_markers::OPERATION,
     &list_event_markers::OPERATION,
     &list_errors::OPERATION,
+    &query_errors::OPERATION,
+    &list_error_categories::OPERATION,
     &get_error::OPERATION,
     &update_error::OPERATION,
+    &delete_error::OPERATION,
     &list_error_events::OPERATION,
     &interpret_error_filters::OPERATION,
     &query_error_timeseries::OPERATION,
+    &breakdown_errors::OPERATION,
     &ingest_error_events::OPERATION,
     &get_email_preferences::OPERATION,
     &update_email_preferences::OPERATION,
+    &serve_console::OPERATION,
+    &set_email_address::OPERATION,
+    &confirm_email_address::OPERATION,
+    &unsubscribe::OPERATION,
 ];
 
 /// All functions that run on a schedule.
 #[rustfmt::skip]
-pub static JOBS: [&Job; 2] = [
+pub static JOBS: [&Job; 3] = [
     &pack_error_log::JOB,
     &purge_event_markers::JOB,
+    &send_notifications::JOB,
 ];

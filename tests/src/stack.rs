@@ -1,17 +1,18 @@
-//! The whole local stack over HTTP: `cargo lambda watch`, the function binaries and an engine in
-//! memory, all of it for one test.
+//! The whole local stack over HTTP: the gateway, `cargo lambda watch`, the function binaries and an
+//! engine in memory, all of it for one test.
 
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
-use lambda_http::http::{HeaderMap, HeaderName};
 use local::engine::Engine;
-use local::watch::{Watch, WatchOptions};
+use local::gateway::{Gateway, GatewayOptions, Served};
+use local::watch::{Output, Watch, WatchOptions};
 use local::{demo, environment};
-use reqwest::RequestBuilder;
-use serde_json::Value;
+use reqwest::header::{HeaderMap, HeaderValue, ORIGIN};
+use reqwest::{RequestBuilder, Response};
 use shared::dynamodb::{Store, client};
 use shared::projects::api_key::ApiKeyRecord;
 use shared::projects::project::ProjectId;
@@ -35,9 +36,11 @@ pub struct Stack {
     pub project_id: ProjectId,
     /// A key with all scopes for all projects.
     pub key: String,
-    /// For requests.
+    /// For requests, as of a page: whatever is answered, pages must be able to read it.
     pub http: reqwest::Client,
-    _watch: Watch,
+    served: Arc<Mutex<Vec<Served>>>,
+    _gateway: Gateway,
+    watch: Watch,
     folder: TempDir,
 }
 
@@ -55,24 +58,45 @@ impl Stack {
         let environment_file = folder.path().join(environment::FILE);
         let variables = environment::variables(&engine.endpoint());
         environment::write(&environment_file, &variables).expect("it is written");
-        let address = free_address();
         let log = fs::File::create(folder.path().join("log")).expect("a log can be made");
         let mut watch = Watch::start(WatchOptions {
             workspace: &crate::workspace(),
-            address,
             environment: &environment_file,
             reload: false,
-            log: Some(log),
+            output: Output::File(log),
         })
         .expect("cargo lambda watch starts");
-        let base_url = format!("http://{address}");
-        let url = format!("{base_url}/v0/project/{PROJECT}/feature-flags");
-        if let Err(error) = watch.until_answered(&url, Duration::from_mins(2)).await {
+        let limit = Duration::from_mins(2);
+        if let Err(error) = watch.until_answered("create-feature-flag", limit).await {
             let log = fs::read_to_string(folder.path().join("log")).unwrap_or_default();
             panic!("{error}\n{log}");
         }
-        let http = reqwest::Client::new();
-        Self { base_url, engine, store, client, project_id, key, http, _watch: watch, folder }
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+        let base_url = format!("http://{}", listener.local_addr().expect("it has an address"));
+        let served = Arc::new(Mutex::new(Vec::new()));
+        let reported = Arc::clone(&served);
+        let options = GatewayOptions {
+            workspace: &crate::workspace(),
+            functions: watch.url().to_owned(),
+            patience: limit,
+            report: Box::new(move |request| {
+                reported.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
+            }),
+        };
+        let gateway = Gateway::start(listener, options).expect("the gateway starts");
+        Self {
+            base_url,
+            engine,
+            store,
+            client,
+            project_id,
+            key,
+            http: client_of_a_page(),
+            served,
+            _gateway: gateway,
+            watch,
+            folder,
+        }
     }
 
     /// A key that differs from the usual one.
@@ -80,26 +104,27 @@ impl Stack {
         demo::create_key(&self.store, adjust).await.expect("it is made")
     }
 
-    /// Hands a function an event of API Gateway as it is, and answers its response. For what
-    /// `cargo lambda watch` does not let through: it answers a body that is not UTF-8 itself.
-    pub async fn invoke(&self, function: &str, event: &Value) -> Reply {
-        let url = format!("{}/2015-03-31/functions/{function}/invocations", self.base_url);
-        let response = self.http.post(url).json(event).send().await.expect("it is answered");
-        let response: Value = response.json().await.expect("a response is JSON");
-        let mut headers = HeaderMap::new();
-        for (name, value) in response["headers"].as_object().expect("there are headers") {
-            let name: HeaderName = name.parse().expect("it is a name");
-            headers.insert(name, value.as_str().expect("text").parse().expect("it is a value"));
-        }
-        let status = response["statusCode"].as_u64().and_then(|status| status.try_into().ok());
-        let text = response["body"].as_str().unwrap_or_default().to_owned();
-        Reply::new(status.expect("there is a status"), headers, text)
+    /// Runs a function of a schedule once.
+    pub async fn run_job(&self, function: &str) -> Response {
+        let url = format!("{}/2015-03-31/functions/{function}/invocations", self.watch.url());
+        self.http.post(url).body("{}").send().await.expect("it is answered")
+    }
+
+    /// The requests that were answered so far.
+    pub fn served(&self) -> Vec<Served> {
+        self.served.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// All that the functions and `cargo lambda watch` have logged so far.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).expect("the log can be read")
     }
+}
+
+fn client_of_a_page() -> reqwest::Client {
+    let origin = (ORIGIN, HeaderValue::from_static("https://page.example"));
+    let client = reqwest::Client::builder().default_headers(HeaderMap::from_iter([origin]));
+    client.build().expect("it is made")
 }
 
 /// Sends a request to an operation, and holds `openapi.yaml` against the answer.
@@ -110,9 +135,4 @@ pub async fn send(operation_id: &str, request: RequestBuilder) -> Reply {
     let reply = Reply::new(status, headers, text);
     contract::check(operation_id, &reply);
     reply
-}
-
-fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
-    listener.local_addr().expect("it has an address")
 }

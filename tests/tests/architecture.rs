@@ -10,13 +10,15 @@ use std::path::Path;
 use tests::workspace;
 
 /// The modules below the fields. Each uses only those before it.
-const PLATFORM: [&str; 16] = [
+const PLATFORM: [&str; 18] = [
     "timestamp",
     "json",
     "text",
+    "user_agent",
     "id",
     "json_number",
     "page",
+    "entity_tag",
     "idempotency",
     "usage",
     "cache",
@@ -29,7 +31,8 @@ const PLATFORM: [&str; 16] = [
     "app",
 ];
 /// The fields of the product. None uses another.
-const FIELDS: [&str; 5] = ["error_tracking", "flags", "insights", "markers", "preferences"];
+const FIELDS: [&str; 6] =
+    ["error_tracking", "flags", "insights", "markers", "notifications", "preferences"];
 
 /// A file of `shared/src`.
 struct Source {
@@ -97,7 +100,9 @@ fn sources() -> Vec<Source> {
 fn uses(module: &[String], code: &str) -> BTreeSet<Vec<String>> {
     let mut written = Vec::new();
     for (start, _) in code.match_indices("use ") {
-        let is_use = code[..start].chars().next_back().is_none_or(char::is_whitespace);
+        // Messages may have the word, too.
+        let before = code[..start].rsplit('\n').next().unwrap_or_default().trim();
+        let is_use = before.is_empty() || before.starts_with("pub");
         if let Some(tree) = code[start + 4..].split(';').next().filter(|_| is_use) {
             expand("", tree, &mut written);
         }

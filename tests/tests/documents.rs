@@ -197,7 +197,9 @@ fn project_files() -> Vec<String> {
 /// The files that are the project's own text, each with its path.
 fn texts() -> Vec<(String, String)> {
     let is_own = |name: &String| {
-        let is_foreign = name.starts_with("tests/conformance/") && !is_markdown(name);
+        let foreign = ["tests/conformance/", "shared/src/user_agent/data/"];
+        let is_foreign =
+            foreign.iter().any(|folder| name.starts_with(folder)) && !is_markdown(name);
         let is_data = [".lock", ".jsonl", "package-lock.json"].iter().any(|it| name.ends_with(it));
         !is_foreign && !is_data
     };

@@ -48,8 +48,13 @@ fn examples(body: &Body) -> Vec<&'static Value> {
 
 #[test]
 fn every_body_has_an_example() {
-    // A type that stands for any other says nothing of the body, which another entry describes.
-    let described: Vec<Body> = bodies().into_iter().filter(|it| it.media_type != "*/*").collect();
+    // A type that stands for any other says nothing of the body, which another entry describes; and nobody
+    // writes requests by what pages and their files are like.
+    let is_of_a_page = |it: &Body| {
+        ["text/html", "text/css", "text/javascript", "image/svg+xml"].contains(&it.media_type)
+    };
+    let is_described = |it: &Body| it.media_type != "*/*" && !is_of_a_page(it);
+    let described: Vec<Body> = bodies().into_iter().filter(is_described).collect();
     assert!(described.len() > 100, "{}", described.len());
     let without = described.iter().filter(|body| examples(body).is_empty());
     let without: Vec<&str> = without.map(|body| body.place.as_str()).collect();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::{function, openapi, readme, template, test_lists, watch};
+use crate::{function, openapi, readme, template, test_lists, user_agents};
 
 /// Writes each file whose content is not what is generated, and names those that it wrote. Where it
 /// only checks, it fails if there are any.
@@ -36,17 +36,18 @@ fn targets(root: &Path) -> Result<Vec<(&'static str, String)>, String> {
         .map_err(|error| format!("openapi.yaml: {error}"))?;
     let functions = function::functions(root, &operations)?;
 
-    let manifest = in_file("Cargo.toml", watch::generated(&read("Cargo.toml")?, &operations))?;
     let template =
         in_file("template.yaml", template::generated(&read("template.yaml")?, &functions))?;
     let readme = in_file("README.md", readme::generated(&read("README.md")?, &functions))?;
     let of_tests =
         in_file("tests/Cargo.toml", test_lists::manifest(&read("tests/Cargo.toml")?, &functions))?;
+    let published = "shared/src/user_agent/data/regexes.yaml";
+    let user_agents = in_file(published, user_agents::generated(&read(published)?))?;
     Ok(vec![
-        ("Cargo.toml", manifest),
         ("template.yaml", template),
         ("README.md", readme),
         ("tests/Cargo.toml", of_tests),
         ("tests/src/operations.rs", test_lists::declarations(&functions)),
+        ("shared/src/user_agent/data/rules.txt", user_agents),
     ])
 }

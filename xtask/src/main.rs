@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask generate` writes what must stand in several places because tools demand it, from the
 //! one place where it is said: `openapi.yaml` for routes and access, `functions/*/Cargo.toml` for what
-//! is particular to a function ([`function::Metadata`]). `cargo xtask generate --check` writes nothing
+//! is particular to a function ([`function::Metadata`]), ua-parser's rules for User-Agents. `cargo xtask generate --check` writes nothing
 //! and fails if anything would change.
 
 mod function;
@@ -11,12 +11,13 @@ mod names;
 mod openapi;
 mod readme;
 mod region;
+mod required_texts;
 mod routes;
 mod schedule;
 mod tables;
 mod template;
 mod test_lists;
-mod watch;
+mod user_agents;
 
 use std::path::Path;
 use std::process::ExitCode;

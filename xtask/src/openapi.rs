@@ -26,6 +26,8 @@ pub(crate) struct Operation {
 pub(crate) enum Access {
     /// An API key with this scope.
     Key(String),
+    /// An API key, whatever its scopes are.
+    AnyKey,
     /// A project's DSN.
     Dsn,
     /// Nothing.
@@ -63,8 +65,14 @@ fn operation(
     described: &Yaml,
 ) -> Result<Operation, String> {
     let text = |member: &str| described.get(member).and_then(Yaml::as_str).map(str::to_owned);
+    // `null` says that no scope is needed; nothing at all, that it was forgotten.
+    let scope = match described.get("x-required-scope") {
+        None => None,
+        Some(Yaml::Null) => Some(Access::AnyKey),
+        Some(scope) => Some(Access::Key(scope.as_str().ok_or("its scope is not text")?.to_owned())),
+    };
     let id = text("operationId").ok_or("it has no `operationId`")?;
-    let mut takes_cursor = false;
+    let mut takes_cursor = has_cursor(document, described)?;
     for parameters in [item.get("parameters"), described.get("parameters")].into_iter().flatten() {
         for parameter in parameters.as_sequence().into_iter().flatten() {
             let parameter = resolve(document, parameter)?;
@@ -78,17 +86,26 @@ fn operation(
         id,
         method: method.to_uppercase(),
         path: path.to_owned(),
-        access: access(described, text("x-required-scope"))?,
+        access: access(described, scope)?,
         takes_cursor,
     })
 }
 
+/// Whether the body of an operation has a cursor.
+fn has_cursor(document: &Yaml, described: &Yaml) -> Result<bool, String> {
+    let content = described.get("requestBody").and_then(|body| body.get("content"));
+    let json = content.and_then(|content| content.get("application/json"));
+    let Some(schema) = json.and_then(|json| json.get("schema")) else { return Ok(false) };
+    let properties = resolve(document, schema)?.get("properties");
+    Ok(properties.is_some_and(|properties| properties.get("cursor").is_some()))
+}
+
 /// What `security` and `x-required-scope` say together.
-fn access(described: &Yaml, scope: Option<String>) -> Result<Access, String> {
+fn access(described: &Yaml, scope: Option<Access>) -> Result<Access, String> {
     let Some(security) = described.get("security").and_then(Yaml::as_sequence) else {
-        let missing = "it has no `x-required-scope`; name the scope that a key must have, or give the \
-                       operation a `security` of its own";
-        return scope.map(Access::Key).ok_or_else(|| missing.to_owned());
+        let missing = "it has no `x-required-scope`; name the scope that a key must have, `null` if any \
+                       key will do, or give the operation a `security` of its own";
+        return scope.ok_or_else(|| missing.to_owned());
     };
     let schemes = security.iter().filter_map(Yaml::as_mapping).flat_map(|it| it.keys());
     let schemes: Vec<&str> = schemes.filter_map(Yaml::as_str).collect();
@@ -131,6 +148,8 @@ paths:
     post: {operationId: report-without-slash, x-function: report, security: [{dsnKeyInQuery: []}]}
   /health:
     get: {operationId: get-health, security: []}
+  /me:
+    get: {operationId: get-me, x-required-scope: null}
 components: {parameters: {Cursor: {name: cursor, in: query}}}
 ";
 
@@ -151,13 +170,31 @@ components: {parameters: {Cursor: {name: cursor, in: query}}}
                 own(("report", "POST /reports/"), "report"),
                 own(("report-without-slash", "POST /reports"), "report"),
                 own(("get-health", "GET /health"), "get-health"),
+                own(("get-me", "GET /me"), "get-me"),
             ]
         );
         let scope = || Access::Key("things:read".to_owned());
         let access: Vec<Access> = read.iter().map(|it| it.access.clone()).collect();
-        assert_eq!(access, [scope(), scope(), Access::Dsn, Access::Dsn, Access::Public]);
+        let others = [Access::Dsn, Access::Dsn, Access::Public, Access::AnyKey];
+        assert_eq!(access[..2], [scope(), scope()]);
+        assert_eq!(access[2..], others);
         let cursors: Vec<bool> = read.iter().map(|it| it.takes_cursor).collect();
-        assert_eq!(cursors, [true, false, false, false, false]);
+        assert_eq!(cursors, [true, false, false, false, false, false]);
+    }
+
+    #[test]
+    fn a_cursor_may_stand_in_the_body() {
+        let body = "operationId: report, requestBody: {content: {application/json: {schema: \
+                    {$ref: '#/components/schemas/Query'}}}}, ";
+        let takes_cursor = |members: &str| {
+            let schema =
+                format!("components: {{schemas: {{Query: {{properties: {{{members}}}}}}}, ");
+            let text = THINGS.replace("operationId: report, ", body);
+            let read = operations(&text.replace("components: {", &schema)).unwrap();
+            read.iter().find(|it| it.id == "report").unwrap().takes_cursor
+        };
+        assert!(takes_cursor("cursor: {type: string}"));
+        assert!(!takes_cursor("limit: {type: number}"));
     }
 
     #[test]

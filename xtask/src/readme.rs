@@ -18,6 +18,7 @@ fn table(functions: &[Function]) -> String {
     for function in functions {
         let needs = match function.access() {
             Some(Access::Key(scope)) => format!("`{scope}`"),
+            Some(Access::AnyKey) => "any key".to_owned(),
             Some(Access::Dsn) => "a DSN".to_owned(),
             Some(Access::Public) => "nothing".to_owned(),
             None => continue,

@@ -166,7 +166,7 @@ fn policies(text: &mut String, function: &Function, tables: &[Table]) -> Result<
 /// What a function may do with tables.
 fn statements(function: &Function, tables: &[Table]) -> Result<String, String> {
     let mut text = String::new();
-    if let Some(Access::Key(_)) = function.access() {
+    if let Some(Access::Key(_) | Access::AnyKey) = function.access() {
         let keys = tables::find(tables, "api-keys")?.1.arn;
         let resource = if function.names_project() {
             format!("[{keys}, {}]", tables::find(tables, "projects")?.1.arn)

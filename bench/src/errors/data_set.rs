@@ -1,5 +1,6 @@
 //! Events of ten projects in thirty days, the same ones for the same end.
 
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use rand::distr::weighted;
@@ -52,13 +53,29 @@ impl DataSet {
         }))
     }
 
+    /// Values that occur, of each attribute.
+    pub(super) fn values(self) -> Result<HashMap<Attribute, Vec<String>>, weighted::Error> {
+        let rows = self.middle_day()?;
+        Ok(Attribute::ALL.map(|attribute| (attribute, values_of(&rows, attribute))).into())
+    }
+
+    fn middle_day(self) -> Result<Vec<EventRow>, weighted::Error> {
+        let middle = usize::try_from(DAYS / 2).unwrap_or_default();
+        Ok(self.project(0)?.nth(middle).map(|day| day.rows).unwrap_or_default())
+    }
+
     /// What the filtered question asks for: the most common browser, and a release of the middle.
     pub(super) fn filters(self) -> Result<[(Attribute, String); 2], weighted::Error> {
-        let middle = usize::try_from(DAYS / 2).unwrap_or_default();
-        let rows = self.project(0)?.nth(middle).map(|day| day.rows).unwrap_or_default();
+        let rows = self.middle_day()?;
         let common = |attribute| (attribute, most_common(&rows, attribute));
         Ok([Attribute::Browser, Attribute::Release].map(common))
     }
+}
+
+fn values_of(rows: &[EventRow], attribute: Attribute) -> Vec<String> {
+    let values: BTreeSet<&str> =
+        rows.iter().filter_map(|row| row.attributes.get(attribute)).collect();
+    values.into_iter().map(str::to_owned).collect()
 }
 
 fn most_common(rows: &[EventRow], attribute: Attribute) -> String {

@@ -1,21 +1,27 @@
 //! Bringing events into the tables: as rows, or packed right away.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::AttributeValue;
+use local::environment;
 use shared::app::Ids;
 use shared::dynamodb::Store;
+use shared::error_tracking::log::day::Day;
+use shared::error_tracking::log::manifest::MergeLimits;
 use shared::error_tracking::log::row::{EventRow, Fingerprint};
-use shared::error_tracking::store::Taken;
-use shared::error_tracking::{ErrorDescription, ErrorId, ErrorStatus, EventId};
+use shared::error_tracking::store::{ErrorOfEvent, SeenEvent, Taken};
+use shared::error_tracking::{ErrorDescription, ErrorId, ErrorStatus, EventId, KnownError};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use super::data_set::{ProjectDay, status_of};
 use crate::Result;
+use crate::stack::Stack;
 
-/// The time before now of which events are rows: at 5,000 events a day, as many as packing leaves.
-const ROWS: Duration = Duration::from_hours(2);
+/// How many rows a project has when they are packed, unless they become a day old before that.
+const PACKED_AT_ONCE: usize = 4_000;
 /// That ingestion took no events of a project.
 const NOTHING: Taken = Taken { events: 0, time: Duration::ZERO };
 
@@ -44,30 +50,66 @@ impl Loaded {
     }
 }
 
-/// Stores the events of a project's days and their errors, as they would be after packing at `now`:
-/// those of the last day as rows, all others in runs.
+/// Stores the events of a project's days and their errors, as they would be after packing and merging
+/// until `now`, had each event been taken in the moment when it occurred: those that are too few to be
+/// packed as rows, all others in runs.
 pub(super) async fn load_packed(
-    store: &Store,
+    stack: &Stack,
     project: ProjectId,
     days: impl Iterator<Item = ProjectDay>,
     now: Timestamp,
 ) -> Result<Loaded> {
+    let store = stack.store();
     let (mut loaded, mut fingerprints) = (Loaded::default(), BTreeSet::new());
-    let packed_until = now.minus(ROWS);
-    let shards = store.want_packing(project, NOTHING, now).await?;
-    for ProjectDay { day, rows } in days {
+    let mut waiting: Vec<EventRow> = Vec::new();
+    for ProjectDay { mut rows, .. } in days {
         fingerprints.extend(rows.iter().map(|row| row.fingerprint));
-        let (packed, open): (Vec<EventRow>, Vec<EventRow>) =
-            rows.into_iter().partition(|row| row.occurred_at < packed_until);
-        if !packed.is_empty() {
-            loaded.run_bytes += store.import_events(project, day, &packed).await?;
+        rows.sort_by_key(|row| row.occurred_at);
+        waiting.extend(rows);
+        while waiting.len() >= PACKED_AT_ONCE {
+            let left = waiting.split_off(PACKED_AT_ONCE);
+            let packed = std::mem::replace(&mut waiting, left);
             loaded.packed += u64::try_from(packed.len())?;
+            import(store, project, packed).await?;
         }
-        count(store, project, shards, &open).await?;
-        loaded.rows += u64::try_from(open.len())?;
     }
+    while store.merge_step(project, &MergeLimits::default(), now).await? {}
+    loaded.run_bytes = bytes_of_runs(stack.client(), project).await?;
+    let shards = store.want_packing(project, NOTHING, now).await?;
+    count(store, project, shards, &waiting).await?;
+    loaded.rows = u64::try_from(waiting.len())?;
     create_errors(store, project, &fingerprints, now).await?;
     Ok(loaded)
+}
+
+/// Adds runs of what a step of packing takes, one for each day.
+async fn import(store: &Store, project: ProjectId, rows: Vec<EventRow>) -> Result<()> {
+    let mut days: BTreeMap<Day, Vec<EventRow>> = BTreeMap::new();
+    for row in rows {
+        days.entry(Day::of(row.occurred_at)).or_default().push(row);
+    }
+    for (day, rows) in days {
+        store.import_events(project, day, &rows).await?;
+    }
+    Ok(())
+}
+
+/// The bytes of a project's runs, as its manifests tell them.
+pub(super) async fn bytes_of_runs(client: &Client, project: ProjectId) -> Result<u64> {
+    let query = client.query().table_name(format!("{}errors", environment::table_prefix()));
+    let query = query.key_condition_expression("pk = :pk").consistent_read(true);
+    let pk = AttributeValue::S(format!("manifest#{project}"));
+    let mut manifests =
+        query.expression_attribute_values(":pk", pk).into_paginator().items().send();
+    let mut bytes = 0;
+    while let Some(manifest) = manifests.next().await {
+        for (_, run) in manifest?.iter().filter(|(name, _)| name.starts_with("r_")) {
+            let run = run.as_m().map_err(|_| "a run is no map")?;
+            let of_run = run.get("bytes").and_then(|bytes| bytes.as_n().ok());
+            bytes += of_run.ok_or("a run has no bytes")?.parse::<u64>()?;
+        }
+    }
+    Ok(bytes)
 }
 
 /// Stores the events of a day as rows, and their errors, as ingestion does.
@@ -84,10 +126,13 @@ pub(super) async fn load_rows(
 
 /// Stores rows as if each event was taken in the moment when it occurred.
 async fn count(store: &Store, project: ProjectId, shards: u8, rows: &[EventRow]) -> Result<()> {
+    let id = ErrorId::new(Ids::Random.new_uuid(Timestamp::from_millis(0)));
+    // Its error is made on its own.
+    let error = ErrorOfEvent::Known(KnownError { id, event_shards: 1 });
     for row in rows {
         let id = Ids::Random.new_uuid(row.occurred_at).into_bytes();
         let id = EventId::from_random_bytes(id).ok_or("a UUID is all zero")?;
-        store.count_event(project, id, row, shards, row.occurred_at).await?;
+        store.count_event(project, id, row, &error, shards, row.occurred_at).await?;
     }
     Ok(())
 }
@@ -100,19 +145,33 @@ async fn create_errors(
 ) -> Result<()> {
     for fingerprint in fingerprints {
         let new = ErrorId::new(Ids::Random.new_uuid(at));
-        let id = store.see_error(project, None, new, &description(*fingerprint), at).await?;
-        let status = status_of(*fingerprint);
-        if status == ErrorStatus::Open {
-            continue;
-        }
-        let error = store.find_error(project, id).await?.ok_or("an error is gone")?;
-        let mut changed = error.clone();
-        changed.set_status(status, at);
-        if !store.replace_error(project, &error, &changed).await? {
-            return Err("somebody else changed an error".into());
-        }
+        create_error(store, project, *fingerprint, new, at).await?;
     }
     Ok(())
+}
+
+/// Makes the error of a fingerprint known, with its status, and answers its id.
+pub(super) async fn create_error(
+    store: &Store,
+    project: ProjectId,
+    fingerprint: Fingerprint,
+    new: ErrorId,
+    at: Timestamp,
+) -> Result<ErrorId> {
+    let seen = SeenEvent { occurred_at: at, received_at: at, now: at };
+    let known = store.see_error(project, None, &description(fingerprint), &seen, new).await?;
+    let id = known.ok_or("an error is gone")?.id;
+    let status = status_of(fingerprint);
+    if status == ErrorStatus::Open {
+        return Ok(id);
+    }
+    let error = store.find_error(project, id, at).await?.ok_or("an error is gone")?;
+    let mut changed = error.clone();
+    changed.set_status(status, at);
+    if !store.replace_error(project, &error, &changed, None).await? {
+        return Err("somebody else changed an error".into());
+    }
+    Ok(id)
 }
 
 /// A description of the usual length.

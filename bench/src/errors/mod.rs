@@ -1,30 +1,51 @@
 //! Error tracking: ingestion, packing, and queries of a large data set beside `PostgreSQL`.
 
-mod compaction;
+mod capacity;
 mod data_set;
 mod delivery;
 mod ingestion;
+mod large;
 mod loading;
+mod packing;
 mod postgres;
 mod question;
+mod random;
 mod timeseries;
 
 use crate::Result;
 use crate::counter::Call;
 use crate::job::JobWork;
 use crate::measure::Bench;
+use crate::program::Program;
+use crate::statistics::Sorted;
 
+pub(crate) use capacity::{Capacity, Cost};
 pub(crate) use data_set::{DAYS, PROJECTS};
 pub(crate) use delivery::delivery;
 pub(crate) use ingestion::Ingestion;
+pub(crate) use large::Large;
 pub(crate) use timeseries::{Answers, Timeseries};
 
 /// Error tracking.
 pub(crate) struct Errors {
     pub(crate) ingestion: Ingestion,
     /// The packing of whole days of rows.
-    pub(crate) compaction: JobWork,
+    pub(crate) packing: JobWork,
     pub(crate) timeseries: Timeseries,
+    /// What events cost.
+    pub(crate) capacity: Capacity,
+    /// Questions about a large project; `None` where they were not asked for.
+    pub(crate) large: Option<Large>,
+}
+
+/// A question that was asked often.
+pub(crate) struct MeasuredQuestion {
+    pub(crate) program: Program,
+    pub(crate) name: &'static str,
+    /// How long it took, in milliseconds.
+    pub(crate) latency: Sorted,
+    /// The most memory of its process.
+    pub(crate) memory: u64,
 }
 
 /// What a request asks of DynamoDB.
@@ -58,12 +79,15 @@ impl Traffic {
 }
 
 impl Bench<'_> {
-    /// Measures error tracking, perhaps with `PostgreSQL` beside it.
-    pub(crate) async fn errors(&self, beside_postgres: bool) -> Result<Errors> {
+    /// Measures error tracking, perhaps all of it: with `PostgreSQL` beside it, and with a project and a
+    /// load that take minutes to store.
+    pub(crate) async fn errors(&self, all: bool) -> Result<Errors> {
         Ok(Errors {
             ingestion: self.ingestion().await?,
-            compaction: self.compaction().await?,
-            timeseries: self.timeseries(beside_postgres).await?,
+            packing: self.packing().await?,
+            timeseries: self.timeseries(all).await?,
+            capacity: Box::pin(self.capacity(all)).await?,
+            large: if all { Some(self.large().await?) } else { None },
         })
     }
 }

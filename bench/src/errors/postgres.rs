@@ -20,10 +20,10 @@ use shared::error_tracking::log::row::{EventRow, Fingerprint};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
-use tokio_postgres::{Client, NoTls, Statement};
+use tokio_postgres::{Client, NoTls, Row, Statement};
 
 use super::data_set::{DataSet, PROJECTS, status_of};
-use super::question::{DayCount, Question};
+use super::question::BucketCount;
 use crate::Result;
 
 const BINARIES: &str = "/usr/lib/postgresql/15/bin";
@@ -47,7 +47,7 @@ const SETTINGS: [&str; 9] = [
 ];
 
 const TABLES: &str = "
-    CREATE TABLE errors (id integer NOT NULL, status text NOT NULL);
+    CREATE TABLE errors (id integer NOT NULL, fingerprint text NOT NULL, status text NOT NULL);
     CREATE TABLE error_events (
         project_id integer NOT NULL,
         error_id integer NOT NULL,
@@ -61,7 +61,12 @@ const TABLES: &str = "
         device text,
         country text,
         platform text,
-        transaction text
+        transaction text,
+        bot text,
+        url text,
+        type text,
+        culprit text,
+        user_hash text
     );";
 
 const INDEXES: &str = "
@@ -122,7 +127,7 @@ impl Postgres {
 
         let mut lines = String::new();
         for (fingerprint, id) in &errors {
-            writeln!(lines, "{id}\t{}", status_of(*fingerprint).as_str())?;
+            writeln!(lines, "{id}\t{fingerprint}\t{}", status_of(*fingerprint).as_str())?;
         }
         let errors = self.client.copy_in("COPY errors FROM STDIN").await?;
         let mut errors = pin!(errors);
@@ -132,26 +137,21 @@ impl Postgres {
         Ok(self.client.batch_execute("VACUUM (ANALYZE, FREEZE)").await?)
     }
 
-    /// Plans a question once for all the times that it is asked.
-    pub(super) async fn prepare(&self, question: &Question) -> Result<Statement> {
-        Ok(self.client.prepare(&question.statement()).await?)
+    /// Plans a statement once for all the times that it is asked.
+    pub(super) async fn prepare(&self, statement: &str) -> Result<Statement> {
+        Ok(self.client.prepare(statement).await?)
     }
 
-    /// Asks a question, and answers how long that took, too.
-    pub(super) async fn ask(&self, statement: &Statement) -> Result<(Vec<DayCount>, Duration)> {
+    /// The rows of a statement, and how long they took.
+    pub(super) async fn ask(&self, statement: &Statement) -> Result<(Vec<Row>, Duration)> {
         let started = Instant::now();
         let rows = self.client.query(statement, &[]).await?;
-        let time = started.elapsed();
-        let mut days = Vec::with_capacity(rows.len());
-        for row in rows {
-            let (events, errors): (i64, i64) = (row.try_get(1)?, row.try_get(2)?);
-            days.push(DayCount {
-                start: row.try_get(0)?,
-                events: events.try_into()?,
-                errors: errors.try_into()?,
-            });
-        }
-        Ok((days, time))
+        Ok((rows, started.elapsed()))
+    }
+
+    /// The rows of a statement that is asked once.
+    pub(super) async fn rows(&self, statement: &str) -> Result<Vec<Row>> {
+        Ok(self.client.query(statement, &[]).await?)
     }
 
     /// Stops the server in good order, so that it leaves no shared memory behind.
@@ -162,6 +162,17 @@ impl Postgres {
         self.server.wait().await?;
         Ok(())
     }
+}
+
+/// The buckets that rows of a timeseries tell.
+pub(super) fn read_buckets(rows: &[Row]) -> Result<Vec<BucketCount>> {
+    let mut buckets = Vec::with_capacity(rows.len());
+    for row in rows {
+        let (events, errors): (i64, i64) = (row.try_get(1)?, row.try_get(2)?);
+        let (events, errors) = (events.try_into()?, errors.try_into()?);
+        buckets.push(BucketCount { start: row.try_get(0)?, events, errors });
+    }
+    Ok(buckets)
 }
 
 /// A folder for the server's data and its socket.
@@ -228,7 +239,10 @@ fn event_lines(
         for attribute in Attribute::ALL {
             write!(lines, "\t{}", row.attributes.get(attribute).unwrap_or("\\N"))?;
         }
-        lines.push('\n');
+        match row.attributes.user() {
+            Some(user) => writeln!(lines, "\t{:x}", u64::from_be_bytes(user.to_bytes()))?,
+            None => writeln!(lines, "\t\\N")?,
+        }
     }
     Ok(lines.into())
 }

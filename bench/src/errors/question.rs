@@ -1,4 +1,4 @@
-//! What is asked of the data set, of a function and of `PostgreSQL`.
+//! What is asked of the data set, of functions and of `PostgreSQL`.
 
 use serde_json::{Value as Json, json};
 use shared::error_tracking::ErrorStatus;
@@ -9,18 +9,65 @@ use shared::timestamp::Timestamp;
 use super::data_set::{DataSet, PROJECTS};
 use crate::Result;
 
-/// How many events and errors each day of the data set has.
+const DAY_SECONDS: i64 = 24 * 60 * 60;
+
+/// Some events of the data set.
+#[derive(Debug, Clone)]
 pub(super) struct Question {
-    data_set: DataSet,
-    /// Only events with these values.
-    filters: Vec<(Attribute, String)>,
+    /// The start, a whole minute.
+    pub(super) from: Timestamp,
+    /// The end, a whole minute, which is left out.
+    pub(super) to: Timestamp,
+    /// The numbers of the projects.
+    pub(super) projects: Vec<u8>,
+    /// Which events, at most one filter for each attribute.
+    pub(super) filters: Vec<Filter>,
     /// Only errors with this status.
-    status: Option<ErrorStatus>,
+    pub(super) status: Option<ErrorStatus>,
 }
 
-/// What there was in a day.
+/// A filter of events.
+#[derive(Debug, Clone)]
+pub(super) struct Filter {
+    pub(super) attribute: Attribute,
+    pub(super) operator: Operator,
+    /// The value; `""` where the operator takes none.
+    pub(super) value: String,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct DayCount {
+pub(super) enum Operator {
+    Is,
+    IsNot,
+    Contains,
+    NotContains,
+    IsSet,
+    IsNotSet,
+}
+
+impl Operator {
+    pub(super) const ALL: [Self; 6] =
+        [Self::Is, Self::IsNot, Self::Contains, Self::NotContains, Self::IsSet, Self::IsNotSet];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Is => "is",
+            Self::IsNot => "is_not",
+            Self::Contains => "contains",
+            Self::NotContains => "not_contains",
+            Self::IsSet => "is_set",
+            Self::IsNotSet => "is_not_set",
+        }
+    }
+
+    pub(super) fn takes_value(self) -> bool {
+        !matches!(self, Self::IsSet | Self::IsNotSet)
+    }
+}
+
+/// What there was in a bucket of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct BucketCount {
     /// The start, in milliseconds since the Unix epoch.
     pub(super) start: i64,
     pub(super) events: u64,
@@ -29,14 +76,16 @@ pub(super) struct DayCount {
 
 impl Question {
     /// Counts everything.
-    pub(super) fn unfiltered(data_set: DataSet) -> Self {
-        Self { data_set, filters: Vec::new(), status: None }
+    pub(super) fn unfiltered(DataSet { from, to }: DataSet) -> Self {
+        let projects = (0..PROJECTS).collect();
+        Self { from, to, projects, filters: Vec::new(), status: None }
     }
 
     /// Counts events of a browser and a release, whose errors are open.
     pub(super) fn filtered(data_set: DataSet) -> Result<Self> {
-        let filters = data_set.filters()?.into();
-        Ok(Self { data_set, filters, status: Some(ErrorStatus::Open) })
+        let is = |(attribute, value)| Filter { attribute, operator: Operator::Is, value };
+        let filters = data_set.filters()?.map(is).into();
+        Ok(Self { filters, status: Some(ErrorStatus::Open), ..Self::unfiltered(data_set) })
     }
 
     /// Whether some events are not asked for.
@@ -44,64 +93,131 @@ impl Question {
         !self.filters.is_empty() || self.status.is_some()
     }
 
-    /// The body of a request that asks this.
-    pub(super) fn body(&self, projects: &[ProjectId]) -> Json {
-        let DataSet { from, to } = self.data_set;
-        let filter = |(attribute, value): &(Attribute, String)| json!({"categoryId": attribute.name(), "operator": "is", "value": value});
+    /// The body of a request that asks this of one project, which the path names.
+    pub(super) fn body(&self) -> Json {
+        let filter = |Filter { attribute, operator, value }: &Filter| json!({"categoryId": attribute.name(), "operator": operator.name(), "value": value});
         json!({
-            "projectIds": projects,
-            "from": from.as_millis(),
-            "to": to.as_millis(),
+            "from": self.from.as_millis(),
+            "to": self.to.as_millis(),
             "filters": self.filters.iter().map(filter).collect::<Vec<_>>(),
             "status": self.status.map(ErrorStatus::as_str),
         })
     }
 
-    /// A statement that asks this. `count(DISTINCT)` would sort all events; grouping by errors first
-    /// takes half the time.
-    pub(super) fn statement(&self) -> String {
-        let DataSet { from, to } = self.data_set;
-        let projects: Vec<String> = (0..PROJECTS).map(|project| project.to_string()).collect();
+    /// The body of a request that asks this of its projects; `projects` are all of the data set.
+    pub(super) fn body_of_projects(&self, projects: &[ProjectId]) -> Json {
+        let id = |number: &u8| projects.get(usize::from(*number));
+        let mut body = self.body();
+        body["projectIds"] = json!(self.projects.iter().filter_map(id).collect::<Vec<_>>());
+        body
+    }
+
+    /// A statement that counts events and errors in buckets. `count(DISTINCT)` would sort all events;
+    /// grouping by errors first takes half the time.
+    pub(super) fn timeseries(&self) -> String {
+        let (source, seconds) = (self.source(), self.bucket_seconds());
+        format!(
+            "SELECT (extract(epoch FROM bucket) * 1000)::bigint, sum(events)::bigint, count(*)
+             FROM (
+                 SELECT date_bin('{seconds} seconds', occurred_at, '1970-01-01T00:00:00Z') AS bucket,
+                     error_id, count(*) AS events
+                 FROM {source}
+                 GROUP BY bucket, error_id
+             ) AS errors_of_buckets
+             GROUP BY bucket ORDER BY bucket"
+        )
+    }
+
+    /// A statement that counts events and errors of each value of a category, and those of all values
+    /// but the first.
+    pub(super) fn breakdown(&self, by: Attribute, limit: u8) -> String {
+        let (source, by) = (self.source(), by.name());
+        format!(
+            "WITH counted AS MATERIALIZED (
+                 SELECT {by} AS value, error_id, count(*) AS events FROM {source} GROUP BY 1, 2
+             ), top AS (
+                 SELECT value, sum(events)::bigint AS events, count(*) AS errors FROM counted
+                 GROUP BY value ORDER BY events DESC, value NULLS LAST LIMIT {limit}
+             )
+             SELECT value, events, errors, false FROM top
+             UNION ALL
+             SELECT NULL, sum(events)::bigint, count(DISTINCT error_id), true FROM counted
+             WHERE NOT EXISTS (SELECT FROM top WHERE top.value IS NOT DISTINCT FROM counted.value)
+             HAVING count(*) > 0"
+        )
+    }
+
+    /// A statement that counts events and users of each error.
+    pub(super) fn errors(&self) -> String {
+        let source = self.source();
+        format!(
+            "SELECT (SELECT fingerprint FROM errors WHERE id = error_id), count(*),
+                 count(DISTINCT user_hash)
+             FROM {source} GROUP BY error_id"
+        )
+    }
+
+    /// The length of buckets that a timeseries has (`docs/semantics/error-tracking.md`, "Timeseries").
+    fn bucket_seconds(&self) -> i64 {
+        match (self.to.as_millis() - self.from.as_millis()) / 60_000 {
+            ..=120 => 60,
+            121..=720 => 300,
+            721..=2_880 => 1_800,
+            2_881..=20_160 => 3_600,
+            _ => DAY_SECONDS,
+        }
+    }
+
+    /// The events that are asked for, of a statement.
+    fn source(&self) -> String {
+        let projects: Vec<String> = self.projects.iter().map(u8::to_string).collect();
         let mut conditions = vec![
             format!("project_id = ANY (ARRAY[{}])", projects.join(", ")),
-            format!("occurred_at >= '{from}'"),
-            format!("occurred_at < '{to}'"),
+            format!("occurred_at >= '{}'", self.from),
+            format!("occurred_at < '{}'", self.to),
         ];
-        for (attribute, value) in &self.filters {
-            conditions.push(format!("{} = '{value}'", attribute.name()));
-        }
+        conditions.extend(self.filters.iter().map(Filter::condition));
         let mut source = "error_events".to_owned();
         if let Some(status) = self.status {
             source.push_str(" JOIN errors ON errors.id = error_id");
             conditions.push(format!("status = '{}'", status.as_str()));
         }
-        let conditions = conditions.join(" AND ");
-        format!(
-            "SELECT (extract(epoch FROM day) * 1000)::bigint, sum(events)::bigint, count(*)
-             FROM (
-                 SELECT date_bin('1 day', occurred_at, '1970-01-01T00:00:00Z') AS day, error_id,
-                     count(*) AS events
-                 FROM {source} WHERE {conditions}
-                 GROUP BY day, error_id
-             ) AS errors_of_days
-             GROUP BY day ORDER BY day"
-        )
+        format!("{source} WHERE {}", conditions.join(" AND "))
     }
 }
 
-/// The days of an answer that have events.
-pub(super) fn read_answer(answer: &str) -> Result<Vec<DayCount>> {
+impl Filter {
+    fn condition(&self) -> String {
+        let (column, value) = (self.attribute.name(), &self.value);
+        let contains = format!("strpos(lower({column}), lower('{value}')) > 0");
+        match self.operator {
+            Operator::Is => format!("{column} = '{value}'"),
+            Operator::IsNot => format!("{column} IS DISTINCT FROM '{value}'"),
+            Operator::Contains => contains,
+            Operator::NotContains => format!("({contains}) IS NOT TRUE"),
+            Operator::IsSet => format!("{column} IS NOT NULL"),
+            Operator::IsNotSet => format!("{column} IS NULL"),
+        }
+    }
+}
+
+/// The buckets of an answer that have events.
+pub(super) fn read_timeseries(answer: &str) -> Result<Vec<BucketCount>> {
     let buckets: Vec<Json> = serde_json::from_str(answer)?;
-    let mut days = Vec::with_capacity(buckets.len());
+    let mut counts = Vec::with_capacity(buckets.len());
     for bucket in buckets {
         let start = bucket["bucketStart"].as_str().ok_or("a bucket has no start")?;
-        let count = |name: &str| bucket[name].as_u64().ok_or("a bucket has no count");
-        days.push(DayCount {
+        counts.push(BucketCount {
             start: Timestamp::parse_rfc3339(start)?.as_millis(),
-            events: count("errors")?,
-            errors: count("uniqueErrors")?,
+            events: number_of(&bucket, "errors")?,
+            errors: number_of(&bucket, "uniqueErrors")?,
         });
     }
-    days.retain(|day| day.events > 0);
-    Ok(days)
+    counts.retain(|bucket| bucket.events > 0);
+    Ok(counts)
+}
+
+/// A number of an answer.
+pub(super) fn number_of(of: &Json, name: &str) -> Result<u64> {
+    of[name].as_u64().ok_or_else(|| format!("an answer has no {name}: {of}").into())
 }

@@ -10,11 +10,11 @@ use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 use tokio_postgres::Statement;
 
-use super::Traffic;
 use super::data_set::{DAYS, DataSet, PROJECTS};
 use super::loading::{Loaded, load_packed};
-use super::postgres::Postgres;
-use super::question::{Question, read_answer};
+use super::postgres::{Postgres, read_buckets};
+use super::question::{Question, read_timeseries};
+use super::{MeasuredQuestion, Traffic};
 use crate::Result;
 use crate::counter::{Counter, time_under_way};
 use crate::measure::Bench;
@@ -42,6 +42,8 @@ pub(crate) struct Timeseries {
     pub(crate) beside_postgres: bool,
     /// The most memory of query-error-timeseries.
     pub(crate) memory: u64,
+    /// Questions that `PostgreSQL` answered the same; none where it was not asked.
+    pub(crate) random: Vec<MeasuredQuestion>,
 }
 
 /// Answers to one question.
@@ -111,13 +113,15 @@ impl Bench<'_> {
         }
         let memory = process.peak_memory()?;
         process.stop().await?;
+        let mut random = Vec::new();
         if let Some(postgres) = postgres {
+            random = self.random_questions(data_set, &projects, &postgres).await?;
             postgres.stop().await?;
         }
         let mut answers = asked.into_iter().map(Asked::into_answers);
         let mut next = || answers.next().ok_or("a question was not asked");
         let (unfiltered, filtered) = (next()?, next()?);
-        Ok(Timeseries { loaded, unfiltered, filtered, beside_postgres, memory })
+        Ok(Timeseries { loaded, unfiltered, filtered, beside_postgres, memory, random })
     }
 
     async fn load(&self, data_set: DataSet, now: Timestamp) -> Result<(Vec<ProjectId>, Loaded)> {
@@ -138,7 +142,7 @@ impl Bench<'_> {
     ) -> Result<(ProjectId, Loaded)> {
         let project = self.stack.project(&format!("queried-{number}")).await?;
         let days = data_set.project(number)?;
-        let loaded = load_packed(self.stack.store(), project, days, now).await?;
+        let loaded = load_packed(self.stack, project, days, now).await?;
         progress(&format!("  project {} of {PROJECTS}", number + 1));
         Ok((project, loaded))
     }
@@ -151,23 +155,23 @@ impl Bench<'_> {
         postgres: Option<&Postgres>,
         loaded: Loaded,
     ) -> Result<Asked> {
-        let request = self.stack.query_timeseries(&question.body(projects));
+        let request = self.stack.query_timeseries(&question.body_of_projects(projects));
         let counter = Counter::start(self.stack.endpoint()).await?;
         let variables = environment::variables(counter.endpoint());
         let mut process = self.start(Program::QueryErrorTimeseries, &variables).await?;
         // The first is not warm.
         let answer = process.expect(200, request.clone()).await?;
-        let answer = read_answer(&answer.body)?;
-        let events = answer.iter().map(|day| day.events).sum::<u64>();
+        let answer = read_timeseries(&answer.body)?;
+        let events = answer.iter().map(|bucket| bucket.events).sum::<u64>();
         if events != loaded.events() && !question.is_filtered() {
             return Err(format!("{events} of {} events were counted", loaded.events()).into());
         }
         let statement = match postgres {
-            Some(postgres) => Some(postgres.prepare(question).await?),
+            Some(postgres) => Some(postgres.prepare(&question.timeseries()).await?),
             None => None,
         };
         if let (Some(postgres), Some(statement)) = (postgres, &statement) {
-            let (other, _) = postgres.ask(statement).await?;
+            let other = read_buckets(&postgres.ask(statement).await?.0)?;
             if answer != other {
                 return Err(format!("the answers differ: {answer:?} and {other:?}").into());
             }

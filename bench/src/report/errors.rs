@@ -4,17 +4,22 @@ use std::fmt::Display;
 
 use super::units::{grouped, kilobytes, mb, ms, range, times};
 use super::{Figures, NOT_MEASURED};
-use crate::errors::{Answers, DAYS, Errors, Ingestion, PROJECTS, Timeseries, Traffic};
+use crate::errors::{
+    Answers, Capacity, Cost, DAYS, Errors, Ingestion, Large, MeasuredQuestion, PROJECTS,
+    Timeseries, Traffic,
+};
 use crate::interpretation::Interpretations;
 use crate::job::JobWork;
 use crate::statistics::Sorted;
 
 impl Figures {
     pub(super) fn print_errors(&self) {
-        let Errors { ingestion, compaction, timeseries } = &self.errors;
+        let Errors { ingestion, packing, timeseries, capacity, large } = &self.errors;
         print_ingestion(ingestion);
-        print_compaction(compaction);
+        print_packing(packing);
         print_timeseries(timeseries);
+        print_capacity(capacity);
+        print_large(large.as_ref());
     }
 }
 
@@ -42,12 +47,12 @@ fn print_ingestion(ingestion: &Ingestion) {
     line("  what it asks of DynamoDB, most", traffic(ingestion.traffic));
 }
 
-fn print_compaction(compaction: &JobWork) {
+fn print_packing(packing: &JobWork) {
     println!("\npack-error-log, by the embedded engine, not by AWS's DynamoDB");
-    let (rate, seconds) = (compaction.events_per_second(), compaction.time.as_secs_f64());
-    let all = format!("{rate:.0} events/s   {seconds:.1} s   runs {}", compaction.runs);
-    line(&format!("{} events in rows", grouped(compaction.events)), all);
-    line("  CPU time of 1,000 events", ms(compaction.cpu_of_1000()));
+    let (rate, seconds) = (packing.events_per_second(), packing.time.as_secs_f64());
+    let all = format!("{rate:.0} events/s   {seconds:.1} s   runs {}", packing.runs);
+    line(&format!("{} events in rows", grouped(packing.events)), all);
+    line("  CPU time of 1,000 events", ms(packing.cpu_of_1000()));
 }
 
 fn print_timeseries(timeseries: &Timeseries) {
@@ -79,6 +84,41 @@ fn print_timeseries(timeseries: &Timeseries) {
     };
     print("unfiltered", &timeseries.unfiltered);
     print("browser, release and status", &timeseries.filtered);
+    print_questions(&timeseries.random);
+}
+
+fn print_capacity(capacity: &Capacity) {
+    println!("\nwhat an event costs, in write units by the embedded engine's account");
+    for cost in &capacity.loads {
+        let Cost { events_of_a_day, lasting, delivery, packing } = cost;
+        let events = grouped(usize::try_from(*events_of_a_day).unwrap_or(usize::MAX));
+        let all = delivery + packing;
+        let figures = format!(
+            "{all:.2}   after its delivery {packing:.4}   (of {} h)",
+            lasting.as_secs() / 3_600
+        );
+        line(&format!("{events} events a day"), figures);
+    }
+    let figures = format!("{:.2} for each kB of runs", capacity.of_flood);
+    line("attributes that all differ", figures);
+}
+
+fn print_large(large: Option<&Large>) {
+    println!("\none project of 10 million events in 90 days, of 10,000 errors, a day flooded");
+    let Some(large) = large else {
+        line("list-errors, get-error, update-error", NOT_MEASURED);
+        return;
+    };
+    let events = grouped(usize::try_from(large.events).unwrap_or(usize::MAX));
+    line("runs", format!("{} for {events} events", mb(large.run_bytes)));
+    print_questions(&large.questions);
+}
+
+fn print_questions(questions: &[MeasuredQuestion]) {
+    for MeasuredQuestion { name, latency, memory, .. } in questions {
+        let (p50, p95) = (latency.median(), latency.percentile(95));
+        line(name, format!("p50 {}   p95 {}   memory {}", ms(p50), ms(p95), mb(*memory)));
+    }
 }
 
 fn percentiles(figures: &Sorted) -> String {

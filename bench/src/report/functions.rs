@@ -133,7 +133,7 @@ impl Figures {
                 latency: None,
                 cpu: None,
                 round_trips: None,
-                memory: errors.compaction.memory,
+                memory: errors.packing.memory,
                 memory_bound: None,
             },
             Common {

@@ -5,7 +5,9 @@ use serde_json::{Value as Json, json};
 use super::Figures;
 use super::functions::Common;
 use crate::cold::Starts;
-use crate::errors::{Answers, Ingestion, Timeseries, Traffic};
+use crate::errors::{
+    Answers, Capacity, Cost, Ingestion, Large, MeasuredQuestion, Timeseries, Traffic,
+};
 use crate::event_markers::EventMarkers;
 use crate::insights::Splits;
 use crate::job::JobWork;
@@ -28,11 +30,13 @@ impl Figures {
         split["of10"] = splits_json(&self.insights.small);
         split["of10000"] = splits_json(&self.insights.large);
         split["multipleOfSmall"] = json!(self.insights.ratio());
-        let [mut ingest, mut query, mut compact, mut interpret] =
+        let [mut ingest, mut query, mut pack, mut interpret] =
             self.of_errors().map(|it| self.common_json(&it));
         ingest["warm"] = ingestion_json(&errors.ingestion);
         query["timeseries"] = timeseries_json(&errors.timeseries);
-        compact["compaction"] = job_json(&errors.compaction);
+        pack["packing"] = job_json(&errors.packing);
+        pack["capacity"] = capacity_json(&errors.capacity);
+        let large = errors.large.as_ref().map(large_json);
         let [mut evaluate, mut evaluate_all] =
             self.of_evaluations().map(|it| self.common_json(&it));
         let evaluations = &self.evaluations;
@@ -88,7 +92,7 @@ impl Figures {
                 "createFeatureFlag": self.size(Program::CreateFeatureFlag),
             },
             "others": {
-                "packErrorLog": compact,
+                "packErrorLog": pack,
                 "deleteEventMarkerCollection": delete,
                 "evaluateFeatureFlag": evaluate,
                 "evaluateFeatureFlags": evaluate_all,
@@ -96,6 +100,7 @@ impl Figures {
                 "interpretErrorFilters": interpret,
                 "purgeEventMarkers": purging,
                 "queryErrorTimeseries": query,
+                "largeProject": large,
                 "splitInsight": split,
                 "updateEmailPreferences": update,
             },
@@ -166,8 +171,42 @@ fn ingestion_json(ingestion: &Ingestion) -> Json {
     })
 }
 
+fn capacity_json(capacity: &Capacity) -> Json {
+    let cost = |cost: &Cost| {
+        json!({
+            "eventsOfADay": cost.events_of_a_day,
+            "hours": cost.lasting.as_secs() / 3_600,
+            "deliveryUnits": cost.delivery,
+            "packingUnits": cost.packing,
+        })
+    };
+    json!({
+        "loads": capacity.loads.iter().map(cost).collect::<Vec<_>>(),
+        "unitsOfADifferentKilobyte": capacity.of_flood,
+    })
+}
+
+fn large_json(large: &Large) -> Json {
+    json!({
+        "events": large.events,
+        "runs": large.run_bytes,
+        "questions": questions_json(&large.questions),
+    })
+}
+
+fn questions_json(questions: &[MeasuredQuestion]) -> Json {
+    let question = |question: &MeasuredQuestion| {
+        json!({
+            "name": question.name,
+            "latency": distribution_json(&question.latency),
+            "peakMemory": question.memory,
+        })
+    };
+    questions.iter().map(question).collect()
+}
+
 fn timeseries_json(timeseries: &Timeseries) -> Json {
-    let Timeseries { loaded, unfiltered, filtered, .. } = timeseries;
+    let Timeseries { loaded, unfiltered, filtered, random, .. } = timeseries;
     json!({
         "events": loaded.events(),
         "rows": loaded.rows,
@@ -175,6 +214,7 @@ fn timeseries_json(timeseries: &Timeseries) -> Json {
         "runBytesPerEvent": timeseries.run_bytes_per_event(),
         "unfiltered": answers_json(unfiltered),
         "filtered": answers_json(filtered),
+        "random": questions_json(random),
     })
 }
 

@@ -3,7 +3,7 @@
 use super::Figures;
 use super::functions::Common;
 use super::units::{kilobytes, megabytes, whole};
-use crate::errors::Answers;
+use crate::errors::{Answers, Capacity, Cost, MeasuredQuestion};
 use crate::evaluation::Evaluations;
 use crate::measure::Tls;
 use crate::program::Program;
@@ -47,7 +47,7 @@ impl Figures {
         let create = self.create_feature_flag();
         let [evaluate, evaluate_all] = self.of_evaluations();
         let [delete, purge, update, split] = self.of_other_resources();
-        let [ingest, query, compact, interpret] = self.of_errors();
+        let [ingest, query, pack, interpret] = self.of_errors();
         let of = |common: &Common<'_>, own: Vec<Target>| {
             let mut targets = self.common_targets(common);
             targets.extend(own);
@@ -64,7 +64,7 @@ impl Figures {
                 self.event_markers.ratio(),
             ),
         ];
-        vec![
+        let mut targets = vec![
             of(&create, of_create),
             of(&evaluate, self.evaluation_targets()),
             of(&evaluate_all, self.bulk_targets()),
@@ -74,9 +74,12 @@ impl Figures {
             of(&split, self.split_targets()),
             of(&ingest, self.ingestion_targets()),
             of(&query, self.query_targets()),
-            of(&compact, self.compaction_targets()),
+            of(&pack, self.packing_targets()),
             of(&interpret, self.interpretation_targets()),
-        ]
+        ];
+        targets.extend(self.random_targets());
+        targets.extend(self.large_targets());
+        targets
     }
 
     fn common_targets(&self, common: &Common<'_>) -> Vec<Target> {
@@ -131,9 +134,52 @@ impl Figures {
         targets
     }
 
-    fn compaction_targets(&self) -> Vec<Target> {
+    fn packing_targets(&self) -> Vec<Target> {
         let bytes = self.errors.timeseries.run_bytes_per_event();
-        vec![Target::at_most(6.0, "B", "run bytes of an event", bytes)]
+        let mut targets = vec![Target::at_most(14.0, "B", "run bytes of an event", bytes)];
+        let Capacity { loads, of_flood } = &self.errors.capacity;
+        for Cost { events_of_a_day, packing, .. } in loads {
+            let (bound, name) = match events_of_a_day {
+                ..100 => (1.0, "write units of an event, of 24 a day"),
+                100..1_000 => (0.15, "  of 300 a day"),
+                1_000..100_000 => (0.06, "  of 1,000 a day"),
+                100_000..1_000_000 => (0.05, "  of 100,000 a day"),
+                _ => (0.05, "  of 15 million a day"),
+            };
+            targets.push(Target::at_most(bound, "", name, *packing));
+        }
+        targets.push(Target::at_most(3.0, "", "  of a kB that no others share", *of_flood));
+        targets
+    }
+
+    /// Of random questions, where they were asked.
+    fn random_targets(&self) -> Vec<(Program, Vec<Target>)> {
+        let targets = |question: &MeasuredQuestion| {
+            let bound = if question.name.ends_with("filtered") { 800.0 } else { 300.0 };
+            let p95 = question.latency.percentile(95);
+            let targets = vec![
+                Target::at_most(bound, "ms", "1.5 million events, p95", p95),
+                Target::under(128.0, "MB", "  peak memory", megabytes(question.memory)),
+                Target::under(8.0, "MB", "release binary", megabytes(self.size(question.program))),
+            ];
+            (question.program, targets)
+        };
+        self.errors.timeseries.random.iter().map(targets).collect()
+    }
+
+    /// Of questions about a large project, where they were asked.
+    fn large_targets(&self) -> Vec<(Program, Vec<Target>)> {
+        let questions = self.errors.large.iter().flat_map(|large| &large.questions);
+        let targets = |question: &MeasuredQuestion| {
+            let p95 = question.latency.percentile(95);
+            let memory = megabytes(question.memory);
+            let targets = vec![
+                Target::at_most(500.0, "ms", "10 million events, p95", p95),
+                Target::at_most(256.0, "MB", "  peak memory", memory),
+            ];
+            (question.program, targets)
+        };
+        questions.map(targets).collect()
     }
 
     fn evaluation_targets(&self) -> Vec<Target> {

@@ -15,12 +15,12 @@ pub(super) fn range(figures: &Sorted) -> String {
     format!("{}   fastest {}   90th percentile {}", ms(median), ms(min), ms(p90))
 }
 
-/// A number below a million as people write it.
+/// A number as people write it.
 pub(crate) fn grouped(number: usize) -> String {
     if number < 1_000 {
         return number.to_string();
     }
-    format!("{},{:03}", number / 1_000, number % 1_000)
+    format!("{},{:03}", grouped(number / 1_000), number % 1_000)
 }
 
 pub(super) fn whole(number: usize) -> f64 {

@@ -51,12 +51,14 @@ pub(super) async fn apply(
                     note(&format!("{done} of {total}: {key}"));
                 }
                 Outcome::Blocked(reason) => blocked.push((fate, reason)),
-                Outcome::Overtaken(reason) => conflicts.push(Conflict { key, reason }),
+                Outcome::Overtaken(reason) => {
+                    conflicts.push(Conflict { name: key.to_string(), reason });
+                }
             }
         }
         if blocked.is_empty() || blocked.len() == round {
             let reason = |(fate, reason): (Fate, String)| Conflict {
-                key: fate.outcome().key.clone(),
+                name: fate.outcome().key.to_string(),
                 reason,
             };
             conflicts.extend(blocked.into_iter().map(reason));
@@ -86,7 +88,7 @@ async fn create(flag: &FeatureFlag, store: &Store) -> Result<Outcome, StoreError
     match store.create_flag(&first, None).await? {
         FlagCreation::Created | FlagCreation::Replay(_) => {}
         FlagCreation::LimitReached => return Ok(Outcome::Blocked(full())),
-        FlagCreation::PrerequisitesRefused(violations) => {
+        FlagCreation::ReferencesRefused(violations) => {
             return Ok(Outcome::Blocked(refused(&violations)));
         }
         FlagCreation::KeyTaken => {
@@ -112,7 +114,7 @@ async fn replace(
         match store.replace_flag(stored, flag).await? {
             FlagReplacement::Done => return Ok(Outcome::Done),
             FlagReplacement::LimitReached => return Ok(Outcome::Blocked(full())),
-            FlagReplacement::PrerequisitesRefused(violations) => {
+            FlagReplacement::ReferencesRefused(violations) => {
                 return Ok(Outcome::Blocked(refused(&violations)));
             }
             FlagReplacement::InUse(dependents) => return Ok(Outcome::Blocked(in_use(&dependents))),
@@ -150,7 +152,7 @@ fn full() -> String {
 fn refused(violations: &Violations) -> String {
     let listed = violations.listed().iter();
     let listed: Vec<String> = listed.map(|it| format!("{} {}", it.pointer, it.message)).collect();
-    format!("{}; correct the prerequisites, and run the command again", listed.join("; "))
+    format!("{}; correct the flag, and run the command again", listed.join("; "))
 }
 
 fn in_use(dependents: &[FlagKey]) -> String {

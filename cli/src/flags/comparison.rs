@@ -1,10 +1,10 @@
-//! How two states of a flag differ, field by field.
+//! How two states of a flag or segment differ, field by field.
 
 use std::fmt;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use shared::flags::FeatureFlag;
+use shared::flags::{FeatureFlag, Segment};
 
 use super::document::Described;
 
@@ -23,6 +23,9 @@ const FIELDS: [(&str, Option<&str>); 10] = [
     ("prerequisites", Some("flagKey")),
 ];
 
+/// The fields of a segment that can change.
+const SEGMENT_FIELDS: [(&str, Option<&str>); 2] = [("name", None), ("conditions", None)];
+
 /// A field that has two values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct FieldChange {
@@ -35,17 +38,30 @@ pub(super) struct FieldChange {
 
 /// The fields that differ.
 pub(super) fn compare(before: &FeatureFlag, after: &FeatureFlag) -> Vec<FieldChange> {
+    differences(&FIELDS, &Described::of(before), &Described::of(after))
+}
+
+/// The fields of a segment that differ.
+pub(super) fn compare_segments(before: &Segment, after: &Segment) -> Vec<FieldChange> {
+    differences(&SEGMENT_FIELDS, before, after)
+}
+
+fn differences<T: Serialize>(
+    fields: &[(&'static str, Option<&'static str>)],
+    before: &T,
+    after: &T,
+) -> Vec<FieldChange> {
     let (mut before, mut after) = (members(before), members(after));
     let mut member = |field, known_by| {
         let (before, after) = (before.remove(field)?, after.remove(field)?);
         (before != after).then_some(FieldChange { field, before, after, known_by })
     };
-    FIELDS.into_iter().filter_map(|(field, known_by)| member(field, known_by)).collect()
+    fields.iter().filter_map(|(field, known_by)| member(*field, *known_by)).collect()
 }
 
-fn members(flag: &FeatureFlag) -> Map<String, Value> {
-    // Nothing of a flag can fail to be written.
-    match serde_json::to_value(Described::of(flag)) {
+fn members(of: &impl Serialize) -> Map<String, Value> {
+    // Nothing of a flag or segment can fail to be written.
+    match serde_json::to_value(of) {
         Ok(Value::Object(members)) => members,
         _ => Map::new(),
     }

@@ -1,12 +1,16 @@
-//! Flags as a file holds them: all that a person decides about a flag, nothing that the server adds.
+//! Flags and segments as a file holds them: all that a person decides about them, nothing that the server
+//! adds.
 
 use std::collections::HashSet;
 use std::fmt;
 
 use serde::Serialize;
+use shared::flags::condition::Condition;
 use shared::flags::draft::FlagDraft;
+use shared::flags::segment::{MAX_SEGMENTS, SegmentDraft};
 use shared::flags::{
-    FeatureFlag, FlagKey, FlagType, Prerequisite, Rule, RuleId, Serve, Target, Variant, VariantKey,
+    FeatureFlag, FlagKey, FlagType, Prerequisite, Rule, RuleId, Segment, SegmentKey, Serve, Target,
+    Variant, VariantKey,
 };
 use shared::json::{
     Fault, Fields, Json, JsonPath, MAX_BODY_DEPTH, ViolationCode, Violations, array, boolean,
@@ -19,7 +23,9 @@ use uuid::Uuid;
 /// What a document says that it is.
 const FORMAT: &str = "waymark-flags";
 /// The version of the form of documents that is written, and the latest that is read.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// The version before there were segments, which is read as well.
+const WITHOUT_SEGMENTS: u32 = 1;
 /// The most flags of a document. A project may have any number of archived ones.
 const MAX_FLAGS: usize = 100_000;
 
@@ -28,7 +34,16 @@ struct Document<'f> {
     format: &'static str,
     version: u32,
     project: &'f Slug,
+    segments: Vec<DescribedSegment<'f>>,
     flags: Vec<Described<'f>>,
+}
+
+/// A segment without what the server adds to it.
+#[derive(Serialize)]
+struct DescribedSegment<'f> {
+    key: &'f SegmentKey,
+    name: &'f str,
+    conditions: &'f [Condition],
 }
 
 /// A flag without what the server adds to it.
@@ -50,6 +65,12 @@ pub(super) struct Described<'f> {
     prerequisites: &'f [Prerequisite],
 }
 
+impl<'f> DescribedSegment<'f> {
+    fn of(Segment { key, name, conditions, .. }: &'f Segment) -> Self {
+        Self { key, name, conditions }
+    }
+}
+
 impl<'f> Described<'f> {
     pub(super) fn of(flag: &'f FeatureFlag) -> Self {
         Self {
@@ -69,11 +90,17 @@ impl<'f> Described<'f> {
     }
 }
 
-/// The document of a project's flags: the same bytes for the same flags.
-pub(super) fn write(project: &Slug, flags: &[FeatureFlag]) -> serde_json::Result<String> {
+/// The document of a project's flags and segments: the same bytes for the same ones.
+pub(super) fn write(
+    project: &Slug,
+    segments: &[Segment],
+    flags: &[FeatureFlag],
+) -> serde_json::Result<String> {
+    let mut segments: Vec<_> = segments.iter().map(DescribedSegment::of).collect();
+    segments.sort_by_key(|segment| segment.key);
     let mut flags: Vec<_> = flags.iter().map(Described::of).collect();
     flags.sort_by_key(|flag| flag.key);
-    let document = Document { format: FORMAT, version: VERSION, project, flags };
+    let document = Document { format: FORMAT, version: VERSION, project, segments, flags };
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
 
@@ -82,6 +109,8 @@ pub(super) fn write(project: &Slug, flags: &[FeatureFlag]) -> serde_json::Result
 pub(super) struct ReadDocument {
     /// The slug of the project that the flags were taken from.
     pub(super) project: String,
+    /// The segments, each key once, as they would be created.
+    pub(super) segments: Vec<Segment>,
     /// The flags, each key once.
     pub(super) flags: Vec<DescribedFlag>,
 }
@@ -138,9 +167,9 @@ impl fmt::Display for Faults {
 
 impl Faults {
     /// Adds violations of the value at a path, which a key may name.
-    fn add(&mut self, path: &JsonPath<'_>, key: Option<&str>, violations: &Violations) {
+    fn add(&mut self, path: &JsonPath<'_>, key: Option<(&str, &str)>, violations: &Violations) {
         for violation in violations.listed() {
-            let name = key.map(|key| format!(" (flag {key})")).unwrap_or_default();
+            let name = key.map(|(what, key)| format!(" ({what} {key})")).unwrap_or_default();
             let line = format!("{path}{}{name}: {}", violation.pointer, violation.message);
             self.lines.push(line);
         }
@@ -161,7 +190,9 @@ pub(super) fn read(
         return Err(DocumentError::OtherFormat);
     }
     if let Some(Json::Number(version)) = json.member("version")
-        && *version != VERSION.to_string()
+        && ![VERSION, WITHOUT_SEGMENTS]
+            .map(|known| known.to_string())
+            .contains(&(*version).to_owned())
     {
         return Err(DocumentError::OtherVersion((*version).to_owned()));
     }
@@ -169,46 +200,85 @@ pub(super) fn read(
     let mut violations = Violations::default();
     let document = read_members(&json, &mut violations);
     faults.add(&JsonPath::Root, None, &violations);
-    let Some((project_slug, items)) = document else { return Err(DocumentError::Invalid(faults)) };
-
-    let list = JsonPath::Root.member("flags");
-    let mut seen = HashSet::new();
-    let mut flags = Vec::with_capacity(items.len());
-    for (index, item) in items.iter().enumerate() {
-        let path = list.item(index);
-        let key = item.member_text("key");
-        match read_flag(item, project, now, &mut new_id) {
-            Ok(flag) if seen.insert(flag.flag.key.clone()) => flags.push(flag),
-            Ok(flag) => {
-                let mut twice = Violations::default();
-                let message = "the document has a flag of this key already; keep one";
-                twice.note(&JsonPath::Root.member("key"), ViolationCode::Duplicate, message);
-                faults.add(&path, Some(flag.flag.key.as_str()), &twice);
-            }
-            Err(violations) => faults.add(&path, key, &violations),
-        }
-    }
+    let Some(Members { project: project_slug, segments, flags }) = document else {
+        return Err(DocumentError::Invalid(faults));
+    };
+    let mut list = List { of: "segment", name: "segments", faults: &mut faults };
+    let read = |item: &Json<'_>| SegmentDraft::read(item)?.into_segment(project, now, new_id());
+    let segments = list.read(&segments, read, |segment| segment.key.as_str().to_owned());
+    let mut list = List { of: "flag", name: "flags", faults: &mut faults };
+    let read = |item: &Json<'_>| read_flag(item, project, now, &mut new_id);
+    let flags = list.read(&flags, read, |flag| flag.flag.key.as_str().to_owned());
     if faults.lines.is_empty() {
-        Ok(ReadDocument { project: project_slug, flags })
+        Ok(ReadDocument { project: project_slug, segments, flags })
     } else {
         Err(DocumentError::Invalid(faults))
     }
 }
 
-/// The project's name and the flags of a document.
+/// A list of a document, and what is wrong with its items.
+struct List<'l> {
+    of: &'static str,
+    name: &'static str,
+    faults: &'l mut Faults,
+}
+
+impl List<'_> {
+    /// The items that can be read, of which each key may stand once.
+    fn read<T>(
+        &mut self,
+        items: &[&Json<'_>],
+        mut read: impl FnMut(&Json<'_>) -> Result<T, Violations>,
+        key_of: impl Fn(&T) -> String,
+    ) -> Vec<T> {
+        let list = JsonPath::Root.member(self.name);
+        let mut seen = HashSet::new();
+        let mut found = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let path = list.item(index);
+            match read(item) {
+                Ok(item) if seen.insert(key_of(&item)) => found.push(item),
+                Ok(item) => {
+                    let mut twice = Violations::default();
+                    let message =
+                        format!("the document has a {} of this key already; keep one", self.of);
+                    twice.note(&JsonPath::Root.member("key"), ViolationCode::Duplicate, message);
+                    self.faults.add(&path, Some((self.of, &key_of(&item))), &twice);
+                }
+                Err(violations) => {
+                    let key = item.member_text("key").map(|key| (self.of, key));
+                    self.faults.add(&path, key, &violations);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The members of a document.
+struct Members<'j, 'a> {
+    project: String,
+    segments: Vec<&'j Json<'a>>,
+    flags: Vec<&'j Json<'a>>,
+}
+
+/// The project's name, the segments and the flags of a document.
 fn read_members<'j, 'a>(
     json: &'j Json<'a>,
     violations: &mut Violations,
-) -> Option<(String, Vec<&'j Json<'a>>)> {
+) -> Option<Members<'j, 'a>> {
     Fields::read(json, &JsonPath::Root, violations, |fields, violations| {
         // What it has to be is checked before.
         fields.get("format");
         fields.required("version", violations, number(|_| Ok(())));
         let as_it_is = |slug: &str| Ok::<_, Fault>(slug.to_owned());
         let project = fields.required("project", violations, text(as_it_is));
+        let most = usize::try_from(MAX_SEGMENTS).unwrap_or(usize::MAX);
+        let segments = array(most, |json, _: &JsonPath<'_>, _: &mut Violations| Some(json));
+        let segments = fields.optional("segments", violations, segments).or_default();
         let flags = array(MAX_FLAGS, |json, _: &JsonPath<'_>, _: &mut Violations| Some(json));
         let flags = fields.required("flags", violations, flags);
-        Some((project?, flags?))
+        Some(Members { project: project?, segments: segments?, flags: flags? })
     })
 }
 
@@ -263,7 +333,7 @@ mod tests {
     }
 
     fn document(flags: &Value) -> Value {
-        json!({"format": "waymark-flags", "version": 1, "project": "shop", "flags": flags})
+        json!({"format": "waymark-flags", "version": 2, "project": "shop", "flags": flags})
     }
 
     fn message(document: &Value) -> String {
@@ -280,19 +350,24 @@ mod tests {
             {"key": "b", "name": "B", "type": "boolean", "rules": [rule], "archived": true},
             {"key": "a", "name": "A", "type": "string", "description": "x\ny"},
         ]);
-        let read = parse(&document(&flags)).unwrap();
+        let conditions = json!([{"attribute": "a", "operator": "exists"}]);
+        let segment = |key| json!({"key": key, "name": "S", "conditions": conditions});
+        let mut whole = document(&flags);
+        whole["segments"] = json!([segment("z"), segment("a")]);
+        let read = parse(&whole).unwrap();
         assert_eq!(read.project, "shop");
         assert_eq!(read.flags.iter().map(|it| it.archived).collect::<Vec<_>>(), [true, false]);
         let flags: Vec<_> = read.flags.into_iter().map(|it| it.flag).collect();
         let slug = Slug::parse("shop").unwrap();
-        let written = write(&slug, &flags).unwrap();
+        let written = write(&slug, &read.segments, &flags).unwrap();
         let keys: Value = serde_json::from_str(&written).unwrap();
         assert_eq!(
             (&keys["flags"][0]["key"], &keys["flags"][1]["key"]),
             (&json!("a"), &json!("b"))
         );
-        let again = parse(&keys).unwrap().flags.into_iter().map(|it| it.flag).collect::<Vec<_>>();
-        assert_eq!(write(&slug, &again).unwrap(), written);
+        let ReadDocument { segments, flags, .. } = parse(&keys).unwrap();
+        let flags: Vec<_> = flags.into_iter().map(|it| it.flag).collect();
+        assert_eq!(write(&slug, &segments, &flags).unwrap(), written);
     }
 
     #[test]
@@ -327,6 +402,12 @@ mod tests {
             assert!(faulty.contains(&format!("\n  {start}")), "{start}: {faulty}");
         }
         assert_eq!(faulty.lines().count(), 7, "{faulty}");
+        let mut segments = document(&json!([]));
+        segments["segments"] = json!([{"key": "a"}, {"key": "b", "name": "B", "conditions": []}]);
+        let faulty = message(&segments);
+        for start in ["/segments/0/name (segment a): ", "/segments/1/conditions (segment b): "] {
+            assert!(faulty.contains(&format!("\n  {start}")), "{start}: {faulty}");
+        }
         let mut other = document(&json!([]));
         other["more"] = json!(1);
         assert!(message(&other).contains("\n  /more: "), "{}", message(&other));
@@ -337,8 +418,10 @@ mod tests {
     fn other_documents_are_recognised() {
         assert!(message(&json!({"flags": {}})).contains("flagd's form"));
         let mut newer = document(&json!([]));
-        newer["version"] = json!(2);
-        assert!(message(&newer).contains("has version 2"), "{}", message(&newer));
+        newer["version"] = json!(3);
+        assert!(message(&newer).contains("has version 3"), "{}", message(&newer));
+        newer["version"] = json!(1);
+        assert_eq!(parse(&newer).unwrap().segments, []);
         let project = ProjectId::new(Uuid::nil());
         let broken = read("{", project, Timestamp::from_millis(0), Uuid::nil).unwrap_err();
         assert!(broken.to_string().starts_with("this is not JSON: "), "{broken}");

@@ -1,24 +1,27 @@
 //! `waymark flags export`.
 
 use shared::dynamodb::Store;
+use shared::flags::flagd::Layout;
 use shared::flags::store::ListedFlags;
 use shared::flags::{FeatureFlag, flagd};
 
 use crate::error::CliError;
 use crate::output::{note, write};
 
-use super::{ExportOptions, Format, all_flags, document, find_project};
+use super::{ExportOptions, Format, all_flags, all_segments, document, find_project};
 
 pub(super) async fn run(options: ExportOptions, store: &Store) -> Result<(), CliError> {
     let project = find_project(&options.project, store).await?;
     let text = match options.format {
         Format::Waymark => {
             let flags = all_flags(project.id, ListedFlags::All, store).await?;
-            document::write(&project.slug, &flags).map_err(std::io::Error::from)?
+            let segments = all_segments(project.id, store).await?;
+            document::write(&project.slug, &segments, &flags).map_err(std::io::Error::from)?
         }
         Format::Flagd => {
             let flags = all_flags(project.id, ListedFlags::Live, store).await?;
-            let export = flagd::export(project.id, &flags);
+            let segments = all_segments(project.id, store).await?;
+            let export = flagd::export(project.id, &flags, &segments, Layout::Indented);
             tell_differences(&export.differences, &flags);
             export.document + "\n"
         }

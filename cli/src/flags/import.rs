@@ -9,13 +9,15 @@ use crate::error::CliError;
 use crate::output::{Output, note, write};
 
 use super::apply::apply;
-use super::plan::{Fate, Plan, ShownFate, plan};
-use super::{ImportOptions, all_flags, document, find_project};
+use super::plan::{Conflicts, Fate, Plan, ShownFate, plan};
+use super::segments::{SegmentPlan, ShownSegmentFate};
+use super::{ImportOptions, all_flags, all_segments, document, find_project};
 
 /// An import as a program sees it.
 #[derive(Serialize)]
 struct Shown<'p> {
     applied: bool,
+    segments: Vec<ShownSegmentFate<'p>>,
     flags: Vec<ShownFate<'p>>,
 }
 
@@ -37,15 +39,20 @@ pub(super) async fn run(
         note(&format!("The flags are those of the project {from}; they are imported into {to}."));
     }
     let stored = all_flags(project.id, ListedFlags::All, store).await?;
-    let plan = plan(stored, document.flags, options.archive_missing, now)
+    let segments = SegmentPlan::new(all_segments(project.id, store).await?, document.segments, now);
+    let plan = plan(stored, document.flags, &segments, options.archive_missing, now)
         .map_err(CliError::ImportRefused)?;
 
-    let changes = plan.count(Fate::is_change);
-    let shown =
-        Shown { applied: options.apply, flags: plan.flags.iter().map(ShownFate::of).collect() };
+    let changes = segments.changes() + plan.count(Fate::is_change);
+    let shown = Shown {
+        applied: options.apply,
+        segments: segments.shown(),
+        flags: plan.flags.iter().map(ShownFate::of).collect(),
+    };
     let is_last = !options.apply || changes == 0;
     if !output.is_json() {
-        let text = format!("{plan}\n{}", summary(&plan, is_last.then_some(changes)));
+        let summary = summary(&segments, &plan, is_last.then_some(changes));
+        let text = format!("{segments}{plan}\n{summary}");
         match write(text.trim_start()) {
             // Whoever reads has seen enough, and wants it applied all the same.
             Err(error) if options.apply && error.kind() == std::io::ErrorKind::BrokenPipe => {}
@@ -56,8 +63,12 @@ pub(super) async fn run(
         return Ok(output.show(&shown, "")?);
     }
     let shown = serde_json::to_value(&shown).map_err(std::io::Error::from)?;
-    let (done, conflicts) = apply(plan.changes(), store).await?;
-    if !conflicts.0.is_empty() {
+    let (of_segments, mut conflicts) = segments.apply(store).await?;
+    let (of_flags, more) = apply(plan.changes(), store).await?;
+    let done = of_segments + of_flags;
+    conflicts.extend(more.0);
+    if !conflicts.is_empty() {
+        let conflicts = Conflicts(conflicts);
         return Err(CliError::ImportIncomplete { done, total: changes, conflicts });
     }
     let text = format!("All {done} changes are made.");
@@ -65,7 +76,7 @@ pub(super) async fn run(
 }
 
 /// What a plan does, in numbers; if it is the last that is said, what to do now.
-fn summary(plan: &Plan, changes_left: Option<usize>) -> String {
+fn summary(segments: &SegmentPlan, plan: &Plan, changes_left: Option<usize>) -> String {
     let counts = [
         (plan.count(|fate| matches!(fate, Fate::Created(_))), "created"),
         (plan.count(|fate| matches!(fate, Fate::Changed(_))), "changed"),
@@ -79,5 +90,10 @@ fn summary(plan: &Plan, changes_left: Option<usize>) -> String {
         Some(0) => " There is nothing to do.",
         Some(_) => " Nothing is written yet; the same command with --apply makes the changes.",
     };
-    format!("\nFlags: {}.{next}\n", counts.join(", "))
+    let of_segments = if segments.is_empty() {
+        String::new()
+    } else {
+        format!("Segments: {}.\n", segments.counts())
+    };
+    format!("\n{of_segments}Flags: {}.{next}\n", counts.join(", "))
 }

@@ -7,12 +7,13 @@ mod export;
 mod file;
 mod import;
 mod plan;
+mod segments;
 
 use clap::{Args, Subcommand, ValueEnum};
 use shared::dynamodb::Store;
-use shared::flags::FeatureFlag;
 use shared::flags::flagd::GENERAL_DIFFERENCES;
 use shared::flags::store::ListedFlags;
+use shared::flags::{FeatureFlag, Segment};
 use shared::page::PageRequest;
 use shared::projects::project::{IdOrSlug, Project, ProjectId};
 
@@ -34,8 +35,8 @@ pub(crate) enum FlagsCommand {
     Export(ExportOptions),
     /// Compare a file with the flags of a project, and with --apply make them alike.
     ///
-    /// A flag that the file has and the project has not is created; one that differs is changed, as
-    /// far as an update through the API could; nothing is deleted. Without --apply nothing is
+    /// A flag or segment that the file has and the project has not is created; one that differs is
+    /// changed, as far as an update through the API could; nothing is deleted. Without --apply nothing is
     /// written. An import that was interrupted goes on when it is run again.
     Import(ImportOptions),
 }
@@ -55,9 +56,10 @@ pub(crate) struct ExportOptions {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Everything about every flag, archived ones too: what `waymark flags import` reads.
+    /// Everything about every flag, archived ones too, and every segment: what `waymark flags import`
+    /// reads.
     Waymark,
-    /// A flag definition document of flagd, without archived flags. What flagd cannot express is
+    /// A flag definition document of flagd, without archived flags, segments as `$evaluators`. What flagd cannot express is
     /// left out, and reported on the standard error.
     Flagd,
 }
@@ -116,6 +118,19 @@ async fn all_flags(
         after = page.end;
         if after.is_none() {
             return Ok(flags);
+        }
+    }
+}
+
+async fn all_segments(project: ProjectId, store: &Store) -> Result<Vec<Segment>, CliError> {
+    let mut segments = Vec::new();
+    let mut after = None;
+    loop {
+        let page = store.list_segments(project, &PageRequest { limit: PAGE, after }).await?;
+        segments.extend(page.items);
+        after = page.end;
+        if after.is_none() {
+            return Ok(segments);
         }
     }
 }

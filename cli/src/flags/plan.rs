@@ -13,6 +13,7 @@ use shared::timestamp::Timestamp;
 
 use super::comparison::{FieldChange, compare};
 use super::document::DescribedFlag;
+use super::segments::SegmentPlan;
 
 /// What becomes of the flags of a project, by key.
 #[derive(Debug)]
@@ -44,15 +45,16 @@ pub(crate) struct Conflicts(pub(super) Vec<Conflict>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Conflict {
-    pub(super) key: FlagKey,
+    /// The flag by its key, or the segment.
+    pub(super) name: String,
     pub(super) reason: String,
 }
 
 impl fmt::Display for Conflicts {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
-        for Conflict { key, reason } in &self.0 {
-            write!(formatter, "{separator}  {key}: {reason}")?;
+        for Conflict { name, reason } in &self.0 {
+            write!(formatter, "{separator}  {name}: {reason}")?;
             separator = "\n";
         }
         Ok(())
@@ -74,10 +76,11 @@ impl Fate {
     }
 }
 
-/// What a document does to a project with these flags.
+/// What a document does to a project with these flags, and then with these segments.
 pub(super) fn plan(
     stored: Vec<FeatureFlag>,
     described: Vec<DescribedFlag>,
+    segments: &SegmentPlan,
     archive_missing: bool,
     now: Timestamp,
 ) -> Result<Plan, Conflicts> {
@@ -90,7 +93,7 @@ pub(super) fn plan(
         let fate = match stored.remove(&key) {
             None => Fate::Created(created(described, now)),
             Some(stored) => changed(&stored, described, now).unwrap_or_else(|reason| {
-                conflicts.push(Conflict { key: key.clone(), reason });
+                conflicts.push(Conflict { name: key.to_string(), reason });
                 Fate::Unchanged(stored)
             }),
         };
@@ -102,7 +105,8 @@ pub(super) fn plan(
         flags.insert(key, fate);
     }
     let plan = Plan { flags };
-    conflicts.extend(plan.conflicts());
+    conflicts.extend(segments.conflict());
+    conflicts.extend(plan.conflicts(segments));
     if conflicts.is_empty() { Ok(plan) } else { Err(Conflicts(conflicts)) }
 }
 
@@ -154,8 +158,9 @@ fn change(stored: FeatureFlag, flag: FeatureFlag, now: Timestamp) -> Fate {
 }
 
 impl Plan {
-    /// What keeps the flags from being as planned: how they depend on each other, and their number.
-    fn conflicts(&self) -> Vec<Conflict> {
+    /// What keeps the flags from being as planned: how they depend on each other, the segments that they
+    /// use, and their number.
+    fn conflicts(&self, segments: &SegmentPlan) -> Vec<Conflict> {
         let live: HashMap<&FlagKey, &FeatureFlag> = self
             .flags
             .iter()
@@ -166,13 +171,22 @@ impl Plan {
             |(key, flag): (&&FlagKey, &&FeatureFlag)| ((*key).clone(), flag.prerequisites.clone());
         let dependencies = Dependencies::new(live.iter().map(prerequisites));
         let mut conflicts = Vec::new();
+        for (key, fate) in self.flags.iter().filter(|(_, fate)| fate.is_change()) {
+            let used = fate.outcome().segments();
+            for missing in used.iter().filter(|segment| !segments.has(segment)) {
+                let reason = format!(
+                    "uses the segment {missing}, which would not be there; add it, or change the rule"
+                );
+                conflicts.push(Conflict { name: key.to_string(), reason });
+            }
+        }
         for (key, fate) in &self.flags {
             let Some(flag) = live.get(key) else { continue };
             for prerequisite in &flag.prerequisites {
                 // A chain that was sound can only become unsound by a flag that changes.
                 let unsound = fate.is_change().then_some(&dependencies);
                 if let Some(reason) = misfit(key, prerequisite, &live, unsound) {
-                    conflicts.push(Conflict { key: key.clone(), reason });
+                    conflicts.push(Conflict { name: key.to_string(), reason });
                 }
             }
         }
@@ -184,7 +198,7 @@ impl Plan {
                  allowed, archive some first",
                 live.len()
             );
-            conflicts.push(Conflict { key: key.clone(), reason });
+            conflicts.push(Conflict { name: key.to_string(), reason });
         }
         conflicts
     }

@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value as Json, json};
 use shared::flags::draft::FlagDraft;
+use shared::flags::flagd::Layout;
 use shared::flags::store::{FlagCreation, FlagDeletion, FlagReplacement, ListedFlags};
 use shared::flags::{FeatureFlag, FlagKey, flagd};
 use shared::json::Json as Document;
@@ -100,7 +101,7 @@ fn flag(key: &str, members: &Json) -> Json {
 }
 
 fn document(flags: &[Json]) -> String {
-    json!({"format": "waymark-flags", "version": 1, "project": "shop", "flags": flags}).to_string()
+    json!({"format": "waymark-flags", "version": 2, "project": "shop", "flags": flags}).to_string()
 }
 
 fn on(key: &str) -> Json {
@@ -154,7 +155,7 @@ async fn what_is_exported_can_be_imported_and_is_the_same_then() {
     let exported = shop.export().await;
     let parsed: Json = serde_json::from_str(&exported).unwrap();
     assert_eq!(parsed["format"], "waymark-flags");
-    assert_eq!((&parsed["version"], &parsed["project"]), (&json!(1), &json!("shop")));
+    assert_eq!((&parsed["version"], &parsed["project"]), (&json!(2), &json!("shop")));
     let keys: Vec<_> = parsed["flags"].as_array().unwrap().iter().map(|it| &it["key"]).collect();
     let expected =
         ["base", "chain", "dependent", "draft", "orphan", "rules", "size", "text", "theme"];
@@ -468,7 +469,7 @@ async fn an_export_to_flagd_tells_what_it_leaves_out() {
     assert!(help.stdout.contains("flagd takes a version with a leading v."), "{}", help.stdout);
     let document: Json = serde_json::from_str(&exported.stdout).unwrap();
     let keys: Vec<_> = document["flags"].as_object().unwrap().keys().collect();
-    // Disabled ones serve their off variant to everyone, whatever they depend on.
+    // Disabled ones are exported as such, whatever they depend on.
     assert_eq!(keys, ["base", "chain", "dependent", "size", "text", "theme"]);
     for part in [
         "rules: left out, /rules/1/conditions/0: flagd has no regular expressions\n",
@@ -480,7 +481,8 @@ async fn an_export_to_flagd_tells_what_it_leaves_out() {
     }
     let live: Vec<_> =
         shop.flags().await.into_iter().filter(|flag| flag.archived_at.is_none()).collect();
-    assert_eq!(exported.stdout, flagd::export(shop.id, &live).document + "\n");
+    let expected = flagd::export(shop.id, &live, &[], Layout::Indented).document;
+    assert_eq!(exported.stdout, expected + "\n");
 
     let path = shop.stack.folder.path().join("flagd.json");
     let to_file = [&arguments[..], &["--output", path.to_str().unwrap()]].concat();
@@ -508,4 +510,55 @@ async fn projects_and_files_that_are_not_there_are_named() {
         "{}",
         unwritable.stderr
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn segments_come_with_the_flags_that_use_them() {
+    let shop = Shop::open().await;
+    let segment = json!({
+        "key": "staff", "name": "Staff",
+        "conditions": [{"attribute": "email", "operator": "ends_with", "values": ["@example.com"]}],
+    });
+    let asking = json!([{"operator": "in_segment", "values": ["staff"]}]);
+    let rules = json!([{"id": "r", "conditions": asking, "serve": {"variant": "on"}}]);
+    let document = |segments: &Json, flags: &Json| {
+        let (format, version) = ("waymark-flags", 2);
+        json!({"format": format, "version": version, "project": "shop", "segments": segments, "flags": flags})
+            .to_string()
+    };
+    let flags = json!([flag("new", &json!({"rules": rules, "enabled": true}))]);
+
+    let missing = shop.import(&document(&json!([]), &flags), &["--apply"]).await;
+    assert_eq!(missing.code, Some(1));
+    assert!(missing.stderr.contains("new: uses the segment staff, which"), "{}", missing.stderr);
+    let both = document(&json!([segment]), &flags);
+    let planned = shop.import(&both, &[]).await;
+    assert!(planned.stdout.starts_with("+ segment staff: created"), "{}", planned.stdout);
+    assert!(planned.stdout.contains("\nSegments: 1 created, 0 changed"), "{}", planned.stdout);
+    let applied = shop.import(&both, &["--apply"]).await;
+    assert_eq!(applied.code, Some(0), "{}", applied.stderr);
+    assert!(applied.stdout.ends_with("All 2 changes are made.\n"), "{}", applied.stdout);
+    let again = shop.import(&shop.export().await, &["--apply"]).await;
+    assert!(again.stdout.contains("= segment staff: unchanged"), "{}", again.stdout);
+
+    // Where it stands in the file otherwise, it is changed; where it does not stand there, it stays.
+    let mut renamed = segment.clone();
+    renamed["name"] = json!("Team");
+    let changed = shop.import(&document(&json!([renamed]), &flags), &["--apply", "--json"]).await;
+    let shown: Json = serde_json::from_str(&changed.stdout).unwrap();
+    let change = json!({"field": "name", "before": "Staff", "after": "Team"});
+    let expected = json!([{"key": "staff", "action": "change", "changes": [change]}]);
+    assert_eq!(shown["segments"], expected);
+    let left = shop.import(&document(&json!([]), &flags), &[]).await;
+    assert!(
+        left.stdout.contains("? segment staff: not in the file, left alone"),
+        "{}",
+        left.stdout
+    );
+
+    let arguments = ["flags", "export", "--project", "shop", "--format", "flagd"];
+    let exported = shop.stack.run(&arguments).await;
+    let exported: Json = serde_json::from_str(&exported.stdout).unwrap();
+    let staff = json!({"ends_with": [{"var": "email"}, "@example.com"]});
+    assert_eq!(exported["$evaluators"], json!({"staff": staff}));
 }

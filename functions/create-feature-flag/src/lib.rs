@@ -40,7 +40,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     match outcome {
         FlagCreation::Created => Ok(answer),
         FlagCreation::Replay(replay) => Answer::replay(replay),
-        FlagCreation::PrerequisitesRefused(violations) => Err(violations.into()),
+        FlagCreation::ReferencesRefused(violations) => Err(violations.into()),
         FlagCreation::KeyTaken => Err(flag_exists(&flag)),
         FlagCreation::LimitReached => Err(Problem::flag_limit_reached()),
     }

@@ -21,8 +21,10 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let project_id = caller.project()?;
     let id = incoming.error_id()?;
 
-    let error = app.store.find_error(project_id, id).await?;
+    let now = app.clock.now();
+    let error = app.store.find_error(project_id, id, now).await?;
     let error = error.ok_or_else(Problem::error_not_found)?;
-    let activity = app.store.find_activity(project_id, &error, app.clock.now()).await?;
+    let activity = app.store.find_activity(project_id, &error, now).await?;
+    let activity = activity.ok_or_else(Problem::error_not_found)?;
     Answer::ok(&error.shown(activity.events, activity.latest))?.with_version(error.version)
 }

@@ -5,13 +5,14 @@
 
 use shared::app::{Access, App, Operation};
 use shared::error_tracking::ingestion::{
-    CredentialSources, Envelope, MAX_START_BYTES, NormalizedEvent, inflate, inflate_start,
-    normalize_store_body,
+    CredentialSources, Envelope, MAX_START_BYTES, NormalizedEvent, Received, inflate,
+    inflate_start, normalize_store_body,
 };
 use shared::error_tracking::log::row::EventRow;
-use shared::error_tracking::store::Counting;
+use shared::error_tracking::store::{Counting, ErrorOfEvent};
 use shared::error_tracking::{
-    ErrorDescription, EventId, SENTRY, add_log_shards, find_ingest_project, open_log, see_error,
+    EventId, Remembered, SENTRY, add_event_shards, add_log_shards, find_error_of,
+    find_ingest_project, open_log, remember_error, see_error,
 };
 use shared::http::{Answer, Incoming, Method, Problem};
 use shared::projects::dsn::IngestId;
@@ -26,6 +27,12 @@ pub static OPERATION: Operation = Operation::new(
     Access::Dsn(|app, incoming| Box::pin(handle(app, incoming))),
 )
 .speaking(SENTRY);
+
+/// How often counting an event is tried: after its partition was throttled, and is one of more then, or
+/// somebody else made its error.
+const MAX_ATTEMPTS: u32 = 4;
+/// When an SDK may send more, if that does not help.
+const SECONDS_TO_WAIT: u16 = 5;
 
 /// Answers one request.
 async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
@@ -60,9 +67,11 @@ async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     }
 
     // Rules.
+    let user_agent = incoming.header_texts("user-agent").first().copied();
+    let received = Received { at: received_at, user_agent };
     let event = match &envelope {
-        Some(envelope) => envelope.normalize_event(received_at)?,
-        None => normalize_store_body(&body, received_at)?,
+        Some(envelope) => envelope.normalize_event(received)?,
+        None => normalize_store_body(&body, received)?,
     };
     let Some(event) = event else { return Answer::ok(&serde_json::json!({})) };
     let new_id = app.ids.new_uuid(received_at).into_bytes();
@@ -70,7 +79,7 @@ async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     let event_id = event_id.ok_or_else(|| Problem::internal("a new UUID is never all zero"))?;
 
     // Storage.
-    store(app, project_id, event_id, event, received_at).await?;
+    Box::pin(store(app, project_id, event_id, event, received_at)).await?;
 
     // Answer.
     Answer::ok(&serde_json::json!({ "id": event_id.to_string() }))
@@ -81,45 +90,71 @@ fn endpoint(incoming: &Incoming) -> Option<&str> {
     incoming.path().trim_end_matches('/').rsplit('/').next()
 }
 
-/// Stores an event, counts it once, and makes its error known. May be cut off anywhere: an event that
-/// is counted has its payload, and an error that is missing is created by the next event of it or
-/// when its row is packed.
+/// Stores an event, counts it once, and makes it known to its error. May be cut off anywhere: an event
+/// that is counted has its payload and its error, and what its error does not know of it yet is made up
+/// for by the next event or when its row is packed.
 async fn store(
     app: &App,
     project_id: ProjectId,
     event_id: EventId,
     event: NormalizedEvent,
-    now: Timestamp,
+    received_at: Timestamp,
 ) -> Result<(), Problem> {
-    let row = EventRow {
+    let kind = event.description();
+    let (mut shards, mut found, ()) = tokio::try_join!(
+        open_log(app, project_id),
+        find_error_of(app, project_id, kind.clone(), Remembered::Counts),
+        app.store.put_payload(project_id, event_id, &event.payload, received_at)
+    )?;
+    let mut row = EventRow {
         occurred_at: event.occurred_at,
-        fingerprint: event.fingerprint,
+        fingerprint: kind.fingerprint,
         attributes: event.attributes,
     };
-    let (shards, ()) = tokio::try_join!(
-        open_log(app, project_id),
-        app.store.put_payload(project_id, event_id, &event.payload, now)
-    )?;
-    // Each attempt has the time at which it starts: rows come in the order of the log, but for seconds.
-    let count = |shards| app.store.count_event(project_id, event_id, &row, shards, app.clock.now());
-    let mut counting = count(shards).await?;
-    if counting == Counting::LogThrottled {
-        counting = count(add_log_shards(app, project_id, shards).await?).await?;
+    for _ in 0..MAX_ATTEMPTS {
+        row.fingerprint = found.description.fingerprint;
+        // Each attempt has the time at which it starts: rows come in the order of the log, but for
+        // seconds.
+        let now = app.clock.now();
+        let counting =
+            app.store.count_event(project_id, event_id, &row, &found.error, shards, now).await?;
+        let (description, occurred_at, counted_at) = match counting {
+            Counting::Counted if let ErrorOfEvent::New(new) = &found.error => {
+                remember_error(app, project_id, row.fingerprint, new.known);
+                return Ok(());
+            }
+            Counting::Counted => (&found.description, row.occurred_at, now),
+            // The first delivery counts, also for what the event is and when it occurred.
+            Counting::Duplicate { fingerprint, occurred_at, received_at } => {
+                let kinds = [&kind, &found.description];
+                let known = kinds.into_iter().find(|kind| kind.fingerprint == fingerprint);
+                let Some(description) = known else { return Ok(()) };
+                (description, occurred_at, received_at)
+            }
+            Counting::ErrorExists => {
+                found = find_error_of(app, project_id, kind.clone(), Remembered::IsOld).await?;
+                continue;
+            }
+            Counting::LogThrottled => {
+                shards = add_log_shards(app, project_id, shards).await?;
+                continue;
+            }
+            Counting::EventsThrottled => {
+                found = add_event_shards(app, project_id, found).await?;
+                continue;
+            }
+        };
+        match see_error(app, project_id, description, occurred_at, counted_at).await {
+            Ok(true) => {}
+            // It was deleted with its error, and is not to come back by being sent again.
+            Ok(false) => app.store.delete_payload(project_id, event_id).await?,
+            // It counts: its error learns of it from the next event, or when its row is packed.
+            Err(failure) if failure.may_pass() => {
+                tracing::warn!(cause = %failure, "an error does not know of an event yet");
+            }
+            Err(failure) => return Err(failure.into()),
+        }
+        return Ok(());
     }
-    // The first delivery counts, also for what the event is and when it occurred.
-    let occurred_at = match counting {
-        Counting::Counted => row.occurred_at,
-        Counting::Duplicate { first: Some(first) } => first,
-        Counting::Duplicate { first: None } => return Ok(()),
-        Counting::LogThrottled => return Err(Problem::unavailable("the log takes no more")),
-    };
-    let description = ErrorDescription {
-        fingerprint: row.fingerprint,
-        title: event.title,
-        error_type: event.error_type,
-        message: event.message,
-        culprit: event.culprit,
-    };
-    see_error(app, project_id, &description, occurred_at).await?;
-    Ok(())
+    Err(Problem::overloaded(SECONDS_TO_WAIT))
 }

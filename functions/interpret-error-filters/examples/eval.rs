@@ -95,7 +95,8 @@ fn miss(case: &Case<'_>, answer: &[Value]) -> String {
     let mut lines = format!("  {} {}\n    current  {current}\n", case.id, case.asked("query"));
     let expected = case.expected.iter().map(|it| format!("    expected {}\n", list(it)));
     lines.extend(expected);
-    lines + &format!("    got      {}\n", list(answer))
+    let trace = case.trace().unwrap_or_default();
+    lines + &format!("    got      {}\n    rules    {trace}\n", list(answer))
 }
 
 fn list(filters: &[Value]) -> String {

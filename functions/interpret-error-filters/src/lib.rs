@@ -9,10 +9,11 @@ use std::iter;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Method, Problem};
+use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
 use interpretation::interpret;
-use question::Question;
+use question::{Question, parse_explain};
 use second_opinion::{Model, configured, review};
 
 /// What this function is.
@@ -34,7 +35,10 @@ pub async fn handle(
 ) -> Result<Answer, Problem> {
     // Request. Nothing of the project is read:
     // all that a query can name comes with it.
-    let question = Question::read(&incoming.json()?)?;
+    let mut violations = Violations::default();
+    let explains = incoming.query_parameter("explain", &mut violations, parse_explain);
+    let question = Question::noting(&incoming.json()?, &mut violations);
+    let (question, explains) = violations.into_result(question.zip(explains))?;
     let project = &question.project;
     caller.projects(iter::once((project.written.as_str(), project.name.as_ref()))).await?;
 
@@ -42,10 +46,14 @@ pub async fn handle(
     let request = question.request();
     let interpretation = interpret(&request);
     let filters = match model {
-        Some(model) => review(model, app, incoming, &request, interpretation).await,
-        None => interpretation.filters,
+        Some(model) => review(model, app, incoming, &request, &interpretation).await,
+        None => interpretation.filters.clone(),
     };
 
     // Answer.
-    Answer::ok(&question.answer(filters))
+    let mut answer = question.answer(filters);
+    if explains == Some(true) {
+        answer.interpretation = Some(question.explain(&interpretation, &answer));
+    }
+    Answer::ok(&answer)
 }

@@ -2,16 +2,19 @@
 //! "Request").
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use serde::Serialize;
-use shared::error_tracking::query::timeseries::NamedProject;
+use shared::error_tracking::query::named_project::NamedProject;
 use shared::json::{
     Fault, Fields, Json, JsonPath, ViolationCode, Violations, array, boolean, note_duplicates, text,
 };
 use shared::projects::project::IdOrSlug;
 use shared::text::parse_text;
 
-use crate::interpretation::{Category, Filter, Kind, MAX_VALUE_CHARACTERS, Operator, Request};
+use crate::interpretation::{
+    Category, Filter, Interpretation, Kind, MAX_VALUE_CHARACTERS, Operator, Request,
+};
 
 const MAX_QUERY_CHARACTERS: usize = 500;
 const MAX_CATEGORIES: usize = 50;
@@ -25,6 +28,8 @@ pub struct Question {
     /// The project whose errors are filtered.
     pub project: NamedProject,
     query: String,
+    /// How many characters of white space stood before the query.
+    lead: usize,
     categories: Vec<Category>,
     current_filters: Vec<CurrentFilter>,
 }
@@ -43,6 +48,37 @@ enum CurrentFilter {
 pub struct FilterList {
     /// Those that stay, in their order, before the new ones.
     pub filters: Vec<WrittenFilter>,
+    /// What led to them, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interpretation: Option<Explanation>,
+}
+
+/// Which words of the query led to which filters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    /// Words that were understood, by their places.
+    pub understood: Vec<Understood>,
+    /// Words that carry meaning but led to nothing.
+    pub ignored: Vec<Span>,
+}
+
+/// A part of the query as it was sent, in Unicode code points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Span {
+    /// Its first character, counted from 0.
+    pub from: usize,
+    /// The first one after it.
+    pub to: usize,
+}
+
+/// Some words, and the filters that rest on them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Understood {
+    /// The words.
+    #[serde(flatten)]
+    pub span: Span,
+    /// The places of the filters in the list; none where the words only take filters away.
+    pub filters: Vec<usize>,
 }
 
 /// A filter as it stands on the wire. One of an unknown category can have any operator.
@@ -61,8 +97,13 @@ impl Question {
     /// Reads the body of interpret-error-filters.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
         let mut violations = Violations::default();
-        let question = read_question(body, &mut violations);
+        let question = Self::noting(body, &mut violations);
         violations.into_result(question)
+    }
+
+    /// Reads the body, and notes what is wrong with it beside what is wrong elsewhere.
+    pub fn noting(body: &Json<'_>, violations: &mut Violations) -> Option<Self> {
+        read_question(body, violations)
     }
 
     /// What there is to interpret: all but the filters that no query can change.
@@ -93,7 +134,30 @@ impl Question {
             }
         }
         list.extend(interpreted.map(WrittenFilter::from));
-        FilterList { filters: list }
+        FilterList { filters: list, interpretation: None }
+    }
+
+    /// What led to the filters of an answer.
+    pub fn explain(&self, interpretation: &Interpretation, answer: &FilterList) -> Explanation {
+        let place = |filter: &Filter| {
+            let written = WrittenFilter::from(filter.clone());
+            answer.filters.iter().position(|other| *other == written)
+        };
+        let understood = interpretation.understood.iter().map(|part| {
+            let mut filters: Vec<usize> = part.filters.iter().filter_map(place).collect();
+            filters.sort_unstable();
+            filters.dedup();
+            Understood { span: self.span(&part.span), filters }
+        });
+        let ignored = interpretation.ignored.iter().map(|bytes| self.span(bytes));
+        Explanation { understood: understood.collect(), ignored: ignored.collect() }
+    }
+
+    fn span(&self, bytes: &Range<usize>) -> Span {
+        let characters = |end: usize| {
+            self.lead + self.query.get(..end).map_or(0, |before| before.chars().count())
+        };
+        Span { from: characters(bytes.start), to: characters(bytes.end) }
     }
 }
 
@@ -118,6 +182,7 @@ fn read_question(body: &Json<'_>, violations: &mut Violations) -> Option<Questio
         Some(Question {
             project: project?,
             query: query?,
+            lead: white_space_before(fields.get("query")),
             categories: categories?,
             current_filters: current_filters?,
         })
@@ -131,6 +196,18 @@ fn parse_project(written: &str) -> Result<NamedProject, Fault> {
 
 fn parse_query(query: &str) -> Result<String, Fault> {
     parse_nonempty(query.trim(), MAX_QUERY_CHARACTERS)
+}
+
+fn white_space_before(query: Option<&Json<'_>>) -> usize {
+    match query {
+        Some(Json::String(query)) => query.chars().take_while(|it| it.is_whitespace()).count(),
+        _ => 0,
+    }
+}
+
+/// Reads the query parameter `explain`.
+pub fn parse_explain(text: &str) -> Result<bool, Fault> {
+    text.parse().map_err(|_| Fault::new(ViolationCode::InvalidValue, "must be true or false"))
 }
 
 fn parse_id(id: &str) -> Result<String, Fault> {
@@ -238,6 +315,3 @@ fn read_current_filter(
         Some(CurrentFilter::Foreign(WrittenFilter { category_id, operator, value }))
     })
 }
-
-#[cfg(test)]
-mod tests;

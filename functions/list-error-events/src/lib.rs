@@ -26,9 +26,9 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let id = incoming.error_id()?;
 
     // Storage and answer.
-    let error = app.store.find_error(project_id, id).await?;
-    let fingerprint = error.ok_or_else(Problem::error_not_found)?.description.fingerprint;
     let now = app.clock.now();
-    let page = app.store.list_error_events(project_id, fingerprint, &page_request, now).await?;
+    let error = app.store.find_error(project_id, id, now).await?;
+    let events = (&error.ok_or_else(Problem::error_not_found)?).into();
+    let page = app.store.list_error_events(project_id, &events, &page_request, now).await?;
     page_answer(app.cursor_key()?, incoming, &page)
 }

@@ -29,16 +29,17 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
 
     // Storage and answer.
     let now = app.clock.now();
-    let (page, counts) = tokio::try_join!(
-        app.store.list_errors(project_id, status, &page_request),
+    let (mut page, counts) = tokio::try_join!(
+        app.store.list_errors(project_id, status, &page_request, now),
         app.store.count_events_by_error(project_id, now)
     )?;
-    let fingerprints = page.items.iter().map(|error| error.description.fingerprint);
-    let latest = app.store.latest_events(project_id, fingerprints, now).await?;
+    // The list comes from an index, which lags behind a deletion.
+    page.items.retain(|error| !counts.is_deleted(error.id));
+    let events = page.items.iter().map(Into::into);
+    let latest = app.store.latest_events(project_id, events, now).await?;
     let shown = page.map(|error| {
-        let fingerprint = &error.description.fingerprint;
-        let count = counts.get(fingerprint).copied().unwrap_or_default();
-        error.shown(count, latest.get(fingerprint).copied())
+        let fingerprint = error.description.fingerprint;
+        error.shown(counts.of(fingerprint), latest.get(&fingerprint).copied())
     });
     page_answer(app.cursor_key()?, incoming, &shown)
 }

@@ -4,7 +4,7 @@
 //! It may be killed anywhere, run twice at once, or stop in the middle: what is left is a project in the
 //! queue, and the next run goes on with it.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use futures_util::future::join_all;
 use shared::app::{App, Deadline, Job};
 use shared::dynamodb::StoreError;
 use shared::error_tracking::ErrorId;
-use shared::error_tracking::store::{PackingLimits, QueueEntry, Step};
+use shared::error_tracking::store::{PackingLimits, QueueEntry, Step, Waiting};
+use shared::projects::project::ProjectId;
 use shared::telemetry::log_metric;
 
 /// What this function is.
@@ -23,6 +24,9 @@ pub static JOB: Job =
 pub const OLDEST_UNPACKED_ROW_AGE: &str = "OldestUnpackedRowAge";
 /// The name of the metric that tells how many projects could not be packed.
 pub const FAILED_PROJECTS: &str = "FailedProjects";
+
+/// The name of the metric that tells how many rows were waiting when their projects were last looked at.
+pub const UNPACKED_ROWS: &str = "UnpackedRows";
 
 /// How many projects are packed at once: while one waits for DynamoDB, another one is encoded.
 const WORKERS: usize = 4;
@@ -35,24 +39,28 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_mins(10);
 /// step each, so that none waits for another's backlog.
 async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
     let now = app.clock.now();
-    let mut due = app.store.list_packing_queue().await?;
-    due.retain(|entry| entry.due <= now);
+    let queue = app.store.list_packing_queue().await?;
+    let mut due: Vec<QueueEntry> = queue.iter().filter(|entry| entry.due <= now).copied().collect();
     due.sort_by_key(|entry| entry.due);
     let first = |entry| Turn { entry, is_packed: false };
     let turns = Turns {
         projects: Mutex::new(due.into_iter().map(first).collect()),
+        waiting: Mutex::new(queue.iter().map(|it| (it.project, it.waiting)).collect()),
         deadline,
         own: Deadline::after(WORKING_TIME),
     };
     let workers = join_all((0..WORKERS).map(|_| work(app, &turns))).await;
     let failures: Vec<StoreError> = workers.into_iter().flatten().collect();
 
-    let (queue, now) = (app.store.list_packing_queue().await?, app.clock.now());
-    let oldest = queue.iter().map(|entry| entry.waiting_since).min();
-    #[allow(clippy::cast_precision_loss)] // Seconds and projects are far below 2^53.
-    let (age, failed) =
-        (oldest.map_or(0, |since| since.until(now).as_secs()) as f64, failures.len() as f64);
+    let now = app.clock.now();
+    let waiting = turns.waiting.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let oldest = waiting.values().map(|waiting| waiting.since).min();
+    let rows: u64 = waiting.values().map(|waiting| waiting.rows).sum();
+    let age = oldest.map_or(0, |since| since.until(now).as_secs());
+    #[allow(clippy::cast_precision_loss)] // Seconds, rows and projects are far below 2^53.
+    let [age, rows, failed] = [age, rows, failures.len() as u64].map(|value| value as f64);
     log_metric(JOB.name, OLDEST_UNPACKED_ROW_AGE, "Seconds", age, now);
+    log_metric(JOB.name, UNPACKED_ROWS, "Count", rows, now);
     log_metric(JOB.name, FAILED_PROJECTS, "Count", failed, now);
     failures.into_iter().next().map_or(Ok(()), Err)
 }
@@ -68,6 +76,8 @@ struct Turn {
 /// The turns that are to come.
 struct Turns {
     projects: Mutex<VecDeque<Turn>>,
+    /// What is waiting of each project of the queue, as far as is known.
+    waiting: Mutex<HashMap<ProjectId, Waiting>>,
     deadline: Deadline,
     own: Deadline,
 }
@@ -83,19 +93,24 @@ impl Turns {
     fn again(&self, turn: Turn) {
         self.projects.lock().unwrap_or_else(PoisonError::into_inner).push_back(turn);
     }
+
+    fn note(&self, project: ProjectId, waiting: Waiting) {
+        let mut all = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(project, waiting);
+    }
 }
 
 /// Takes one project after the other, and answers what failed.
 async fn work(app: &App, turns: &Turns) -> Vec<StoreError> {
     let mut failures = Vec::new();
     while let Some(turn) = turns.next() {
-        match take(app, turn).await {
+        match take(app, turn, turns).await {
             Ok(Some(next)) => turns.again(next),
             Ok(None) => {}
             Err(failure) => {
                 // It must not hold up the others, nor be tried in vain each minute.
                 let due = app.clock.now().plus(PAUSE_AFTER_FAILURE);
-                let postponed = app.store.postpone(&turn.entry, due, turn.entry.waiting_since);
+                let postponed = app.store.postpone(&turn.entry, due, turn.entry.waiting);
                 failures.extend(postponed.await.err());
                 failures.push(failure);
             }
@@ -105,33 +120,52 @@ async fn work(app: &App, turns: &Turns) -> Vec<StoreError> {
 }
 
 /// Takes one step of packing a project, and one of merging. Answers the turn that it needs besides.
-async fn take(app: &App, turn: Turn) -> Result<Option<Turn>, StoreError> {
+async fn take(app: &App, turn: Turn, turns: &Turns) -> Result<Option<Turn>, StoreError> {
     let Turn { entry, is_packed } = turn;
     let limits = PackingLimits::default();
-    let has_rows = !is_packed && pack(app, &entry, &limits).await?;
-    let merges_more = app.store.merge_step(entry.project, &limits.merging, app.clock.now()).await?;
+    let has_rows = !is_packed && pack(app, &entry, &limits, turns).await?;
+    let (store, now) = (&app.store, app.clock.now());
+    let merges_more = store.merge_step(entry.project, &limits.merging, now).await?;
+    store.count_errors(entry.project, now).await?;
     Ok((has_rows || merges_more).then_some(Turn { entry, is_packed: !has_rows }))
 }
 
 /// Packs rows of a project, and says when it is due again. Answers whether there are more rows.
-async fn pack(app: &App, entry: &QueueEntry, limits: &PackingLimits) -> Result<bool, StoreError> {
+async fn pack(
+    app: &App,
+    entry: &QueueEntry,
+    limits: &PackingLimits,
+    turns: &Turns,
+) -> Result<bool, StoreError> {
     let now = app.clock.now();
     let new_id = || ErrorId::new(app.ids.new_uuid(app.clock.now()));
-    let (due, waiting_since) =
-        match app.store.pack_step(entry.project, limits, &new_id, now).await? {
-            Step::Packed { has_more: true, .. } => return Ok(true),
-            Step::Packed { backlog, .. } => (backlog.next_visit_once_packed(now), now),
-            // Whoever packs it also says when it is due.
-            Step::Lost => return Ok(false),
-            Step::Left(backlog) => match backlog.oldest {
-                Some(oldest) => (backlog.next_visit(now), oldest),
-                None if now >= entry.may_leave() => {
-                    app.store.leave_queue(entry).await?;
-                    return Ok(false);
-                }
-                None => (backlog.next_visit(now).min(entry.may_leave()), now),
-            },
-        };
-    app.store.postpone(entry, due, waiting_since).await?;
+    let (due, waiting) = match app.store.pack_step(entry.project, limits, &new_id, now).await? {
+        Step::Packed { has_more: true, .. } => return Ok(true),
+        Step::Packed { backlog, .. } => {
+            (backlog.next_visit_once_packed(now), Waiting { since: now, rows: 0 })
+        }
+        // Whoever packs it also says when it is due.
+        Step::Lost => return Ok(false),
+        Step::ProjectGone => {
+            app.store.leave_queue(entry).await?;
+            return Ok(false);
+        }
+        Step::Left(backlog) => match backlog.oldest {
+            Some(since) => {
+                let rows = u64::try_from(backlog.rows).unwrap_or(u64::MAX);
+                (backlog.next_visit(now), Waiting { since, rows })
+            }
+            None if now >= entry.may_leave() && !backlog.has_deletions => {
+                app.store.leave_queue(entry).await?;
+                return Ok(false);
+            }
+            None => {
+                let due = backlog.next_visit(now).min(entry.may_leave().max(now));
+                (due, Waiting { since: now, rows: 0 })
+            }
+        },
+    };
+    turns.note(entry.project, waiting);
+    app.store.postpone(entry, due, waiting).await?;
     Ok(false)
 }

@@ -1,6 +1,5 @@
 //! Counts errors of several projects over time.
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
 use shared::app::App;
 use shared::app::{Access, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
@@ -22,9 +21,6 @@ pub static OPERATION: Operation = Operation::new(
 )
 .within(COUNTING_TIME_BUDGET);
 
-/// How many projects are read at the same time: bounds the memory of a query.
-const PROJECTS_AT_ONCE: usize = 5;
-
 /// Answers one request.
 async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
@@ -33,20 +29,14 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let names = query.projects.iter().map(|named| (named.written.as_str(), named.name.as_ref()));
     let projects = caller.projects(names).await?;
 
-    // Storage and rules: each project is counted as soon as it is read.
-    let mut counter = Counter::new(&query.range, &query.event_filters);
+    // Storage and rules.
+    let events = &query.events;
+    let mut counter = Counter::new(&events.range, &events.event_filters);
     let new_error_id = || ErrorId::new(app.ids.new_uuid(now));
-    let reads: Vec<_> = projects
-        .into_iter()
-        .map(|project| app.store.read_project_events(project, &query, &new_error_id, now))
-        .collect();
-    let mut reads = stream::iter(reads).buffer_unordered(PROJECTS_AT_ONCE);
-    while let Some(events) = reads.try_next().await? {
-        events.count(&mut counter).await?;
-    }
+    app.store.count_projects(projects, events, &mut counter, &new_error_id, now).await?;
 
     // Answer.
-    answer(&query.range, &Bucket::of_counts(&query.range, &counter.into_counts()))
+    answer(&events.range, &Bucket::of_counts(&events.range, &counter.into_counts()))
 }
 
 fn answer(range: &QueryRange, buckets: &[Bucket]) -> Result<Answer, Problem> {

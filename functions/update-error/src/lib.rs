@@ -30,7 +30,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
         // Storage: the error as it is.
-        let stored = app.store.find_error(project_id, id).await?;
+        let stored = app.store.find_error(project_id, id, now).await?;
         let stored = stored.ok_or_else(Problem::error_not_found)?;
 
         // Rules.
@@ -42,7 +42,9 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
 
         // Storage and answer: all that may fail is read before anything is written.
         let activity = app.store.find_activity(project_id, &error, now).await?;
-        if error == stored || app.store.replace_error(project_id, &stored, &error).await? {
+        let activity = activity.ok_or_else(Problem::error_not_found)?;
+        let is_same = error == stored;
+        if is_same || app.store.replace_error(project_id, &stored, &error, None).await? {
             let shown = error.shown(activity.events, activity.latest);
             return Answer::ok(&shown)?.with_version(error.version);
         }

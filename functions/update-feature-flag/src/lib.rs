@@ -50,7 +50,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
             FlagReplacement::Done => return Ok(answer),
             FlagReplacement::Outdated => {}
             FlagReplacement::LimitReached => return Err(Problem::flag_limit_reached()),
-            FlagReplacement::PrerequisitesRefused(violations) => return Err(violations.into()),
+            FlagReplacement::ReferencesRefused(violations) => return Err(violations.into()),
             FlagReplacement::InUse(dependents) => return Err(Problem::flag_in_use(&dependents)),
         }
     }

@@ -41,8 +41,12 @@ pub struct Operation {
 pub enum Access {
     /// Whoever has an API key with the scope.
     ApiKey(Scope, KeyHandler),
+    /// Whoever has an API key, whatever its scopes are.
+    AnyApiKey(KeyHandler),
     /// Whoever knows the key of a project's DSN, which the handler checks.
     Dsn(Handler),
+    /// Anybody: what it answers is no secret, or the handler checks what the request brings.
+    Public(Handler),
 }
 
 /// What an operation does for a caller: a request in, an answer or a problem out.
@@ -80,11 +84,11 @@ impl Operation {
         self
     }
 
-    /// The scope that a caller's API key must have, if it takes one.
+    /// The scope that a caller's API key must have, if it must have one.
     pub fn scope(&self) -> Option<Scope> {
         match self.access {
             Access::ApiKey(scope, _) => Some(scope),
-            Access::Dsn(_) => None,
+            Access::AnyApiKey(_) | Access::Dsn(_) | Access::Public(_) => None,
         }
     }
 }

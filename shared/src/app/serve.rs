@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::env;
+use std::future::ready;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use futures_util::FutureExt;
 use lambda_http::http::header::HOST;
 use lambda_http::http::{Method, Response};
 use lambda_http::request::LambdaRequest;
-use lambda_http::{Adapter, Body, Request, Service};
+use lambda_http::{Adapter, Body, BoxFuture, IntoResponse, Request, Service};
 use lambda_runtime::{LambdaEvent, service_fn};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::de::IgnoredAny;
@@ -49,7 +50,7 @@ pub fn serve(operation: &Operation) -> Result<(), StartError> {
             .with_cursor_key(cursor_key())
             .with_limits(Limits::from_environment());
         let mut adapter = Adapter::from(service_fn(async |request: Request| {
-            Ok::<_, Infallible>(respond(app, operation, request).await)
+            Ok::<_, Infallible>(Finished(respond(app, operation, request).await))
         }));
         lambda_runtime::run(service_fn(move |mut event: LambdaEvent<LambdaRequest>| {
             make_readable(&mut event.payload);
@@ -57,6 +58,16 @@ pub fn serve(operation: &Operation) -> Result<(), StartError> {
         }))
         .await
     })
+}
+
+/// A response whose body is text or bytes already. For all others the library guesses by their charset, with
+/// tables for each that are larger than an operation.
+struct Finished(Response<Body>);
+
+impl IntoResponse for Finished {
+    fn into_response(self) -> BoxFuture<'static, Response<Body>> {
+        Box::pin(ready(self.0))
+    }
 }
 
 /// What was spent on a request or a run.
@@ -70,11 +81,13 @@ fn run(function: impl Future<Output = Result<(), StartError>>) -> Result<(), Sta
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(function)
 }
 
-/// Opens the connection of an operation's function, by a read that it may make anyway.
+/// Opens the connection of an operation's function, by a read that it may make anyway. What is public
+/// reads no table.
 pub async fn warm_up(store: &Store, operation: &Operation) {
     match operation.access {
-        Access::ApiKey(..) => store.warm_up().await,
+        Access::ApiKey(..) | Access::AnyApiKey(_) => store.warm_up().await,
         Access::Dsn(_) => store.warm_up_delivery().await,
+        Access::Public(_) => {}
     }
 }
 
@@ -131,8 +144,12 @@ fn cursor_key() -> Option<CursorKey> {
 const NOT_IN_QUERIES: AsciiSet =
     CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'`').add(b'{').add(b'}');
 
+/// What it cannot have in its path besides.
+const NOT_IN_PATHS: AsciiSet = NOT_IN_QUERIES.add(b'?');
+
 /// Removes what the caller says of the host, for which no operation asks, and encodes what callers
-/// leave unencoded in queries. The library makes a URL of them, and panics where that cannot be done.
+/// leave unencoded in queries, and what HTTP APIs decode in paths. The library makes a URL of them, and
+/// panics where that cannot be done.
 fn make_readable(request: &mut LambdaRequest) {
     let (headers, more_headers) = match request {
         LambdaRequest::ApiGatewayV1(event) => {
@@ -141,6 +158,9 @@ fn make_readable(request: &mut LambdaRequest) {
         }
         LambdaRequest::ApiGatewayV2(event) => {
             event.request_context.domain_name = None;
+            if let Some(path) = &mut event.raw_path {
+                *path = utf8_percent_encode(path, &NOT_IN_PATHS).to_string();
+            }
             if let Some(query) = &mut event.raw_query_string {
                 *query = utf8_percent_encode(query, &NOT_IN_QUERIES).to_string();
             }
@@ -184,16 +204,18 @@ pub async fn respond(app: &App, operation: &Operation, request: Request) -> Resp
 /// Lets in whom the operation lets in, and has its handler answer (`docs/api-conventions.md`, "Order of
 /// checks").
 async fn handle(app: &App, operation: &Operation, incoming: &Incoming) -> Result<Answer, Problem> {
-    match operation.access {
-        Access::ApiKey(scope, handler) => {
-            let now = app.clock.now();
-            let caller = Caller::authenticate(&app.store, &app.access, incoming, now).await?;
-            app.count_request(caller.key_id()).await?;
-            caller.require(scope)?;
-            handler(app, &caller, incoming).await
-        }
-        Access::Dsn(handler) => handler(app, incoming).await,
+    let (scope, handler) = match operation.access {
+        Access::ApiKey(scope, handler) => (Some(scope), handler),
+        Access::AnyApiKey(handler) => (None, handler),
+        Access::Dsn(handler) | Access::Public(handler) => return handler(app, incoming).await,
+    };
+    let now = app.clock.now();
+    let caller = Caller::authenticate(&app.store, &app.access, incoming, now).await?;
+    app.count_request(caller.key_id()).await?;
+    if let Some(scope) = scope {
+        caller.require(scope)?;
     }
+    handler(app, &caller, incoming).await
 }
 
 #[cfg(test)]
@@ -202,6 +224,25 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn whatever_path_an_http_api_has_decoded_can_be_read() {
+        for (path, read) in [
+            ("/a b/é?c#d", "/a%20b/%C3%A9%3Fc%23d"),
+            ("/a%zz/\u{7f}\n\"<>", "/a%zz/%7F%0A%22%3C%3E"),
+            ("/a%20b", "/a%20b"),
+            ("", ""),
+        ] {
+            let event = json!({
+                "version": "2.0", "routeKey": "$default", "rawPath": path, "rawQueryString": "",
+                "headers": {}, "isBase64Encoded": false,
+                "requestContext": {"http": {"method": "GET", "path": path}, "stage": "$default"},
+            });
+            let mut event: LambdaRequest = serde_json::from_value(event).unwrap();
+            make_readable(&mut event);
+            assert_eq!(Request::from(event).raw_http_path(), read, "{path:?}");
+        }
+    }
 
     #[test]
     fn whatever_a_caller_sends_as_host_and_query_can_be_read() {

@@ -17,6 +17,7 @@ use crate::idempotency::IdempotentRequest;
 use crate::projects::api_key::KeyId;
 use crate::projects::project::ProjectId;
 use crate::quotas::{Limits, Quotas};
+use crate::telemetry::{SENDERS_OVER_QUOTA, log_bound_met};
 use crate::timestamp::Timestamp;
 
 /// What the cursors of lists are signed with, set by `template.yaml` for functions that list.
@@ -62,11 +63,16 @@ impl App {
         self
     }
 
-    /// The app with limits of what is taken in a minute.
+    /// The app with limits of what is taken.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
+    }
+
+    /// The limits that it was given.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// Counts a request under an API key. Fails with 429 beyond the limit.
@@ -91,8 +97,14 @@ impl App {
         limit: Option<NonZeroU32>,
     ) -> Result<(), Problem> {
         let Some(limit) = limit else { return Ok(()) };
-        let counted = self.quotas.count(&self.store, &sender(), limit, self.clock.now()).await;
-        counted.map_err(|over| Problem::throttled(limit, over.retry_after))
+        let (sender, now) = (sender(), self.clock.now());
+        let counted = self.quotas.count(&self.store, &sender, limit, now).await;
+        counted.map_err(|over| {
+            if over.is_first {
+                log_bound_met(SENDERS_OVER_QUOTA, &sender, now);
+            }
+            Problem::throttled(limit, over.retry_after)
+        })
     }
 
     /// The answer to a request that is refused: that of its own earlier success under the same

@@ -4,12 +4,13 @@
 mod cache;
 mod credential;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::dynamodb::Store;
 use crate::http::{Incoming, Problem};
+use crate::page::{Page, PageRequest};
 use crate::projects::api_key::{ApiKeyRecord, KeyId, Scope, UserId};
-use crate::projects::project::{IdOrSlug, Organization, ProjectId};
+use crate::projects::project::{IdOrSlug, Organization, ProjectId, ProjectSummary};
 use crate::projects::store::{Access, ProjectIdentity};
 use crate::timestamp::Timestamp;
 
@@ -109,6 +110,23 @@ impl<'r> Caller<'r> {
         if unknown.is_empty() { Ok(projects) } else { Err(Problem::projects_not_found(&unknown)) }
     }
 
+    /// A page of the projects that the caller may see, by their slugs.
+    pub async fn list_projects(
+        &self,
+        page_request: &PageRequest,
+    ) -> Result<Page<ProjectSummary>, Problem> {
+        let page = match &self.key.projects {
+            None => self.store.list_organization(&self.key.organization, page_request).await?,
+            Some(ids) => {
+                let ids: Vec<ProjectId> = ids.iter().copied().collect();
+                let mut projects = self.store.read_projects(&ids).await?;
+                projects.retain(|it| self.key.may_see(it.id, &it.organization));
+                page_of(projects.into_iter().map(ProjectSummary::from).collect(), page_request)
+            }
+        };
+        Ok(page)
+    }
+
     /// The user that the caller's key acts for.
     pub fn user(&self) -> &UserId {
         &self.key.user
@@ -123,4 +141,27 @@ impl<'r> Caller<'r> {
     pub fn key_id(&self) -> &KeyId {
         &self.key.key_id
     }
+
+    /// What the caller may do.
+    pub fn scopes(&self) -> &BTreeSet<Scope> {
+        &self.key.scopes
+    }
+
+    /// When the caller's key ends, if it does.
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        self.key.expires_at
+    }
+}
+
+/// A page of projects, by their slugs.
+fn page_of(mut projects: Vec<ProjectSummary>, page_request: &PageRequest) -> Page<ProjectSummary> {
+    projects.sort_by(|one, other| one.slug.cmp(&other.slug));
+    if let Some(after) = &page_request.after {
+        projects.retain(|project| project.slug.as_str() > after.as_str());
+    }
+    let limit = usize::try_from(page_request.limit).unwrap_or(usize::MAX);
+    let more = projects.len() > limit;
+    projects.truncate(limit);
+    let end = projects.last().filter(|_| more).map(|project| project.slug.to_string());
+    Page { items: projects, end }
 }

@@ -18,6 +18,8 @@ pub use aws_config::SdkConfig;
 
 use crate::usage::UsageMeter;
 
+use super::server_clock::ServerClock;
+
 /// Opting into the operating system's certificate store, for endpoints whose certificates do not
 /// chain to Amazon's roots (a proxy that inspects TLS, the China regions): `system`.
 /// `SSL_CERT_FILE` then names another bundle, as it does for most programs.
@@ -145,6 +147,7 @@ fn settings() -> Result<Builder, ClientError> {
         .behavior_version(behavior_version())
         .http_client(http_client(trust_store()?)?)
         .interceptor(UsageMeter)
+        .interceptor(ServerClock)
         .retry_config(retries())
         .timeout_config(timeouts(&OF_A_FUNCTION)))
 }

@@ -8,13 +8,13 @@ use aws_sdk_dynamodb::error::{BuildError, ErrorMetadata, ProvideErrorMetadata, S
 /// Why the store could not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// DynamoDB throttles, is out of reach or did not answer in time, after all retries.
+    /// DynamoDB is out of reach or did not answer in time, after all retries.
     #[error("DynamoDB is not available: {0}")]
     Unavailable(#[source] Cause),
-    /// DynamoDB throttles a transaction: the partition, or the table, takes no more.
-    #[error("DynamoDB throttles a transaction: {cause}")]
+    /// DynamoDB throttles: the partition, or the table, takes no more.
+    #[error("DynamoDB throttles: {cause}")]
     Throttled {
-        /// Which of its actions, counted from 0.
+        /// Which actions of a transaction, counted from 0; none of another request.
         actions: Vec<usize>,
         /// What DynamoDB says.
         #[source]
@@ -34,6 +34,13 @@ pub enum StoreError {
         /// The attribute that is missing or of another form.
         attribute: &'static str,
     },
+}
+
+impl StoreError {
+    /// Whether the same may be possible a while later.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Unavailable(_) | Self::Throttled { .. } | Self::Contended(_))
+    }
 }
 
 /// What is behind a [`StoreError`]. Displayed with every cause behind it in turn, since a log has one
@@ -102,6 +109,10 @@ where
                 let answer = service.err().meta().clone();
                 if is_conflict(answer.code()) {
                     return Self::Contended(Cause(Box::new(ServiceAnswer(answer))));
+                }
+                if is_throttling(answer.code()) {
+                    let cause = Cause(Box::new(ServiceAnswer(answer)));
+                    return Self::Throttled { actions: Vec::new(), cause };
                 }
                 (!is_transient(answer.code()), Box::new(ServiceAnswer(answer)))
             }

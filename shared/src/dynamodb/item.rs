@@ -68,6 +68,15 @@ pub(crate) fn read_time_key(key: &str) -> Option<Timestamp> {
     Some(Timestamp::from_millis(millis.checked_add(Timestamp::MIN_MILLIS)?))
 }
 
+/// The sort key that a page of a query ends at, where there may be more.
+pub(crate) fn sort_key_at_end(
+    table: &'static str,
+    last_evaluated_key: Option<&Item>,
+) -> Result<Option<String>, StoreError> {
+    let Some(item) = last_evaluated_key else { return Ok(None) };
+    Ok(Some(ItemReader { table, item }.text("sk")?.to_owned()))
+}
+
 /// An item of a table, for reading.
 #[derive(Clone, Copy)]
 pub(crate) struct ItemReader<'i> {
@@ -153,6 +162,31 @@ impl<'i> ItemReader<'i> {
     /// A number that is not negative.
     pub(crate) fn count(&self, attribute: &'static str) -> Result<u64, StoreError> {
         self.optional_count(attribute)?.ok_or_else(|| self.damaged(attribute))
+    }
+
+    /// A number up to 255.
+    pub(crate) fn small_count(&self, attribute: &'static str) -> Result<u8, StoreError> {
+        self.optional_small_count(attribute)?.ok_or_else(|| self.damaged(attribute))
+    }
+
+    pub(crate) fn optional_small_count(
+        &self,
+        attribute: &'static str,
+    ) -> Result<Option<u8>, StoreError> {
+        let count = self.optional_count(attribute)?.map(u8::try_from).transpose();
+        count.map_err(|_| self.damaged(attribute))
+    }
+
+    /// A point in time, in milliseconds.
+    pub(crate) fn millis(&self, attribute: &'static str) -> Result<Timestamp, StoreError> {
+        self.optional_millis(attribute)?.ok_or_else(|| self.damaged(attribute))
+    }
+
+    pub(crate) fn optional_millis(
+        &self,
+        attribute: &'static str,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.optional_integer(attribute)?.map(Timestamp::from_millis))
     }
 
     pub(crate) fn optional_boolean(

@@ -9,9 +9,11 @@ mod damage;
 mod error;
 pub(crate) mod idempotency;
 pub(crate) mod item;
+pub(crate) mod last_seen;
 pub(crate) mod page;
 mod quotas;
 pub(crate) mod request;
+pub(crate) mod server_clock;
 pub(crate) mod transaction;
 mod write;
 

@@ -16,6 +16,8 @@ use super::{Store, StoreError};
 
 /// How often a transaction that met other writers is tried.
 pub(crate) const MAX_ATTEMPTS: u32 = 8;
+/// How often one is tried of which an item is throttled, if another item can take its place.
+const FEW_ATTEMPTS: u32 = 3;
 /// From when on it is not tried again: early enough that the last attempt's outcome is the answer,
 /// and not that the request took too long.
 const MAX_RETRYING: Duration = Duration::from_millis(1_500);
@@ -60,6 +62,11 @@ impl Cancellation {
         !self.condition_failed() && self.reasons.iter().any(Reason::is_passing)
     }
 
+    /// Whether DynamoDB takes no more of an item at the moment.
+    fn is_throttled(&self) -> bool {
+        self.reasons.iter().any(|reason| is_throttling(reason.code.as_deref()))
+    }
+
     /// The error for a cancellation that its caller has no other name for.
     pub(crate) fn into_error(self) -> StoreError {
         let codes: Vec<&str> = self.reasons.iter().filter_map(|r| r.code.as_deref()).collect();
@@ -98,10 +105,15 @@ impl Store {
         &self,
         actions: Vec<TransactWriteItem>,
     ) -> Result<Option<Cancellation>, StoreError> {
-        match self.try_all(actions).await? {
-            Some(cancelled) if !cancelled.condition_failed() => Err(cancelled.into_error()),
-            outcome => Ok(outcome),
-        }
+        unless_condition_failed(self.try_all(actions, MAX_ATTEMPTS).await?)
+    }
+
+    /// The same, but gives up soon where an item is throttled: for whoever then writes another one.
+    pub(crate) async fn commit_unless_throttled(
+        &self,
+        actions: Vec<TransactWriteItem>,
+    ) -> Result<Option<Cancellation>, StoreError> {
+        unless_condition_failed(self.try_all(actions, FEW_ATTEMPTS).await?)
     }
 
     /// Carries out all actions, and stores the answer of an idempotent request with them.
@@ -115,7 +127,9 @@ impl Store {
         if let Some(idempotent) = idempotent {
             actions.push(self.put_answer(idempotent, now)?);
         }
-        let Some(cancelled) = self.try_all(actions).await? else { return Ok(Commit::Done) };
+        let Some(cancelled) = self.try_all(actions, MAX_ATTEMPTS).await? else {
+            return Ok(Commit::Done);
+        };
         let answer = cancelled.reasons.get(answer);
         // The stored answer comes first: what is in the request's way may be its own work.
         if let (Some(answer), Some(idempotent)) = (answer, idempotent)
@@ -134,22 +148,28 @@ impl Store {
     }
 
     /// Carries out all actions, or tells why none was carried out. Tries again while nothing but
-    /// other writers is in the way.
+    /// other writers is in the way; while DynamoDB takes no more, so many times.
     ///
     /// All attempts have one token: should one that was given up arrive after all, DynamoDB knows that
     /// another was carried out.
     async fn try_all(
         &self,
         actions: Vec<TransactWriteItem>,
+        most_throttled: u32,
     ) -> Result<Option<Cancellation>, StoreError> {
         let token = new_token();
         let started = Instant::now();
-        let mut attempt = 0;
+        let (mut attempt, mut throttled) = (0, 0);
         loop {
             pause(attempt).await;
             attempt += 1;
             let is_last = || attempt == MAX_ATTEMPTS || started.elapsed() >= MAX_RETRYING;
-            match write(&self.client, actions.clone(), &token).await? {
+            let outcome = write(&self.client, actions.clone(), &token).await?;
+            if let Attempt::Cancelled(cancelled) = &outcome {
+                throttled += u32::from(cancelled.is_throttled());
+            }
+            let is_last = || is_last() || throttled >= most_throttled;
+            match outcome {
                 Attempt::Done => return Ok(None),
                 Attempt::InProgress if is_last() => {
                     return Err(StoreError::Unavailable("an attempt is still at work".into()));
@@ -186,6 +206,16 @@ impl ConflictRetry {
         pause(self.made).await;
         self.made += 1;
         true
+    }
+}
+
+/// The outcome of a transaction whose caller knows what a failed condition means.
+fn unless_condition_failed(
+    outcome: Option<Cancellation>,
+) -> Result<Option<Cancellation>, StoreError> {
+    match outcome {
+        Some(cancelled) if !cancelled.condition_failed() => Err(cancelled.into_error()),
+        outcome => Ok(outcome),
     }
 }
 

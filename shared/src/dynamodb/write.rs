@@ -2,7 +2,7 @@
 //! wrote, or deliver the first attempt long after the second: so each kind of write is recognizable
 //! (docs/data-model.md, "How a write recognizes itself").
 
-use std::fmt;
+use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -15,7 +15,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditi
 use uuid::Uuid;
 
 use super::error::is_conflict;
-use super::item::{Item, b};
+use super::item::{Item, b, n};
 use super::request::IntoAction;
 use super::transaction::ConflictRetry;
 use super::{Store, StoreError};
@@ -42,21 +42,14 @@ impl Store {
         partition_key: &str,
         item: Item,
     ) -> Result<(), StoreError> {
-        let mut retry = ConflictRetry::default();
-        loop {
-            let put = self.client.put_item().table_name(self.table(table));
-            let written = put
-                .set_item(Some(item.clone()))
-                .condition_expression("attribute_not_exists(#key)")
-                .expression_attribute_names("#key", partition_key)
-                .send()
-                .await;
-            match written {
-                Err(error) if error.code() == Some(CONDITION_FAILED) => return Ok(()),
-                Err(error) if is_conflict(error.code()) && retry.next_attempt().await => {}
-                written => return Ok(written.map(drop)?),
-            }
-        }
+        let put = self
+            .client
+            .put_item()
+            .table_name(self.table(table))
+            .set_item(Some(item))
+            .condition_expression("attribute_not_exists(#key)")
+            .expression_attribute_names("#key", partition_key);
+        unless_condition_fails(|| put.clone().send()).await.map(drop)
     }
 
     /// Sets an attribute of an item that lacks it, and answers all that the item holds then; `None` if
@@ -69,25 +62,46 @@ impl Store {
         value: AttributeValue,
     ) -> Result<Option<Item>, StoreError> {
         let key_name = key.keys().next().cloned().unwrap_or_default();
-        let mut retry = ConflictRetry::default();
-        loop {
-            let update = self.client.update_item().table_name(self.table(table));
-            let written = update
-                .set_key(Some(key.clone()))
-                .condition_expression("attribute_exists(#key)")
-                .update_expression("SET #attribute = if_not_exists(#attribute, :value)")
-                .expression_attribute_names("#key", &key_name)
-                .expression_attribute_names("#attribute", attribute)
-                .expression_attribute_values(":value", value.clone())
-                .return_values(ReturnValue::AllNew)
-                .send()
-                .await;
-            match written {
-                Err(error) if error.code() == Some(CONDITION_FAILED) => return Ok(None),
-                Err(error) if is_conflict(error.code()) && retry.next_attempt().await => {}
-                written => return Ok(Some(written?.attributes.unwrap_or_default())),
-            }
+        let update = self
+            .client
+            .update_item()
+            .table_name(self.table(table))
+            .set_key(Some(key))
+            .condition_expression("attribute_exists(#key)")
+            .update_expression("SET #attribute = if_not_exists(#attribute, :value)")
+            .expression_attribute_names("#key", key_name)
+            .expression_attribute_names("#attribute", attribute)
+            .expression_attribute_values(":value", value)
+            .return_values(ReturnValue::AllNew);
+        let updated = unless_condition_fails(|| update.clone().send()).await?;
+        Ok(updated.map(|updated| updated.attributes.unwrap_or_default()))
+    }
+
+    /// Adds one to each of some counts of an item, unless one of them is as large as it may become.
+    /// Answers whether it did.
+    ///
+    /// A repeat may count once more, which is worth less than transactions that get into each other's
+    /// way: for counts that bound something, and are counted anew from time to time.
+    pub(crate) async fn add_while_below(
+        &self,
+        table: &str,
+        key: Item,
+        counts: &[(&str, u32)],
+    ) -> Result<bool, StoreError> {
+        let mut update = self.client.update_item().table_name(self.table(table)).set_key(Some(key));
+        let (mut conditions, mut additions) = (Vec::new(), Vec::new());
+        for (name, most) in counts {
+            conditions.push(format!("(attribute_not_exists(#{name}) OR #{name} < :{name})"));
+            additions.push(format!("#{name} :one"));
+            update = update
+                .expression_attribute_names(format!("#{name}"), *name)
+                .expression_attribute_values(format!(":{name}"), n(*most));
         }
+        let update = update
+            .condition_expression(conditions.join(" AND "))
+            .update_expression(format!("ADD {}", additions.join(", ")))
+            .expression_attribute_values(":one", n(1));
+        Ok(unless_condition_fails(|| update.clone().send()).await?.is_some())
     }
 
     /// Sets attributes of an item, which need not exist, and answers all that it holds then. One
@@ -130,7 +144,8 @@ impl Store {
                 return Err(StoreError::Refused("a first write was refused".into()));
             };
             // All attempts but the last may have been carried out without an answer.
-            if attempts.take() > 1 && latest.len() == LATEST && oldest > id {
+            let is_unsure = attempts.take() > 1;
+            if is_unsure && latest.len() == LATEST && oldest > id {
                 return Err(StoreError::Unavailable("too many others wrote at once".into()));
             }
             id = id_after(newest, id);
@@ -205,17 +220,34 @@ impl Intercept for Attempts {
     }
 }
 
-const CONDITION_FAILED: &str = "ConditionalCheckFailedException";
+/// What a write gave; `None` if its condition failed. Tries again while others are at work on the item.
+async fn unless_condition_fails<T, E, W>(write: impl Fn() -> W) -> Result<Option<T>, StoreError>
+where
+    W: Future<Output = Result<T, SdkError<E>>>,
+    E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+{
+    let mut retry = ConflictRetry::default();
+    loop {
+        // Boxed, since the SDK's futures are large.
+        match Box::pin(write()).await {
+            Err(error) if error.code() == Some("ConditionalCheckFailedException") => {
+                return Ok(None);
+            }
+            Err(error) if is_conflict(error.code()) && retry.next_attempt().await => {}
+            written => return Ok(Some(written?)),
+        }
+    }
+}
 
 /// The attribute that names the newest write but `index`.
-fn name_of_latest(index: usize) -> impl fmt::Display {
+fn name_of_latest(index: usize) -> String {
     format!("write{index}")
 }
 
 /// The ids of an item's latest writes, the newest first.
 fn latest_writes(item: &Item) -> Vec<Uuid> {
     let ids = (0..LATEST).map_while(|index| {
-        let id = item.get(&name_of_latest(index).to_string())?.as_b().ok();
+        let id = item.get(&name_of_latest(index))?.as_b().ok();
         id.map(Blob::as_ref).and_then(|id| Uuid::from_slice(id).ok())
     });
     ids.take_while(|id| !id.is_nil()).collect()

@@ -1,7 +1,7 @@
 //! What a delivery of an SDK needs, each of it remembered by a warm function: the project that it is
 //! for, the log that its row goes to, and the error that it belongs to.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,12 +13,13 @@ use crate::http::{Incoming, Problem};
 use crate::projects::dsn::{IngestId, PublicKey};
 use crate::projects::project::ProjectId;
 use crate::projects::store::IngestAccess;
+use crate::telemetry::{ERRORS_AT_CAP, log_bound_met};
 use crate::timestamp::Timestamp;
 
 use super::ingestion::IngestionFault;
 use super::log::row::Fingerprint;
-use super::store::Taken;
-use super::{ErrorDescription, ErrorId};
+use super::store::{ErrorOfEvent, FingerprintEntry, SeenEvent, Taken};
+use super::{ErrorDescription, ErrorId, ErrorLimits, KnownError, NewError};
 
 /// How long anything is remembered: the longest that a key which was replaced may go on working.
 const MAX_AGE: Duration = Duration::from_mins(1);
@@ -43,7 +44,9 @@ struct DeliveryCache {
     logs: TimedCache<ProjectId, u8>,
     /// How many events were taken of a project since its log was looked at.
     taken: TimedCache<ProjectId, Arc<TakenEvents>>,
-    errors: TimedCache<(ProjectId, Fingerprint), ErrorId>,
+    errors: TimedCache<(ProjectId, Fingerprint), KnownError>,
+    /// Projects that had no room for further errors.
+    full: TimedCache<ProjectId, ()>,
 }
 
 impl Default for DeliveryCache {
@@ -53,6 +56,7 @@ impl Default for DeliveryCache {
             logs: TimedCache::new(CAPACITY, MAX_AGE),
             taken: TimedCache::new(CAPACITY, LONGEST_COUNT),
             errors: TimedCache::new(CAPACITY, MAX_AGE),
+            full: TimedCache::new(CAPACITY, MAX_AGE),
         }
     }
 }
@@ -117,19 +121,142 @@ pub async fn add_log_shards(app: &App, project: ProjectId, shards: u8) -> Result
     Ok(shards)
 }
 
-/// Makes the error of a counted event known.
+/// What an event counts under: the error of its kind, or the one of the kinds that found no room.
+#[derive(Debug, Clone)]
+pub struct FoundError {
+    /// What the error is about.
+    pub description: ErrorDescription,
+    /// The error, which may be about to be made.
+    pub error: ErrorOfEvent,
+}
+
+/// How far what is remembered can be relied on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remembered {
+    /// As always.
+    Counts,
+    /// Not at all: it turned out to be wrong.
+    IsOld,
+}
+
+/// Finds the error of an event of this description, or what it is to become if it is the first of its
+/// kind.
+pub async fn find_error_of(
+    app: &App,
+    project: ProjectId,
+    description: ErrorDescription,
+    remembered: Remembered,
+) -> Result<FoundError, StoreError> {
+    let entry = find_fingerprint(app, project, description.fingerprint, remembered).await?;
+    if entry.error.is_some() || has_room(app, project).await? {
+        let error = error_of_event(app, &description, &entry);
+        return Ok(FoundError { description, error });
+    }
+    let description = ErrorDescription::of_overflow(&error_limits(app));
+    let entry = find_fingerprint(app, project, description.fingerprint, remembered).await?;
+    let error = error_of_event(app, &description, &entry);
+    Ok(FoundError { description, error })
+}
+
+async fn find_fingerprint(
+    app: &App,
+    project: ProjectId,
+    fingerprint: Fingerprint,
+    remembered: Remembered,
+) -> Result<FingerprintEntry, StoreError> {
+    let now = app.clock.now();
+    let cache = app.cache::<DeliveryCache>();
+    let known = cache.errors.get(&(project, fingerprint), now);
+    if let (Some(known), Remembered::Counts) = (known, remembered) {
+        let (error, event_shards) = (Some(known.id), known.event_shards);
+        return Ok(FingerprintEntry { error, event_shards, deleted_at: None });
+    }
+    let entry = app.store.find_fingerprint(project, fingerprint, now).await?;
+    if let Some(known) = entry.known() {
+        cache.errors.insert((project, fingerprint), known, now);
+    }
+    Ok(entry)
+}
+
+/// Reserves room for one more error of a project, if there is any.
+async fn has_room(app: &App, project: ProjectId) -> Result<bool, StoreError> {
+    let now = app.clock.now();
+    let cache = app.cache::<DeliveryCache>();
+    if cache.full.get(&project, now).is_some() {
+        return Ok(false);
+    }
+    let has_room = app.store.reserve_error(project, &error_limits(app), now).await?;
+    if !has_room {
+        cache.full.insert(project, (), now);
+        log_bound_met(ERRORS_AT_CAP, &format!("errors#{project}"), now);
+    }
+    Ok(has_room)
+}
+
+fn error_limits(app: &App) -> ErrorLimits {
+    let (limits, default) = (app.limits(), ErrorLimits::default());
+    ErrorLimits {
+        errors: limits.errors_per_project.map_or(default.errors, NonZeroU32::get),
+        new_errors_per_hour: limits
+            .new_errors_per_hour
+            .map_or(default.new_errors_per_hour, NonZeroU32::get),
+    }
+}
+
+fn error_of_event(
+    app: &App,
+    description: &ErrorDescription,
+    entry: &FingerprintEntry,
+) -> ErrorOfEvent {
+    if let Some(known) = entry.known() {
+        return ErrorOfEvent::Known(known);
+    }
+    let id = ErrorId::new(app.ids.new_uuid(app.clock.now()));
+    let known = KnownError { id, event_shards: entry.event_shards };
+    let description = description.clone();
+    ErrorOfEvent::New(Box::new(NewError { known, description, events_since: entry.deleted_at }))
+}
+
+/// Remembers the error that was made with an event.
+pub fn remember_error(app: &App, project: ProjectId, fingerprint: Fingerprint, error: KnownError) {
+    app.cache::<DeliveryCache>().errors.insert((project, fingerprint), error, app.clock.now());
+}
+
+/// Makes a counted event known to its error. Answers whether the event is still there: it may have been
+/// deleted with its error.
 pub async fn see_error(
     app: &App,
     project: ProjectId,
     description: &ErrorDescription,
-    at: Timestamp,
-) -> Result<(), StoreError> {
+    occurred_at: Timestamp,
+    received_at: Timestamp,
+) -> Result<bool, StoreError> {
     let now = app.clock.now();
     let cache = app.cache::<DeliveryCache>();
     let fingerprint = description.fingerprint;
     let known = cache.errors.get(&(project, fingerprint), now);
     let new = ErrorId::new(app.ids.new_uuid(now));
-    let id = app.store.see_error(project, known, new, description, at).await?;
-    cache.errors.insert((project, fingerprint), id, now);
-    Ok(())
+    let seen = SeenEvent { occurred_at, received_at, now };
+    let seen = app.store.see_error(project, known, description, &seen, new).await?;
+    if let Some(known) = seen {
+        cache.errors.insert((project, fingerprint), known, now);
+    }
+    Ok(seen.is_some())
+}
+
+/// Spreads the keys of an error's events over more partitions, of which one took no more. Answers the
+/// error as it is then.
+pub async fn add_event_shards(
+    app: &App,
+    project: ProjectId,
+    found: FoundError,
+) -> Result<FoundError, StoreError> {
+    let ErrorOfEvent::Known(known) = &found.error else { return Ok(found) };
+    let (known, now) = (*known, app.clock.now());
+    let FoundError { description, .. } = found;
+    let Some(known) = app.store.add_event_shards(project, known, now).await? else {
+        return find_error_of(app, project, description, Remembered::IsOld).await;
+    };
+    remember_error(app, project, description.fingerprint, known);
+    Ok(FoundError { description, error: ErrorOfEvent::Known(known) })
 }

@@ -6,10 +6,13 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::error_tracking::EventId;
+use crate::error_tracking::log::day::COUNT_RETENTION;
 use crate::error_tracking::log::row::Fingerprint;
 use crate::json::{Fault, Fields, Json, JsonPath, ViolationCode, Violations, text};
 
 use crate::id::uuid_type;
+use crate::projects::happening::{Happening, HappeningKind, Scene};
+use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
 /// How far the time at which an error was last seen may lag behind its events: an error that happens
@@ -54,7 +57,13 @@ impl ErrorStatus {
     }
 }
 
-/// What an error is about, told by its first event.
+/// The most bytes that the texts of a description have together: lists and searches read them of all
+/// errors. The events have them whole.
+const DESCRIPTION_BYTES: usize = 1_024;
+/// The most bytes of its title, its type and its culprit each. The message has what these leave.
+const LABEL_BYTES: usize = 250;
+
+/// What an error is about, told by its first event. Its texts have at most 1,024 bytes together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorDescription {
     /// What its events have in common.
@@ -68,6 +77,77 @@ pub struct ErrorDescription {
     /// Where it comes from.
     pub culprit: String,
 }
+
+impl ErrorDescription {
+    /// The fingerprint of the error that counts the events of kinds for which there is no room.
+    pub const OVERFLOW: Fingerprint = Fingerprint(*b"waymark-overflow");
+
+    /// The description with its texts cut to what is kept.
+    #[must_use]
+    pub fn cut(mut self) -> Self {
+        let labels = [&mut self.title, &mut self.error_type, &mut self.culprit];
+        let mut left = DESCRIPTION_BYTES;
+        for label in labels {
+            label.truncate(label.floor_char_boundary(LABEL_BYTES));
+            left = left.saturating_sub(label.len());
+        }
+        self.message.truncate(self.message.floor_char_boundary(left));
+        self
+    }
+
+    /// The error that counts the events of further kinds when a project has as many errors as it may.
+    pub fn of_overflow(limits: &ErrorLimits) -> Self {
+        let ErrorLimits { errors, new_errors_per_hour } = limits;
+        Self {
+            fingerprint: Self::OVERFLOW,
+            title: format!("More kinds of errors than {errors}, or {new_errors_per_hour} an hour"),
+            error_type: String::new(),
+            message: format!(
+                "A project has at most {errors} errors, and {new_errors_per_hour} new ones an \
+                 hour. Events of further kinds count here."
+            ),
+            culprit: String::new(),
+        }
+    }
+}
+
+/// How many errors a project may have: whoever has its DSN can report events of any kinds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ErrorLimits {
+    /// At once.
+    pub errors: u32,
+    /// New ones within an hour of the clock.
+    pub new_errors_per_hour: u32,
+}
+
+impl Default for ErrorLimits {
+    fn default() -> Self {
+        Self { errors: 10_000, new_errors_per_hour: 1_000 }
+    }
+}
+
+/// What leads from an event to its error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownError {
+    /// The error's identifier.
+    pub id: ErrorId,
+    /// Over how many partitions the keys of its events are spread.
+    pub event_shards: u8,
+}
+
+/// An error that is about to be made with the first of its events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewError {
+    /// What it is called by and how its events are kept.
+    pub known: KnownError,
+    /// What it is about.
+    pub description: ErrorDescription,
+    /// When an earlier error of the same kind was deleted.
+    pub events_since: Option<Timestamp>,
+}
+
+/// How often that is written down anew.
+const RENEWED_AFTER: Duration = Duration::from_hours(24);
 
 /// An error.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,19 +166,57 @@ pub struct ErrorRecord {
     pub first_seen: Timestamp,
     /// When the last of its events occurred, to the minute.
     pub last_seen: Timestamp,
+    /// Events that were received before belong to an earlier error of the same kind, which was deleted.
+    pub events_since: Option<Timestamp>,
+    /// Over how many partitions the keys of its events are spread.
+    pub event_shards: u8,
+    /// From when on it is no longer kept, unless further events come.
+    pub expires_at: Timestamp,
 }
 
 impl ErrorRecord {
-    /// Whether an event at `at` changes nothing about the error.
-    pub fn has_seen(&self, at: Timestamp) -> bool {
-        !self.is_regression(at) && at >= self.first_seen && at < self.last_seen.plus(LAST_SEEN_LAG)
+    /// A new error, whose first event occurred at `at` and was received `now`.
+    pub fn new(new: &NewError, at: Timestamp, now: Timestamp) -> Self {
+        Self {
+            id: new.known.id,
+            description: new.description.clone(),
+            status: ErrorStatus::Open,
+            resolved_at: None,
+            version: 1,
+            first_seen: at,
+            last_seen: at,
+            events_since: new.events_since,
+            event_shards: new.known.event_shards,
+            expires_at: now.plus(COUNT_RETENTION),
+        }
     }
 
-    /// The error after an event at `at`.
+    /// What leads to it.
+    pub fn known(&self) -> KnownError {
+        KnownError { id: self.id, event_shards: self.event_shards }
+    }
+
+    /// Whether an event that occurred at `at` and was received at `received_at` changes nothing about it.
+    pub fn has_seen(&self, at: Timestamp, received_at: Timestamp) -> bool {
+        !self.is_regression(at)
+            && at >= self.first_seen
+            && at < self.last_seen.plus(LAST_SEEN_LAG)
+            && !self.is_renewed_by(received_at)
+    }
+
+    /// Whether an event that was received at `received_at` has the error kept for longer.
+    fn is_renewed_by(&self, received_at: Timestamp) -> bool {
+        received_at.plus(COUNT_RETENTION) >= self.expires_at.plus(RENEWED_AFTER)
+    }
+
+    /// The error after an event that occurred at `at` and was received at `received_at`.
     #[must_use]
-    pub fn seen_at(mut self, at: Timestamp) -> Self {
+    pub fn seen_at(mut self, at: Timestamp, received_at: Timestamp) -> Self {
         self.first_seen = self.first_seen.min(at);
         self.last_seen = self.last_seen.max(at);
+        if self.is_renewed_by(received_at) {
+            self.expires_at = received_at.plus(COUNT_RETENTION);
+        }
         if self.is_regression(at) {
             self.set_status(ErrorStatus::Open, at);
         }
@@ -116,6 +234,13 @@ impl ErrorRecord {
             self.version += 1;
             self.resolved_at = (status == ErrorStatus::Resolved).then_some(at);
         }
+    }
+
+    /// What is told of it to others: that at `now`, something happened to it.
+    pub fn happening(&self, kind: HappeningKind, project: ProjectId, now: Timestamp) -> Happening {
+        let ErrorDescription { title, culprit, .. } = &self.description;
+        let happening = Happening::new(kind, Scene::Project(project), self.id, title, now);
+        happening.detailed(culprit).at_occasion(self.version)
     }
 
     /// What is answered of it, if it has `count` events, of which the last occurred at `last_seen`.
@@ -181,4 +306,47 @@ pub struct StoredEvent {
     pub occurred_at: Timestamp,
     /// What was sent, trimmed: a JSON object.
     pub event: Box<RawValue>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(hours: u64) -> Timestamp {
+        Timestamp::from_millis(0).plus(Duration::from_hours(hours))
+    }
+
+    fn description(text: &str) -> ErrorDescription {
+        ErrorDescription {
+            fingerprint: Fingerprint([1; 16]),
+            title: text.to_owned(),
+            error_type: text.to_owned(),
+            message: text.to_owned(),
+            culprit: text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_description_has_at_most_a_kilobyte_and_whole_characters() {
+        let cut = description(&"é".repeat(2_000)).cut();
+        let lengths = [&cut.title, &cut.error_type, &cut.culprit, &cut.message].map(String::len);
+        assert_eq!(lengths, [250, 250, 250, 274]);
+        let short = description("short");
+        assert_eq!(short.clone().cut(), short);
+        let long_message = ErrorDescription { message: "m".repeat(2_000), ..description("x") };
+        assert_eq!(long_message.cut().message.len(), 1_021);
+    }
+
+    #[test]
+    fn an_error_is_kept_for_400_days_after_its_last_event() {
+        let known = KnownError { id: ErrorId::new(uuid::Uuid::nil()), event_shards: 1 };
+        let new = NewError { known, description: description("x"), events_since: None };
+        let error = ErrorRecord::new(&new, at(0), at(0));
+        assert_eq!(error.expires_at, at(400 * 24));
+        assert!(error.has_seen(at(0), at(23)) && !error.has_seen(at(0), at(24)));
+        assert_eq!(error.clone().seen_at(at(0), at(23)).expires_at, at(400 * 24));
+        let renewed = error.seen_at(at(0), at(24));
+        assert_eq!(renewed.expires_at, at(401 * 24));
+        assert!(renewed.has_seen(at(0), at(47)));
+    }
 }

@@ -8,6 +8,10 @@ use crate::http::{
 
 use super::ErrorId;
 use super::ingestion::IngestionFault;
+use super::store::MAX_TOMBSTONES;
+
+/// In how many seconds some of what is to be removed has been.
+const SECONDS_OF_REMOVAL: u16 = 600;
 
 impl Incoming {
     /// The error in the path. A malformed id names no error, so it is a 404 as well.
@@ -21,6 +25,15 @@ impl Problem {
     /// 404: the project has no such error.
     pub fn error_not_found() -> Self {
         Self::new(ProblemCode::ErrorNotFound, "The project has no error of this id.")
+    }
+
+    /// 429: the events of as many errors as can be remembered are still to be removed.
+    pub fn too_many_deletions() -> Self {
+        let detail = format!(
+            "The events of {MAX_TOMBSTONES} deleted errors are still being removed. Delete the next \
+             after {SECONDS_OF_REMOVAL} s."
+        );
+        Self::new(ProblemCode::Throttled, detail).retry_after(SECONDS_OF_REMOVAL)
     }
 
     /// 400: a Sentry endpoint that is not taken, such as `minidump`.

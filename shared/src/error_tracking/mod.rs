@@ -12,7 +12,10 @@ pub mod log;
 pub mod query;
 pub mod store;
 
-pub use delivery::{add_log_shards, find_ingest_project, open_log, see_error};
+pub use delivery::{
+    FoundError, Remembered, add_event_shards, add_log_shards, find_error_of, find_ingest_project,
+    open_log, remember_error, see_error,
+};
 pub use error::*;
 pub use event_id::{EventId, NotAnEventId};
 pub use http::SENTRY;

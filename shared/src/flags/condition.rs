@@ -1,5 +1,7 @@
-//! Conditions of a rule: which operators there are, and which values each of them takes
+//! Conditions of rules and segments: which operators there are, and which values each of them takes
 //! (`docs/semantics/feature-flags.md`).
+
+mod reading;
 
 use std::net::IpAddr;
 
@@ -12,8 +14,15 @@ use crate::json::{Fault, Json, JsonPath, ViolationCode, Violations};
 use crate::text::{check_label, unknown_name};
 use crate::timestamp::Timestamp;
 
+use super::SegmentKey;
+
+pub(super) use reading::{count_patterns, items, operator_of, read_condition};
+
 /// The most values of one condition.
 pub const MAX_VALUES: usize = 250;
+/// The most segments that a flag uses, and so a condition names: a change from as many to as many others
+/// still fits one transaction, which has at most 100 actions.
+pub const MAX_SEGMENTS_OF_FLAG: usize = 30;
 /// The most bytes of one value.
 const MAX_VALUE_BYTES: usize = 1_000;
 /// The most bytes of a regular expression.
@@ -23,15 +32,16 @@ const MAX_COMPILED_PATTERN_BYTES: usize = 64 * 1024;
 /// The name of the evaluation's own point in time.
 pub const NOW: &str = "$now";
 
-/// A test of one attribute of the evaluation context.
+/// A test of one attribute of the evaluation context, or of which segments the context is in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "StoredCondition")]
 pub struct Condition {
-    /// The name of the attribute; `$now` is the time of the evaluation.
-    pub attribute: String,
+    /// The name of the attribute; `$now` is the time of the evaluation. None where the operator is
+    /// about segments, which ask for attributes of their own.
+    pub attribute: Option<String>,
     /// How the attribute is compared.
     pub operator: Operator,
-    /// What it is compared with, valid for the operator.
+    /// What it is compared with, valid for the operator; keys of segments where it is about those.
     pub values: Vec<String>,
 }
 
@@ -39,7 +49,9 @@ pub struct Condition {
 #[derive(Deserialize)]
 #[serde(rename = "Condition", deny_unknown_fields)]
 struct StoredCondition {
-    attribute: String,
+    // With a function of its own, a member that is missing is not taken for null.
+    #[serde(deserialize_with = "Option::deserialize")]
+    attribute: Option<String>,
     operator: Operator,
     values: Vec<String>,
 }
@@ -51,11 +63,17 @@ impl TryFrom<StoredCondition> for Condition {
         let StoredCondition { attribute, operator, values } = stored;
         let mut violations = Violations::default();
         operator.check_count(values.len(), &JsonPath::Root, &mut violations);
-        operator.check_attribute(&attribute, &JsonPath::Root, &mut violations);
+        if operator.is_about_segments() != attribute.is_none() {
+            return Err("an operator is about an attribute or about segments".to_owned());
+        }
+        if let Some(attribute) = &attribute {
+            operator.check_attribute(attribute, &JsonPath::Root, &mut violations);
+        }
         if let Some(violation) = violations.listed().first() {
             return Err(violation.message.clone());
         }
-        let attribute = parse_attribute(&attribute).map_err(|fault| fault.message)?;
+        let parsed = attribute.as_deref().map(parse_attribute).transpose();
+        let attribute = parsed.map_err(|fault| fault.message)?;
         Ok(Self { attribute, operator, values })
     }
 }
@@ -91,6 +109,8 @@ pub enum Operator {
     SemverLessThan,
     SemverLessThanOrEqual,
     InCidr,
+    InSegment,
+    NotInSegment,
 }
 
 /// What an operator's values must be.
@@ -104,6 +124,7 @@ enum ValueForm {
     OneDate,
     OneVersion,
     AddressRange,
+    SegmentKey,
 }
 
 impl Operator {
@@ -135,7 +156,18 @@ impl Operator {
             | Self::SemverLessThan
             | Self::SemverLessThanOrEqual => ValueForm::OneVersion,
             Self::InCidr => ValueForm::AddressRange,
+            Self::InSegment | Self::NotInSegment => ValueForm::SegmentKey,
         }
+    }
+
+    /// Whether this operator asks for segments rather than for an attribute.
+    pub fn is_about_segments(self) -> bool {
+        self.value_form() == ValueForm::SegmentKey
+    }
+
+    /// Whether this operator's values are regular expressions.
+    pub(super) fn takes_patterns(self) -> bool {
+        self.value_form() == ValueForm::Pattern
     }
 
     /// Notes a number of values that this operator does not take.
@@ -148,6 +180,7 @@ impl Operator {
         let (least, most) = match self.value_form() {
             ValueForm::None => (0, 0),
             ValueForm::OneNumber | ValueForm::OneDate | ValueForm::OneVersion => (1, 1),
+            ValueForm::SegmentKey => (1, MAX_SEGMENTS_OF_FLAG),
             _ => (1, MAX_VALUES),
         };
         if count < least {
@@ -197,6 +230,7 @@ impl ValueForm {
                 invalid("must be an IPv4 or IPv6 range, such as \"10.0.0.0/8\", or address")
             }
             Self::Pattern => compile_pattern(value).map(drop),
+            Self::SegmentKey => SegmentKey::parse(value).map(drop),
             _ => Ok(()),
         }
     }
@@ -413,6 +447,31 @@ mod tests {
         assert!(accepts("matches", &"a".repeat(512)));
         let fault = compile_pattern("a(").unwrap_err();
         assert_eq!(fault.message, "not a regular expression: unclosed group");
+    }
+
+    #[test]
+    fn segments_are_named_by_their_keys() {
+        assert!(accepts("in_segment", "beta-testers") && accepts("not_in_segment", "B.2_x"));
+        let at_first = [("/values/0".to_owned(), ViolationCode::InvalidFormat)];
+        for value in ["", "beta testers", "/beta", "-beta"] {
+            assert_eq!(violations("in_segment", &[value]), at_first, "{value:?}");
+        }
+        let too_few = [("/values".to_owned(), ViolationCode::TooFewItems)];
+        assert_eq!(violations("not_in_segment", &[]), too_few);
+    }
+
+    #[test]
+    fn a_stored_condition_is_about_an_attribute_or_about_segments() {
+        let stored = |attribute: &str, operator: &str| {
+            let text = format!(
+                r#"{{"attribute": {attribute}, "operator": "{operator}", "values": ["a"]}}"#
+            );
+            serde_json::from_str::<Condition>(&text).is_ok()
+        };
+        assert!(stored("null", "in_segment") && stored(r#""a""#, "equals"));
+        assert!(!stored(r#""a""#, "not_in_segment") && !stored("null", "equals"));
+        let without = r#"{"operator": "in_segment", "values": ["a"]}"#;
+        assert!(serde_json::from_str::<Condition>(without).is_err());
     }
 
     #[test]

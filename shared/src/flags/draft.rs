@@ -17,7 +17,10 @@ use crate::projects::project::ProjectId;
 use crate::text::{parse_label, parse_text, unknown_name};
 use crate::timestamp::Timestamp;
 
-use super::condition::{Condition, MAX_VALUES, Operator, is_number, parse_attribute, parse_value};
+use super::condition::{
+    Condition, MAX_SEGMENTS_OF_FLAG, Operator, count_patterns, is_number, items, operator_of,
+    read_condition,
+};
 use super::{
     FeatureFlag, FlagKey, FlagType, MAX_FLAG_BYTES, Prerequisite, RolloutEntry, Rule, RuleId,
     Serve, Target, TargetKind, Variant, VariantKey, Weight,
@@ -427,9 +430,14 @@ pub(super) fn read_rules(
     keys: Option<&VariantKeys<'_>>,
     violations: &mut Violations,
 ) -> Option<Vec<RuleDraft>> {
-    let too_many_patterns = count_patterns(json) > MAX_PATTERNS;
+    let conditions = || items(Some(json)).iter().flat_map(|rule| items(rule.member("conditions")));
+    let too_many_patterns = count_patterns(conditions()) > MAX_PATTERNS;
     if too_many_patterns {
         let message = format_args!("a flag has at most {MAX_PATTERNS} regular expressions");
+        violations.note(path, ViolationCode::TooManyItems, message);
+    }
+    if count_segments(conditions()) > MAX_SEGMENTS_OF_FLAG {
+        let message = format_args!("a flag uses at most {MAX_SEGMENTS_OF_FLAG} segments");
         violations.note(path, ViolationCode::TooManyItems, message);
     }
     let read_condition = |json: &Json<'_>, path: &JsonPath<'_>, violations: &mut Violations| {
@@ -461,55 +469,16 @@ pub(super) fn read_rules(
     rules
 }
 
-/// How many values of matching conditions there are in a flag's rules.
-fn count_patterns(rules: &Json<'_>) -> usize {
-    let conditions = items(Some(rules)).iter().flat_map(|rule| items(rule.member("conditions")));
-    let takes_patterns = |condition: &&Json<'_>| {
-        let operator = condition.member_text("operator").map(Operator::parse);
-        matches!(operator, Some(Ok(Operator::Matches | Operator::NotMatches)))
-    };
-    conditions.filter(takes_patterns).map(|it| items(it.member("values")).len()).sum()
-}
-
-fn items<'j, 'a>(json: Option<&'j Json<'a>>) -> &'j [Json<'a>] {
-    match json {
-        Some(Json::Array(items)) => items,
-        _ => &[],
-    }
-}
-
-/// Reads a condition. Where a flag has too many patterns, which is noted, none is compiled.
-fn read_condition(
-    json: &Json<'_>,
-    path: &JsonPath<'_>,
-    too_many_patterns: bool,
-    violations: &mut Violations,
-) -> Option<Condition> {
-    Fields::read(json, path, violations, |fields, violations| {
-        let attribute = fields.required("attribute", violations, text(parse_attribute));
-        let operator = fields.required("operator", violations, text(Operator::parse));
-        let is_pattern = matches!(operator, Some(Operator::Matches | Operator::NotMatches));
-        let checked_as = operator.filter(|_| !(is_pattern && too_many_patterns));
-        let values = fields.optional(
-            "values",
-            violations,
-            array(MAX_VALUES, |json, path: &JsonPath<'_>, violations| {
-                text(|value| parse_value(checked_as, value))(json, path, violations)
-            }),
-        );
-        let count = match fields.get("values") {
-            None | Some(Json::Null) => Some(0),
-            Some(Json::Array(values)) if values.len() <= MAX_VALUES => Some(values.len()),
-            Some(_) => None,
-        };
-        if let (Some(operator), Some(count)) = (operator, count) {
-            operator.check_count(count, &path.member("values"), violations);
-        }
-        if let (Some(operator), Some(attribute)) = (operator, &attribute) {
-            operator.check_attribute(attribute, &path.member("attribute"), violations);
-        }
-        Some(Condition { attribute: attribute?, operator: operator?, values: values.or_default()? })
-    })
+/// How many segments the conditions of a flag name.
+fn count_segments<'j, 'a: 'j>(conditions: impl Iterator<Item = &'j Json<'a>>) -> usize {
+    let names_segments =
+        |condition: &&Json<'_>| operator_of(condition).is_some_and(Operator::is_about_segments);
+    let named = conditions.filter(names_segments).flat_map(|it| items(it.member("values")));
+    let keys = named.filter_map(|key| match key {
+        Json::String(key) => Some(key.as_ref()),
+        _ => None,
+    });
+    keys.collect::<HashSet<&str>>().len()
 }
 
 // --------------------------------------------------------------------- targets and prerequisites

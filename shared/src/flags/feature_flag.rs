@@ -2,6 +2,7 @@
 //!
 //! The types can only hold what passed validation; [`super::draft`] reads a request into them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::de::{Error as _, IntoDeserializer, Visitor};
@@ -79,6 +80,10 @@ key_type!(
 key_type!(
     /// The key of a variant, unique in its flag.
     VariantKey, "a variant key", 128
+);
+key_type!(
+    /// The key by which flags name a segment: unique in its project, case-sensitive, never changed.
+    SegmentKey, "a segment key", 128
 );
 key_type!(
     /// The identifier of a rule, unique in its flag.
@@ -366,6 +371,17 @@ pub struct FeatureFlag {
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
+}
+
+impl FeatureFlag {
+    /// The segments that its rules ask for.
+    pub fn segments(&self) -> BTreeSet<SegmentKey> {
+        let conditions = self.rules.iter().flat_map(|rule| &rule.conditions);
+        let named =
+            conditions.filter(|it| it.operator.is_about_segments()).flat_map(|it| &it.values);
+        // What is no key was never written, and fails the flag when it is compiled.
+        named.filter_map(|key| SegmentKey::parse(key).ok()).collect()
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
-//! Export of a project's flags to flagd (<https://flagd.dev/reference/flag-definitions>).
+//! Export of a project's flags and segments to flagd (<https://flagd.dev/reference/flag-definitions>).
 //!
 //! What flagd serves from the export is what an evaluation here serves, bucketing included. A flag
 //! that its targeting language cannot express is left out and listed: better no flag than another
 //! one of the same key. What differs for all flags alike is in [`GENERAL_DIFFERENCES`].
 
+mod evaluators;
 mod json_logic;
 
 use std::collections::BTreeMap;
@@ -13,12 +14,15 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::flags::{FeatureFlag, FlagKey, FlagType, RolloutEntry, Rule, Serve, Target, VariantKey};
+use crate::flags::{
+    FeatureFlag, FlagKey, FlagType, RolloutEntry, Rule, Segment, Serve, Target, VariantKey,
+};
 use crate::json::JsonPath;
 use crate::projects::project::ProjectId;
 
 use super::evaluation::variant::TypedVariant;
-use json_logic::{all, condition};
+use evaluators::Evaluators;
+use json_logic::all;
 
 /// The largest sum of weights that flagd takes.
 const MAX_TOTAL_WEIGHT: u64 = 2_147_483_647;
@@ -35,6 +39,15 @@ pub const GENERAL_DIFFERENCES: [&str; 6] = [
     "Where a rollout needs a targeting key that is missing, flagd serves the caller's default \
      without an error; its reasons and metadata are its own.",
 ];
+
+/// How a document is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// For programs: without white space.
+    Compact,
+    /// For people, over many lines.
+    Indented,
+}
 
 /// The flags of a project for flagd.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +77,8 @@ struct Document<'f> {
     #[serde(rename = "$schema")]
     schema: &'static str,
     flags: BTreeMap<&'f str, FlagdFlag<'f>>,
+    #[serde(rename = "$evaluators", skip_serializing_if = "BTreeMap::is_empty")]
+    evaluators: BTreeMap<&'f str, &'f Value>,
     metadata: Value,
 }
 
@@ -87,10 +102,17 @@ struct Obstacle {
 
 type Expressed<T> = Result<T, Vec<Obstacle>>;
 
-/// Exports the flags of a project.
-pub fn export(project_id: ProjectId, flags: &[FeatureFlag]) -> FlagdExport {
+/// Exports the flags of a project, with the segments that they ask for.
+pub fn export(
+    project_id: ProjectId,
+    flags: &[FeatureFlag],
+    segments: &[Segment],
+    layout: Layout,
+) -> FlagdExport {
+    let evaluators = Evaluators::of(segments);
     let mut differences = Vec::new();
     let mut exported = BTreeMap::new();
+    let mut referenced = BTreeMap::new();
     for flag in flags {
         let difference = |left_out, Obstacle { pointer, reason }| Difference {
             flag_key: flag.key.clone(),
@@ -98,17 +120,20 @@ pub fn export(project_id: ProjectId, flags: &[FeatureFlag]) -> FlagdExport {
             left_out,
             reason,
         };
-        match flagd_flag(flag) {
+        match flagd_flag(flag, &evaluators) {
             Ok(flagd_flag) => {
-                exported.insert(flag.key.as_str(), flagd_flag);
-                if !flag.enabled {
+                if flag.enabled {
+                    referenced.extend(evaluators.referenced_by(flag));
+                } else {
+                    let place = JsonPath::Root.member("enabled");
                     let disabled = obstacle(
-                        &JsonPath::Root.member("enabled"),
-                        "flagd serves no off variant; the flag is exported as one that serves its \
-                         off variant to everyone, without its targeting",
+                        &place,
+                        "of a disabled flag flagd serves the caller's \
+                        default, with the reason DISABLED; here it serves its off variant",
                     );
                     differences.push(difference(false, disabled));
                 }
+                exported.insert(flag.key.as_str(), flagd_flag);
             }
             Err(obstacles) => {
                 differences
@@ -119,14 +144,18 @@ pub fn export(project_id: ProjectId, flags: &[FeatureFlag]) -> FlagdExport {
     let document = Document {
         schema: "https://flagd.dev/schema/v0/flags.json",
         flags: exported,
+        evaluators: referenced,
         metadata: json!({"flagSetId": project_id}),
     };
+    let written = match layout {
+        Layout::Compact => serde_json::to_string(&document),
+        Layout::Indented => serde_json::to_string_pretty(&document),
+    };
     // Nothing in the document can fail to be written.
-    let document = serde_json::to_string_pretty(&document).unwrap_or_default();
-    FlagdExport { document, differences }
+    FlagdExport { document: written.unwrap_or_default(), differences }
 }
 
-fn flagd_flag(flag: &FeatureFlag) -> Expressed<FlagdFlag<'_>> {
+fn flagd_flag<'f>(flag: &'f FeatureFlag, evaluators: &Evaluators<'_>) -> Expressed<FlagdFlag<'f>> {
     let mut obstacles = Vec::new();
     if flag.archived_at.is_some() {
         let place = JsonPath::Root.member("archivedAt");
@@ -138,14 +167,15 @@ fn flagd_flag(flag: &FeatureFlag) -> Expressed<FlagdFlag<'_>> {
             let place = JsonPath::Root.member("prerequisites");
             obstacles.push(obstacle(&place, "flagd has no prerequisites"));
         }
-        note(targeting(flag), &mut obstacles)
+        note(targeting(flag, evaluators), &mut obstacles)
     } else {
+        // What it would serve if flagd served anything of it.
         let default_variant = flag.off_variant.as_ref().map(VariantKey::as_str);
         Some(Targeting { default_variant, rules: None })
     };
     match (variants, targeting) {
         (Some(variants), Some(targeting)) if obstacles.is_empty() => Ok(FlagdFlag {
-            state: "ENABLED",
+            state: if flag.enabled { "ENABLED" } else { "DISABLED" },
             variants,
             default_variant: targeting.default_variant,
             targeting: targeting.rules,
@@ -176,8 +206,20 @@ fn variants(flag: &FeatureFlag) -> Expressed<BTreeMap<&str, Box<RawValue>>> {
     if !arrays.is_empty() {
         return Err(arrays);
     }
+    if let Some(index) = typed.iter().position(|typed| holds_reference(typed.value())) {
+        let item = place.item(index);
+        let reason = "flagd takes a member `$ref` for a reference";
+        return Err(vec![obstacle(&item.member("value"), reason)]);
+    }
     let keys = flag.variants.iter().map(|variant| variant.key.as_str());
     Ok(keys.zip(typed.iter().map(|typed| typed.value().to_owned())).collect())
+}
+
+/// Whether flagd would find something like a reference in a value, and put an evaluator there.
+fn holds_reference(value: &RawValue) -> bool {
+    // As it is written anew, whatever escapes it has.
+    let value: Option<Value> = serde_json::from_str(value.get()).ok();
+    value.is_some_and(|value| value.to_string().contains("\"$ref\":"))
 }
 
 /// What decides on the variant of a flag: flagd serves the default variant where the rules give null.
@@ -186,12 +228,14 @@ struct Targeting<'f> {
     rules: Option<Value>,
 }
 
-fn targeting(flag: &FeatureFlag) -> Expressed<Targeting<'_>> {
+fn targeting<'f>(flag: &'f FeatureFlag, evaluators: &Evaluators<'_>) -> Expressed<Targeting<'f>> {
     let mut obstacles = Vec::new();
     let mut branches = target_branches(&flag.targets);
     let rules = JsonPath::Root.member("rules");
     for (index, rule) in flag.rules.iter().enumerate() {
-        if let Some(branch) = note(rule_branch(rule, &rules.item(index)), &mut obstacles) {
+        if let Some(branch) =
+            note(rule_branch(rule, evaluators, &rules.item(index)), &mut obstacles)
+        {
             branches.extend(branch);
         }
     }
@@ -229,12 +273,16 @@ fn target_branches(targets: &[Target]) -> Vec<Value> {
     individuals.into_iter().flat_map(branch).collect()
 }
 
-fn rule_branch(rule: &Rule, place: &JsonPath<'_>) -> Expressed<[Value; 2]> {
+fn rule_branch(
+    rule: &Rule,
+    evaluators: &Evaluators<'_>,
+    place: &JsonPath<'_>,
+) -> Expressed<[Value; 2]> {
     let mut obstacles = Vec::new();
     let conditions_place = place.member("conditions");
     let mut conditions = Vec::with_capacity(rule.conditions.len());
     for (index, condition_of_rule) in rule.conditions.iter().enumerate() {
-        match condition(condition_of_rule) {
+        match evaluators.condition(condition_of_rule) {
             Ok(expressed) => conditions.push(expressed),
             Err(reason) => obstacles.push(obstacle(&conditions_place.item(index), reason)),
         }

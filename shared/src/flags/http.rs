@@ -2,16 +2,25 @@
 
 use crate::http::{Incoming, Problem, ProblemCode, named_of};
 
-use super::{FlagKey, MAX_LIVE_FLAGS};
+use super::segment::MAX_SEGMENTS;
+use super::{FlagKey, MAX_LIVE_FLAGS, SegmentKey};
 
 /// The path parameter that names a feature flag.
 pub(super) const FLAG_KEY: &str = "key";
+/// The path parameter that names a segment.
+const SEGMENT_KEY: &str = "key";
 
 impl Incoming {
     /// The feature flag in the path. A malformed key names no flag, so it is a 404 as well.
     pub fn flag_key(&self) -> Result<FlagKey, Problem> {
         let key = self.path_parameter(FLAG_KEY);
         key.and_then(|key| FlagKey::parse(&key).ok()).ok_or_else(Problem::flag_not_found)
+    }
+
+    /// The segment in the path. A malformed key names no segment, so it is a 404 as well.
+    pub fn segment_key(&self) -> Result<SegmentKey, Problem> {
+        let key = self.path_parameter(SEGMENT_KEY);
+        key.and_then(|key| SegmentKey::parse(&key).ok()).ok_or_else(Problem::segment_not_found)
     }
 }
 
@@ -57,5 +66,30 @@ impl Problem {
              Archive one first."
         );
         Self::new(ProblemCode::FlagLimitReached, detail)
+    }
+
+    /// 404: the project has no such segment.
+    pub fn segment_not_found() -> Self {
+        Self::new(ProblemCode::SegmentNotFound, "The project has no segment of this key.")
+    }
+
+    /// 409: the project has as many segments as it may have.
+    pub fn segment_limit_reached() -> Self {
+        let detail = format!(
+            "The project has {MAX_SEGMENTS} segments, as many as it may have. Delete one that no flag \
+             uses first."
+        );
+        Self::new(ProblemCode::SegmentLimitReached, detail)
+    }
+
+    /// 409: a segment cannot be deleted while flags use it, of which some are known.
+    pub fn segment_in_use(count: u64, among: &[FlagKey]) -> Self {
+        let flags = if count == 1 { "1 flag uses" } else { &format!("{count} flags use") };
+        let named: Vec<&str> = among.iter().map(FlagKey::as_str).collect();
+        let named = if named.is_empty() { "" } else { &format!(": {}", named.join(", ")) };
+        let detail = format!(
+            "{flags} the segment, archived ones included{named}. Change or delete them first."
+        );
+        Self::new(ProblemCode::SegmentInUse, detail)
     }
 }

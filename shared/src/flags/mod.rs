@@ -9,13 +9,17 @@ pub mod draft;
 pub mod evaluation;
 mod feature_flag;
 pub mod flagd;
+mod flagd_configuration;
 mod http;
 pub mod ofrep;
 pub mod patch;
 mod rule_ids;
+pub mod segment;
 pub mod store;
 
 pub use cache::Freshness;
 pub use dependencies::{Dependencies, UnsoundChain};
 pub use feature_flag::*;
+pub use flagd_configuration::FlagdConfiguration;
 pub use rule_ids::with_known_ids;
+pub use segment::Segment;

@@ -7,14 +7,13 @@ mod tests;
 
 use std::fmt;
 
-use serde::Serialize;
-use serde_json::value::RawValue;
-use sha2::{Digest, Sha256};
-
+use crate::entity_tag::EntityTag;
 use crate::flags::VariantKey;
 use crate::json::{Json, MAX_BODY_DEPTH};
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
+use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::evaluation::context::Context;
 use super::evaluation::outcome::{ErrorCode, Evaluation, EvaluationError, Metadata, Reason};
@@ -26,7 +25,7 @@ pub use http::OFREP;
 pub const MAX_BODY_BYTES: usize = 64_000;
 /// The most bytes of an answer: what a Lambda function may return, less room for its envelope. A
 /// function returns the body as text within JSON.
-const MAX_ANSWER_BYTES: usize = 6_000_000;
+pub(super) const MAX_ANSWER_BYTES: usize = 6_000_000;
 
 /// An answer to an OFREP request. Its body, if it has one, is JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,14 +34,10 @@ pub struct OfrepAnswer {
     pub status: u16,
     /// The body; none for 304.
     pub body: Option<String>,
-    /// The entity tag, of bulk evaluations.
+    /// The entity tag, of bulk evaluations. It covers the body, not the flags' versions: providers keep
+    /// a tag when the context changes, and must not be told that nothing did.
     pub etag: Option<EntityTag>,
 }
-
-/// The strong entity tag of an answer's body, with its quotes. It covers the body, not the flags'
-/// versions: providers keep a tag when the context changes, and must not be told that nothing did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EntityTag(String);
 
 /// Why a request cannot be evaluated, or an evaluation failed, in OFREP's terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,7 +165,7 @@ pub fn evaluate_all<'v>(
 }
 
 /// The bytes of a body of JSON, which has no control characters, as text within JSON.
-fn bytes_within_json(body: &str) -> usize {
+pub(super) fn bytes_within_json(body: &str) -> usize {
     body.len() + body.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count()
 }
 
@@ -186,31 +181,6 @@ impl OfrepAnswer {
     fn unwritable() -> Self {
         let body = r#"{"errorCode":"GENERAL","errorDetails":"the answer cannot be written"}"#;
         Self { status: 500, body: Some(body.to_owned()), etag: None }
-    }
-}
-
-impl EntityTag {
-    fn of(body: &str) -> Self {
-        let digest = Sha256::digest(body.as_bytes());
-        // Half of the hash tells answers apart as well as the whole, and is sent with each poll.
-        let half = digest.iter().take(16).fold(0_u128, |half, byte| half << 8 | u128::from(*byte));
-        Self(format!("\"{half:032x}\""))
-    }
-
-    /// The tag as its header has it.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Whether the values of an `if-none-match` header name the tag: any of their list, compared
-    /// weakly (RFC 9110 §13.1.2), or `*`.
-    fn is_named_by<'v>(&self, if_none_match: impl IntoIterator<Item = &'v [u8]>) -> bool {
-        let names = |tag: &[u8]| {
-            let tag = tag.trim_ascii();
-            tag == b"*" || tag.strip_prefix(b"W/").unwrap_or(tag) == self.0.as_bytes()
-        };
-        // A comma inside a foreign tag makes pieces of it, which have but one quote each.
-        if_none_match.into_iter().flat_map(|value| value.split(|byte| *byte == b',')).any(names)
     }
 }
 

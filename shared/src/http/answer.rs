@@ -15,7 +15,7 @@ use super::{Problem, cors};
 pub struct Answer {
     status: StatusCode,
     headers: HeaderMap,
-    body: Option<String>,
+    body: Option<Body>,
 }
 
 impl Answer {
@@ -28,12 +28,18 @@ impl Answer {
     pub fn json(status: StatusCode, value: &impl Serialize) -> Result<Self, Problem> {
         let body = serde_json::to_string(value)
             .map_err(|error| Problem::internal(format!("an answer cannot be written: {error}")))?;
-        Ok(Self { status, headers: HeaderMap::new(), body: Some(body) })
+        Ok(Self { status, headers: HeaderMap::new(), body: Some(Body::Text(body)) })
     }
 
-    /// An answer whose body, if it has one, is JSON already.
+    /// An answer whose body, if it has one, is JSON already, or text of a type that a header names.
     pub(crate) fn of_json_text(status: StatusCode, body: Option<String>) -> Self {
-        Self { status, headers: HeaderMap::new(), body }
+        Self { status, headers: HeaderMap::new(), body: body.map(Body::Text) }
+    }
+
+    /// An answer whose body is bytes of a media type.
+    pub fn bytes(status: StatusCode, media_type: &'static str, body: Vec<u8>) -> Self {
+        Self { status, headers: HeaderMap::new(), body: Some(Body::Binary(body)) }
+            .with_header(CONTENT_TYPE, HeaderValue::from_static(media_type))
     }
 
     /// 200 with `value` as JSON.
@@ -60,6 +66,11 @@ impl Answer {
         self
     }
 
+    /// The answer with a text in one more header, whose name is in lower case.
+    pub fn with_text(self, name: &'static str, text: &str) -> Result<Self, Problem> {
+        Ok(self.with_header(HeaderName::from_static(name), header_value(text)?))
+    }
+
     /// The answer with a number in one more header, whose name is in lower case.
     #[must_use]
     pub fn with_number(self, name: &'static str, number: i64) -> Self {
@@ -80,7 +91,11 @@ impl Answer {
         StoredAnswer {
             status: self.status.as_u16(),
             headers: headers.collect(),
-            body: self.body.clone().unwrap_or_default(),
+            body: match &self.body {
+                Some(Body::Text(text)) => text.clone(),
+                // Nothing that can be repeated answers bytes.
+                _ => String::new(),
+            },
         }
     }
 
@@ -97,7 +112,7 @@ impl Answer {
     fn replayed(stored: StoredAnswer) -> Result<Self, Problem> {
         let damaged = || Problem::internal("a stored answer is damaged");
         let status = StatusCode::from_u16(stored.status).map_err(|_| damaged())?;
-        let body = Some(stored.body).filter(|body| !body.is_empty());
+        let body = Some(stored.body).filter(|body| !body.is_empty()).map(Body::Text);
         let mut answer = Self { status, headers: HeaderMap::new(), body };
         for (name, value) in stored.headers {
             let name = HeaderName::try_from(name).map_err(|_| damaged())?;
@@ -116,9 +131,10 @@ impl Answer {
             headers.insert("x-request-id", request_id);
         }
         if body.is_some() {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            let media_type = headers.entry(CONTENT_TYPE);
+            media_type.or_insert(HeaderValue::from_static("application/json"));
         }
-        let mut response = Response::new(body.map_or(Body::Empty, Body::Text));
+        let mut response = Response::new(body.unwrap_or(Body::Empty));
         *response.status_mut() = status;
         *response.headers_mut() = headers;
         response

@@ -1,4 +1,4 @@
-//! Requests, as API Gateway (HTTP and REST APIs) and `cargo lambda watch` hand them over.
+//! Requests, as API Gateway (HTTP and REST APIs) and the local gateway hand them over.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -119,7 +119,7 @@ impl Incoming {
         parameters.and_then(|parameters| parameters.all(name)).unwrap_or_default()
     }
 
-    /// A path parameter, decoded: HTTP APIs hand it over decoded, the local stack as it was sent.
+    /// A path parameter, decoded: HTTP APIs hand it over decoded, others perhaps as it was sent.
     /// Decoding once more does no harm, since nothing that a path names may contain `%`.
     pub fn path_parameter(&self, name: &str) -> Option<String> {
         let parameters = self.request.path_parameters_ref()?;

@@ -3,6 +3,7 @@
 mod answer;
 mod cors;
 mod cursor;
+mod html;
 mod if_match;
 mod incoming;
 mod page;
@@ -17,7 +18,7 @@ pub use if_match::IfMatch;
 pub use incoming::Incoming;
 pub(crate) use incoming::{JSON, root_of_trace};
 pub use lambda_http::http::{Method, StatusCode};
-pub use page::{page_answer, read_page_request};
+pub use page::{open_cursor, page_answer, read_page_request};
 pub(crate) use problem::named_of;
 pub use problem::{Problem, ProblemCode};
 pub use protocol::Protocol;

@@ -31,6 +31,11 @@ pub fn read_page_request(
     page.map(|(limit, after)| PageRequest { limit: limit.unwrap_or(DEFAULT_LIMIT), after })
 }
 
+/// Opens a cursor that a body has, of the list that a request asks for.
+pub fn open_cursor(key: &CursorKey, incoming: &Incoming, cursor: &str) -> Result<String, Fault> {
+    key.open(&list(incoming), cursor)
+}
+
 /// The answer with a page of the list that a request asks for.
 pub fn page_answer(
     key: &CursorKey,

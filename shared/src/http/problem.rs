@@ -51,6 +51,11 @@ problem_codes! {
     FlagArchived, "flag_archived", CONFLICT, "Flag archived";
     FlagNotArchived, "flag_not_archived", CONFLICT, "Flag not archived";
     FlagInUse, "flag_in_use", CONFLICT, "Flag in use";
+    SegmentExists, "segment_exists", CONFLICT, "Segment exists";
+    SegmentLimitReached, "segment_limit_reached", CONFLICT, "Segment limit reached";
+    SegmentNotFound, "segment_not_found", NOT_FOUND, "Segment not found";
+    SegmentInUse, "segment_in_use", CONFLICT, "Segment in use";
+    FlagdConfigurationTooLarge, "flagd_configuration_too_large", CONFLICT, "Flagd configuration too large";
     CollectionNotFound, "collection_not_found", NOT_FOUND, "Collection not found";
     ErrorNotFound, "error_not_found", NOT_FOUND, "Error not found";
     InsightNotFound, "insight_not_found", NOT_FOUND, "Insight not found";
@@ -177,6 +182,12 @@ impl Problem {
     pub fn throttled(limit: NonZeroU32, seconds: u16) -> Self {
         let detail =
             format!("At most {limit} are taken a minute. Send the next after {seconds} s.");
+        Self::new(ProblemCode::Throttled, detail).retry_after(seconds)
+    }
+
+    /// 429: more was sent at once than can be stored.
+    pub fn overloaded(seconds: u16) -> Self {
+        let detail = format!("More is sent than can be stored. Send the next after {seconds} s.");
         Self::new(ProblemCode::Throttled, detail).retry_after(seconds)
     }
 

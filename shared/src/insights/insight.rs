@@ -16,6 +16,7 @@ use crate::insights::{
 };
 use crate::json::{JsonPath, ViolationCode, Violations};
 use crate::page::{Page, PageRequest};
+use crate::projects::happening::{Happening, HappeningKind, Scene};
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
@@ -102,6 +103,15 @@ impl Insight {
             latest: None,
             members: Membership::default(),
         }
+    }
+
+    /// What is told of it to others when it is made.
+    pub fn created(&self, now: Timestamp) -> Happening {
+        let scene = Scene::Project(self.project_id);
+        let happening =
+            Happening::new(HappeningKind::InsightCreated, scene, self.id, &self.title, now);
+        let sessions = self.at(now).affected_sessions;
+        happening.detailed(&self.description).weighing(u64::from(sessions))
     }
 
     /// What is answered of it at `now`.

@@ -456,8 +456,9 @@ mod tests {
 
     #[test]
     fn every_change_of_the_largest_insight_fits_into_a_transaction() {
-        // Beside chunks: two heads, what is written together with them, an idempotency record.
-        const OTHERS: usize = 4;
+        // Beside chunks: two heads, what is written together with them, what is announced, an idempotency
+        // record.
+        const OTHERS: usize = 5;
         // The most chunks that an insight can have: of each exactly half is left, but for one.
         let mut source = stored(0..2 * MAX_PAIN_POINTS);
         source.remove(&ids((0..2 * MAX_PAIN_POINTS).step_by(2)));

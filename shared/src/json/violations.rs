@@ -40,6 +40,8 @@ pub enum ViolationCode {
     UnknownVariant,
     /// The named flag does not exist in the project.
     UnknownFlag,
+    /// The named segment does not exist in the project.
+    UnknownSegment,
     /// The named flag is archived, and nothing new may depend on it.
     FlagArchived,
     /// A prerequisite chain would lead back to its start.
@@ -127,6 +129,13 @@ impl Violations {
             let (pointer, message) = (pointer.to_string(), message.to_string());
             self.listed.push(Violation { pointer, code, message });
         }
+    }
+
+    /// Notes what was found elsewhere.
+    pub fn append(&mut self, other: Self) {
+        self.count += other.count;
+        self.listed.extend(other.listed);
+        self.listed.truncate(MAX_LISTED);
     }
 
     /// Whether nothing is wrong.

@@ -1,91 +1,14 @@
 //! Notification email preferences (`docs/semantics/notification-preferences.md`): whether a user
 //! gets e-mail about a type of notification.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
-use crate::json::{
-    Fault, Fields, Json, JsonPath, ViolationCode, Violations, array, boolean, note_duplicates, text,
-};
+use crate::json::{Fields, Json, JsonPath, Violations, array, boolean, note_duplicates, text};
+use crate::projects::notification_type::NotificationType;
 
 /// The most items of one update. There are fewer types, and each may stand once; the rest is room
 /// for saying which of them are wrong.
 const MAX_ITEMS: usize = 100;
-
-/// What a notification is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum NotificationType {
-    /// Somebody is invited to an organization.
-    OrganizationInvite,
-    /// Somebody is invited to a project.
-    ProjectInvite,
-    /// An error occurred for the first time.
-    ErrorNew,
-    /// A resolved error occurred again.
-    ErrorRegression,
-    /// An error occurs far more often than before.
-    ErrorSpike,
-    /// A replay insight was found.
-    InsightNew,
-    /// A replay insight affects more sessions than before.
-    InsightTrending,
-    /// A feature flag was changed.
-    FlagChanged,
-    /// What happened in the last week.
-    WeeklyDigest,
-    /// An API key was made.
-    ApiKeyCreated,
-    /// Invoices and payments.
-    Billing,
-}
-
-impl NotificationType {
-    /// Every type, in the order in which preferences are answered.
-    pub const ALL: [Self; 11] = [
-        Self::OrganizationInvite,
-        Self::ProjectInvite,
-        Self::ErrorNew,
-        Self::ErrorRegression,
-        Self::ErrorSpike,
-        Self::InsightNew,
-        Self::InsightTrending,
-        Self::FlagChanged,
-        Self::WeeklyDigest,
-        Self::ApiKeyCreated,
-        Self::Billing,
-    ];
-
-    /// Reads a type's name on the wire.
-    pub fn parse(text: &str) -> Result<Self, Fault> {
-        let named = Self::ALL.into_iter().find(|known| known.as_str() == text);
-        named.ok_or_else(|| {
-            let types = Self::ALL.map(Self::as_str).join(", ");
-            Fault::new(ViolationCode::InvalidValue, format_args!("must be one of {types}"))
-        })
-    }
-
-    /// The type's name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::OrganizationInvite => "organization_invite",
-            Self::ProjectInvite => "project_invite",
-            Self::ErrorNew => "error_new",
-            Self::ErrorRegression => "error_regression",
-            Self::ErrorSpike => "error_spike",
-            Self::InsightNew => "insight_new",
-            Self::InsightTrending => "insight_trending",
-            Self::FlagChanged => "flag_changed",
-            Self::WeeklyDigest => "weekly_digest",
-            Self::ApiKeyCreated => "api_key_created",
-            Self::Billing => "billing",
-        }
-    }
-}
-
-impl Serialize for NotificationType {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
 
 /// Whether a user gets e-mail about one type of notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -115,6 +38,12 @@ impl EmailPreferences {
         }
         Ok(preferences)
     }
+
+    /// Whether e-mail of a type is sent.
+    pub fn is_enabled(&self, notification_type: NotificationType) -> bool {
+        let chosen = self.0.iter().find(|it| it.notification_type == notification_type);
+        chosen.is_some_and(|preference| preference.email_enabled)
+    }
 }
 
 impl Default for EmailPreferences {
@@ -140,6 +69,11 @@ impl EmailPreferencesUpdate {
             fields.required("preferences", violations, read_items)
         });
         violations.into_result(update.map(Self))
+    }
+
+    /// The update that switches one type off.
+    pub fn off(notification_type: NotificationType) -> Self {
+        Self(vec![EmailPreference { notification_type, email_enabled: false }])
     }
 
     /// The preferences to set.
@@ -177,6 +111,7 @@ fn read_item(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::ViolationCode;
     use serde_json::{Value, json};
 
     fn read(body: &Value) -> Result<Vec<EmailPreference>, Vec<(String, ViolationCode)>> {
@@ -190,18 +125,6 @@ mod tests {
 
     fn refused(body: &Value) -> Vec<(String, ViolationCode)> {
         read(body).expect_err("it is refused")
-    }
-
-    #[test]
-    fn types_have_names_both_ways() {
-        for notification_type in NotificationType::ALL {
-            assert_eq!(NotificationType::parse(notification_type.as_str()), Ok(notification_type));
-        }
-        let fault = NotificationType::parse("Billing").unwrap_err();
-        assert_eq!(fault.code, ViolationCode::InvalidValue);
-        for notification_type in NotificationType::ALL {
-            assert!(fault.message.contains(notification_type.as_str()), "{}", fault.message);
-        }
     }
 
     #[test]

@@ -290,12 +290,17 @@ pub struct ApiKeyRecord {
 }
 
 impl ApiKeyRecord {
+    /// Whether it may be used at `now`, by whoever has it.
+    pub fn is_active(&self, now: Timestamp) -> bool {
+        self.expires_at.is_none_or(|expiry| now < expiry) && self.revoked_at.is_none()
+    }
+
     /// Whether `key` is this key, and this key may be used at `now`.
     pub fn admits(&self, key: &ApiKey, now: Timestamp) -> bool {
         // The comparison comes first and always runs: how long a refusal takes tells nothing.
         let same = self.secret_hash == key.secret_hash();
-        let unexpired = self.expires_at.is_none_or(|expiry| now < expiry);
-        same && unexpired && self.revoked_at.is_none()
+        let is_active = self.is_active(now);
+        same && is_active
     }
 
     /// Whether the key may see the project of an organization.

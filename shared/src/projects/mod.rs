@@ -2,6 +2,8 @@
 
 pub mod api_key;
 pub mod dsn;
+pub mod happening;
+pub mod notification_type;
 pub mod project;
 mod randomness;
 pub mod store;

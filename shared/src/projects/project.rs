@@ -173,6 +173,23 @@ impl Project {
     }
 }
 
+/// What callers are shown of a project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ProjectSummary {
+    /// Its identifier.
+    pub id: ProjectId,
+    /// Its readable name in paths.
+    pub slug: Slug,
+    /// Its name for people.
+    pub name: ProjectName,
+}
+
+impl From<Project> for ProjectSummary {
+    fn from(Project { id, slug, name, .. }: Project) -> Self {
+        Self { id, slug, name }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

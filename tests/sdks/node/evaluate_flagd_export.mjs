@@ -1,8 +1,8 @@
-// Evaluates an export of flags with the official core of flagd, after it has held its own schemas
-// against it. What must come of it stands in tests/tests/flagd_export.rs.
+// Evaluates exports of flags with the official core of flagd, after it has held its own schemas
+// against them. What must come of it stands in tests/tests/flags/.
 //
-// The standard input is {document, evaluations: [{flag, type, default, context}]}; each evaluation is
-// answered by a line.
+// The standard input is a list of {document, evaluations: [{flag, type, default, context}]}; each
+// evaluation is answered by a line.
 
 import { text } from "node:stream/consumers";
 
@@ -15,11 +15,12 @@ const evaluations = {
   object: "resolveObjectEvaluation",
 };
 
-const asked = JSON.parse(await text(process.stdin));
 const silent = { debug() {}, info() {}, warn: console.error, error: console.error };
-const storage = new MemoryStorage(silent);
-storage.setConfigurations(asked.document, true);
-const flagd = new FlagdCore(storage);
-for (const { flag, type, default: fallback, context } of asked.evaluations) {
-  console.log(JSON.stringify(flagd[evaluations[type]](flag, fallback, context)));
+for (const asked of JSON.parse(await text(process.stdin))) {
+  const storage = new MemoryStorage(silent);
+  storage.setConfigurations(asked.document, true);
+  const flagd = new FlagdCore(storage, silent);
+  for (const { flag, type, default: fallback, context } of asked.evaluations) {
+    console.log(JSON.stringify(flagd[evaluations[type]](flag, fallback, context)));
+  }
 }

@@ -23,9 +23,25 @@ use values::Values;
 /// How many operations are tried at a time.
 const WORKERS: usize = 2;
 
+/// A cursor is not any text.
+const SEALED: &str = "cursors are signed";
+
 /// Bounds of which a side cannot be tried, or not so: by operation, none of which means all.
-const EXCEPTIONS: [(&str, &str, Side, &str); 9] = [
+const EXCEPTIONS: [(&str, &str, Side, &str); 12] = [
     ("", "query:cursor/minLength", Side::Edge, "cursors are signed, and none is that short"),
+    (
+        "query-errors",
+        "/components/schemas/ErrorsQuery/properties/cursor/minLength",
+        Side::Edge,
+        SEALED,
+    ),
+    (
+        "query-errors",
+        "/components/schemas/ErrorsQuery/properties/cursor/pattern",
+        Side::Edge,
+        SEALED,
+    ),
+    ("query-errors", "/components/schemas/ErrorsQuery/properties/cursor/type", Side::Edge, SEALED),
     (
         "",
         "header:content-encoding/enum",

@@ -64,7 +64,8 @@ pub(super) static OPERATIONS: LazyLock<Vec<Described>> = LazyLock::new(|| {
                 path,
                 changes: method != "get"
                     && path.contains("{idOrSlug}")
-                    && !path.contains("/ofrep/"),
+                    && !path.contains("/ofrep/")
+                    && !path.ends_with("/query"),
                 parameters: parameters.map(resolve).collect(),
                 example: contents(operation).find_map(|(_, it)| examples(it).first().copied()),
                 bodies: bodies(operation),
@@ -134,7 +135,10 @@ impl<'t> Scene<'t> {
             return scene;
         }
         scene.call = scene.call.key(&test.key);
-        if path.contains("{key}") {
+        if path.contains("/segments/{key}") {
+            scene.create_segment("the-segment").await;
+            scene.call = scene.call.parameter("key", "the-segment");
+        } else if path.contains("{key}") {
             // It names no variant, so that it can have any others.
             let nothing = json!({"variant": null, "rollout": []});
             let members = json!({"offVariant": null, "fallthrough": nothing});
@@ -149,6 +153,9 @@ impl<'t> Scene<'t> {
                 let variants = json!([{"key": variant, "value": ""}]);
                 scene.create_flag(key, &json!({ "variants": variants })).await;
             }
+        }
+        for key in named_segments(body) {
+            scene.create_segment(key).await;
         }
         if path.contains("{insightId}") {
             let insight = scene.create_insight(&body["painPointIds"]).await;
@@ -235,6 +242,12 @@ impl<'t> Scene<'t> {
         self.create("create-feature-flag", &[], &flag).await;
     }
 
+    async fn create_segment(&self, key: &str) {
+        let conditions = json!([{"attribute": "plan", "operator": "exists"}]);
+        let segment = json!({"key": key, "name": "Segment", "conditions": conditions});
+        self.create("create-segment", &[], &segment).await;
+    }
+
     /// An insight that has pain points of these ids, and one more.
     async fn create_insight(&self, ids: &Value) -> String {
         let body = json!({"title": "Insight", "painPoints": upload(0..1)["painPoints"]});
@@ -270,6 +283,18 @@ impl<'t> Scene<'t> {
 /// The operation of an operationId.
 fn find(id: &str) -> &'static Operation {
     OPERATIONS.iter().find(|it| it.id == id).expect("it is described").operation
+}
+
+/// The segments that the rules of a flag name, each once.
+fn named_segments(body: &Value) -> BTreeSet<&str> {
+    let rules = body["rules"].as_array().into_iter().flatten();
+    let conditions = rules.filter_map(|rule| rule["conditions"].as_array()).flatten();
+    let about_segments = conditions.filter(|condition| {
+        let operator = condition["operator"].as_str();
+        operator.is_some_and(|operator| operator.ends_with("in_segment"))
+    });
+    let values = about_segments.filter_map(|condition| condition["values"].as_array()).flatten();
+    values.filter_map(Value::as_str).collect()
 }
 
 /// Whether a place is in the prerequisites of a flag; only then there are any, which takes less time.

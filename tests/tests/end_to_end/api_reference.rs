@@ -6,19 +6,8 @@ use std::process::Stdio;
 use serde_json::Value;
 use tests::contract::OPENAPI;
 use tests::stack::Stack;
-use tests::workspace;
+use tests::{browser, workspace};
 use tokio::process::Command;
-
-/// What Debian, Fedora and Google call the browser.
-const BROWSERS: [&str; 4] =
-    ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-
-fn browser() -> Option<String> {
-    let path = std::env::var_os("PATH")?;
-    let folders: Vec<_> = std::env::split_paths(&path).collect();
-    let places = BROWSERS.iter().flat_map(|name| folders.iter().map(move |it| it.join(name)));
-    places.filter(|place| place.is_file()).find_map(|place| place.to_str().map(str::to_owned))
-}
 
 /// Method and summary of every operation.
 fn described() -> BTreeSet<(String, String)> {

@@ -1,10 +1,13 @@
-//! Over HTTP, through `cargo lambda watch`, into the function binaries and a DynamoDB engine.
+//! Over HTTP, through the local gateway, into the function binaries and a DynamoDB engine.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod api_description;
 mod api_reference;
+mod console;
 mod error_tracking;
 mod flags;
+mod gateway;
 mod insights;
 mod markers;
 mod preferences;

@@ -94,9 +94,7 @@ async fn ids(stack: &Stack, operation: &str, id: &str, limit: &str) -> Vec<Strin
 
 /// Runs the purger as its schedule does.
 async fn purge(stack: &Stack) {
-    let function = "purge-event-markers";
-    let url = format!("{}/2015-03-31/functions/{function}/invocations", stack.base_url);
-    let response = stack.http.post(url).body("{}").send().await.unwrap();
+    let response = stack.run_job("purge-event-markers").await;
     assert_eq!(response.status(), 200, "{}", response.text().await.unwrap());
 }
 

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::header::{
-    CONTENT_LENGTH, ETAG, HOST, IF_NONE_MATCH, RETRY_AFTER, TRANSFER_ENCODING,
+    CONTENT_ENCODING, CONTENT_LENGTH, ETAG, HOST, IF_NONE_MATCH, RETRY_AFTER, TRANSFER_ENCODING,
 };
 use axum::http::{HeaderMap, HeaderName, Method, Response, StatusCode, Uri};
 use tokio::net::TcpListener;
@@ -27,7 +27,8 @@ pub(crate) struct RecordingProxy {
 pub(crate) struct Exchange {
     pub(crate) at: Instant,
     pub(crate) path: String,
-    pub(crate) body: String,
+    pub(crate) body: Bytes,
+    pub(crate) content_encoding: Option<String>,
     pub(crate) if_none_match: Option<String>,
     pub(crate) status: u16,
     pub(crate) etag: Option<String>,
@@ -85,17 +86,18 @@ async fn exchange(
     method: Method,
     uri: Uri,
     mut headers: HeaderMap,
-    body: String,
+    body: Bytes,
 ) -> Response<Body> {
     let at = Instant::now();
     let if_none_match = text_of(&headers, &IF_NONE_MATCH);
+    let content_encoding = text_of(&headers, &CONTENT_ENCODING);
     let refusal = locked(&shared.refusal).take();
     let (status, answer_headers, answer) = if let Some(retry_after) = refusal {
         let retry_after = retry_after.parse().expect("it is a value");
         let headers = HeaderMap::from_iter([(RETRY_AFTER, retry_after)]);
         (StatusCode::TOO_MANY_REQUESTS, headers, String::new())
     } else {
-        let url = format!("{}{}", shared.upstream, uri.path());
+        let url = format!("{}{uri}", shared.upstream);
         for of_the_connection in [HOST, CONTENT_LENGTH, TRANSFER_ENCODING] {
             headers.remove(of_the_connection);
         }
@@ -109,6 +111,7 @@ async fn exchange(
         at,
         path: uri.path().to_owned(),
         body,
+        content_encoding,
         if_none_match,
         status: status.as_u16(),
         etag: text_of(&answer_headers, &ETAG),

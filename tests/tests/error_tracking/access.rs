@@ -4,7 +4,7 @@ use serde_json::json;
 use shared::app::Operation;
 use shared::projects::api_key::{ApiKeyRecord, Scope};
 use shared::projects::dsn::PublicKey;
-use shared::projects::project::{Organization, Project};
+use shared::projects::project::Project;
 use tests::app::PROJECT;
 use tests::call::Call;
 use tests::error_tracking::SentEvent;
@@ -36,18 +36,9 @@ async fn projects_that_a_key_may_not_see_do_not_exist() {
     let (tracker, id) = with_error().await;
     let test = &tracker.test;
     let other = tracker.other_project("other").await.id;
-    let organization = Organization::parse("foreign").unwrap();
-    let foreign = test.key_with(|key| ApiKeyRecord { organization, ..key }).await;
-    let elsewhere =
-        test.key_with(|key| ApiKeyRecord { projects: Some([other].into()), ..key }).await;
+    let unseen = test.unseen_projects(other).await;
     for operation in OPERATIONS {
-        for (project, key) in [
-            (PROJECT, &foreign),
-            (PROJECT, &elsewhere),
-            ("missing", &test.key),
-            ("Not a slug", &test.key),
-            ("01902f3c-0000-7000-8000-000000000000", &test.key),
-        ] {
+        for (project, key) in &unseen {
             let reply = valid(operation, project, &id).key(key).send(&test.app).await;
             assert_eq!(reply.problem(), (404, "project_not_found"), "{} {project}", operation.name);
         }

@@ -53,7 +53,7 @@ fn assert_unavailable(reply: &Reply) {
 
 #[tokio::test]
 async fn a_delivery_that_dynamodb_throttles_gets_503_without_a_time_to_wait() {
-    let scripts: [fn(&str, usize) -> Turn; 4] = [
+    let scripts: [fn(&str, usize) -> Turn; 3] = [
         |_, _| throttled(),
         |target, before| match target {
             "GetItem" => get_item(before),
@@ -62,11 +62,6 @@ async fn a_delivery_that_dynamodb_throttles_gets_503_without_a_time_to_wait() {
         |target, before| match target {
             "GetItem" => get_item(before),
             "PutItem" => throttled(),
-            _ => Turn::Answer(json!({})),
-        },
-        |target, before| match (target, before) {
-            ("GetItem", _) => get_item(before),
-            ("TransactWriteItems", _) => cancelled(&["None", "ThrottlingError", "None"]),
             _ => Turn::Answer(json!({})),
         },
     ];
@@ -105,7 +100,7 @@ async fn a_partition_that_is_throttled_gets_more_shards_and_the_event_is_counted
         |target, before| match (target, before) {
             ("GetItem", _) => get_item(before),
             // As often as it is tried.
-            ("TransactWriteItems", 0..=7) => cancelled(&["None", "ThrottlingError", "None"]),
+            ("TransactWriteItems", 0..=2) => cancelled(&["None", "ThrottlingError", "None"]),
             _ => Turn::Answer(json!({})),
         },
         scripted_delivery(),
@@ -121,7 +116,70 @@ async fn a_partition_that_is_throttled_gets_more_shards_and_the_event_is_counted
         pk.as_str().unwrap().rsplit('#').next().unwrap().to_owned()
     };
     // The event's id ends with 1, an odd number.
-    assert_eq!((row(&transactions[0]), row(&transactions[9])), ("00".to_owned(), "01".to_owned()));
+    assert_eq!((row(&transactions[0]), row(&transactions[4])), ("00".to_owned(), "01".to_owned()));
+}
+
+#[tokio::test]
+async fn an_event_that_finds_no_room_however_it_is_spread_gets_429_and_a_time_to_wait() {
+    let (reply, dynamodb) = reply_under(
+        |target, before| match (target, before) {
+            ("GetItem", _) => get_item(before),
+            // Three tries, then the log is spread, and so on.
+            ("TransactWriteItems", _) if before % 4 < 3 => {
+                cancelled(&["None", "ThrottlingError", "None"])
+            }
+            _ => Turn::Answer(json!({})),
+        },
+        scripted_delivery(),
+    )
+    .await;
+    assert_eq!(reply.status, 429, "{}", reply.body);
+    assert_eq!(reply.headers["retry-after"], "5");
+    assert_eq!(reply.headers["x-sentry-rate-limits"], "5::project:events_per_minute");
+    assert_eq!(dynamodb.single_writes("Update").len(), 4);
+}
+
+/// What is throttled is told by its place among the actions, and only that is spread.
+#[tokio::test]
+async fn keys_of_an_errors_events_that_are_throttled_get_more_partitions() {
+    let (reply, dynamodb) = reply_under(
+        |target, before| match (target, before) {
+            ("GetItem", 1) => Turn::Answer(json!({"Item": {
+                "errorId": {"S": ERROR},
+                "eventShards": {"N": "1"},
+            }})),
+            ("GetItem", 2..) => Turn::Answer(json!({"Item": {
+                "sk": {"S": ERROR},
+                "fingerprint": {"B": "AAAAAAAAAAAAAAAAAAAAAA=="},
+                "title": {"S": "TypeError: x"},
+                "type": {"S": "TypeError"},
+                "message": {"S": "x"},
+                "culprit": {"S": ""},
+                "status": {"S": "open"},
+                "version": {"N": "1"},
+                "firstSeen": {"S": "2026-11-21T04:16:00.000Z"},
+                "lastSeen": {"S": "2026-11-21T04:16:00.000Z"},
+                "eventShards": {"N": "1"},
+                "expiresAt": {"N": "1829794560"},
+            }})),
+            ("GetItem", _) => get_item(before),
+            ("TransactWriteItems", 0..=2) => cancelled(&["None", "None", "ThrottlingError"]),
+            _ => Turn::Answer(json!({})),
+        },
+        scripted_delivery(),
+    )
+    .await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    let transactions = dynamodb.requests("TransactWriteItems");
+    let spread = transactions[3]["TransactItems"].as_array().unwrap();
+    let shards = |action: &Value| action["Update"]["ExpressionAttributeValues"][":shards"].clone();
+    assert_eq!([&spread[0], &spread[1]].map(shards), [json!({"N": "2"}), json!({"N": "2"})]);
+    let key = |transaction: &Value, action: usize| {
+        transaction["TransactItems"][action]["Put"]["Item"]["pk"]["S"].as_str().unwrap().to_owned()
+    };
+    // The event's id ends with 1, an odd number.
+    assert!(key(&transactions[0], 2).ends_with("#00") && key(&transactions[4], 2).ends_with("#01"));
+    assert_eq!(key(&transactions[0], 1), key(&transactions[4], 1));
 }
 
 #[tokio::test]

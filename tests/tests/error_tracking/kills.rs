@@ -26,7 +26,7 @@ use tests::{function_binary, seed};
 use tokio::process::{Child, Command};
 
 const INGEST: &str = "ingest-error-events";
-const COMPACT: &str = "pack-error-log";
+const PACK_ERROR_LOG: &str = "pack-error-log";
 /// How often a process of each function is killed amid its work.
 const KILLS: usize = 18;
 /// The errors that the events are of.
@@ -194,9 +194,9 @@ impl Deliveries {
 }
 
 /// Packs what is in the queue, and answers how long that took, the process's start included.
-async fn compact(endpoint: &str, log: &Path) -> Duration {
+async fn pack(endpoint: &str, log: &Path) -> Duration {
     let started = Instant::now();
-    let process = Process::start(COMPACT, endpoint, log).await;
+    let process = Process::start(PACK_ERROR_LOG, endpoint, log).await;
     process.invoke("{}".to_owned()).await;
     let took = started.elapsed();
     process.kill().await;
@@ -204,8 +204,8 @@ async fn compact(endpoint: &str, log: &Path) -> Duration {
 }
 
 /// Kills a packer after some time; false if it was done before.
-async fn compact_until_killed(life: Duration, endpoint: &str, log: &Path) -> bool {
-    let process = Process::start(COMPACT, endpoint, log).await;
+async fn pack_until_killed(life: Duration, endpoint: &str, log: &Path) -> bool {
+    let process = Process::start(PACK_ERROR_LOG, endpoint, log).await;
     let killed = tokio::select! {
         _ = process.invoke("{}".to_owned()) => false,
         () = tokio::time::sleep(life) => true,
@@ -308,7 +308,7 @@ async fn whatever_is_killed_each_acknowledged_event_is_counted_once() {
         .with_cursor_key(Some(CursorKey::new("what the tests sign cursors with")));
 
     // With nothing to pack, a run is little more than a start.
-    let start = compact(&endpoint, &log).await;
+    let start = pack(&endpoint, &log).await;
     deliveries.deliver_until_killed(&endpoint, &log).await;
     let mut work = LONGEST_WORK;
     let mut ingesters = 0;
@@ -318,7 +318,7 @@ async fn whatever_is_killed_each_acknowledged_event_is_counted_once() {
         waiting.extend(leave_to_packers(&test, waiting.len() as u64).await);
         let life = start.mul_f32(0.8) + deliveries.random.random_range(Duration::ZERO..work);
         let (killed, ()) = tokio::join!(
-            compact_until_killed(life, &endpoint, &log),
+            pack_until_killed(life, &endpoint, &log),
             deliveries.deliver_until_killed(&endpoint, &log)
         );
         ingesters += 1;
@@ -337,7 +337,7 @@ async fn whatever_is_killed_each_acknowledged_event_is_counted_once() {
     // Before all is packed, while two pack at once, and after that.
     assert_exact(&ask(&app, &test.key).await, &deliveries);
     let (told, ..) =
-        tokio::join!(ask(&app, &test.key), compact(&endpoint, &log), compact(&endpoint, &log));
+        tokio::join!(ask(&app, &test.key), pack(&endpoint, &log), pack(&endpoint, &log));
     assert_exact(&told, &deliveries);
     assert_exact(&ask(&app, &test.key).await, &deliveries);
     assert_eq!(count(&app, &test.key, &waiting).await, EVENTS * waiting.len() as u64);

@@ -3,10 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod access;
+mod bounds_of_errors;
+mod breakdown_errors;
 mod capacity;
+mod deletion;
 mod duplicates;
 mod encodings;
 mod failures;
+mod filter_loop;
 mod ingest_error_events;
 mod interpret_error_filters;
 mod kills;
@@ -14,7 +18,10 @@ mod listing;
 mod merging;
 mod model;
 mod packing;
+mod partition_limits;
+mod poison;
 mod query_error_timeseries;
+mod query_errors;
 mod quotas;
 mod reproductions;
 mod update_error;
@@ -60,6 +67,9 @@ const GET: &Operation = &get_error::OPERATION;
 const UPDATE: &Operation = &::update_error::OPERATION;
 const LIST_EVENTS: &Operation = &list_error_events::OPERATION;
 const QUERY: &Operation = &::query_error_timeseries::OPERATION;
+const QUERY_ERRORS: &Operation = &::query_errors::OPERATION;
+const BREAKDOWN: &Operation = &::breakdown_errors::OPERATION;
+const CATEGORIES: &Operation = &list_error_categories::OPERATION;
 
 /// A test app whose project receives events.
 struct Tracker {
@@ -130,6 +140,7 @@ impl Tracker {
                 }
                 Step::Left(_) => return steps,
                 Step::Lost => {}
+                Step::ProjectGone => panic!("the project is gone"),
             }
         }
     }
@@ -249,6 +260,20 @@ impl Tracker {
         items.into_iter().filter(|item| text(item, "pk").starts_with(prefix)).collect()
     }
 
+    /// All items of a partition of the table.
+    async fn items_of_partition(&self, pk: &str) -> Vec<Item> {
+        let table = format!("{}{TABLE}", local::environment::table_prefix());
+        let query = self.test.client.query().table_name(table).consistent_read(true);
+        let query = query.key_condition_expression("pk = :pk");
+        let query = query.expression_attribute_values(":pk", AttributeValue::S(pk.to_owned()));
+        let mut items = query.into_paginator().items().send();
+        let mut found = Vec::new();
+        while let Some(item) = items.next().await {
+            found.push(item.unwrap());
+        }
+        found
+    }
+
     /// Sets an attribute of an item of the table behind the operations' backs.
     async fn tamper(&self, item: &Item, attribute: &str, value: AttributeValue) {
         let key = [("pk", text(item, "pk")), ("sk", text(item, "sk"))];
@@ -256,6 +281,13 @@ impl Tracker {
     }
 
     /// Removes an item of the table behind the operations' backs.
+    /// Puts an item behind everybody's back.
+    async fn put(&self, item: &Item) {
+        let table = format!("{}{TABLE}", local::environment::table_prefix());
+        let put = self.test.client.put_item().table_name(table).set_item(Some(item.clone()));
+        put.send().await.unwrap();
+    }
+
     async fn remove(&self, item: &Item) {
         let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
         let table = format!("{}{TABLE}", local::environment::table_prefix());

@@ -11,11 +11,11 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::IndexedRandom;
 use serde_json::json;
-use shared::error_tracking::EventId;
 use shared::error_tracking::attribute::{Attribute, Attributes};
 use shared::error_tracking::log::day::Day;
 use shared::error_tracking::log::row::{EventRow, Fingerprint};
-use shared::error_tracking::store::{PackingLimits, Step};
+use shared::error_tracking::store::{ErrorOfEvent, PackingLimits, Step};
+use shared::error_tracking::{ErrorId, EventId, KnownError};
 use shared::timestamp::Timestamp;
 use tests::app::PROJECT;
 use tests::error_tracking::SentEvent;
@@ -103,14 +103,14 @@ async fn rows_are_packed_when_they_are_a_day_old_and_projects_without_any_leave_
     tracker.run_schedule().await;
     assert!(tracker.runs().await.is_empty(), "few rows, and new ones");
     let entry = tracker.queued().await.unwrap();
-    assert!(entry.due <= first.wanted.plus(DAY) && entry.waiting_since == first.wanted);
+    assert!(entry.due <= first.wanted.plus(DAY) && entry.waiting.since == first.wanted);
     tracker.test.pass(23 * HOUR + 54 * MINUTE);
     tracker.run_schedule().await;
     assert!(tracker.runs().await.is_empty());
     tracker.test.pass(MINUTE);
     tracker.run_schedule().await;
     assert_eq!(tracker.runs().await.iter().map(|(_, runs)| runs).sum::<usize>(), 3);
-    assert_eq!(tracker.queued().await.unwrap().waiting_since, tracker.now());
+    assert_eq!(tracker.queued().await.unwrap().waiting.since, tracker.now());
     tracker.test.pass(DAY + HOUR);
     tracker.run_schedule().await;
     assert_eq!(tracker.queued().await, None);
@@ -397,6 +397,12 @@ async fn a_column_of_more_than_an_items_size_is_split_and_put_together_again() {
     }
 }
 
+/// An error that nobody looks at.
+fn known() -> ErrorOfEvent {
+    let id = ErrorId::parse("01902f3c-0000-7000-8000-000000000000").unwrap();
+    ErrorOfEvent::Known(KnownError { id, event_shards: 1 })
+}
+
 /// The head of the project's log: the table is too large by now to be read as a whole.
 async fn head(tracker: &Tracker) -> Option<Item> {
     let get = tracker.test.client.get_item();
@@ -414,19 +420,23 @@ async fn a_reader_that_meets_many_rows_packs_some() {
         attributes: Attributes::default(),
     };
     let rows: Vec<EventRow> = (0..5_001).map(row).collect();
+    tracker.deliver(&SentEvent::new(1, tracker.now(), "TypeError", "x")).await;
+    tracker.pack().await;
+    tracker.test.pass(2 * MINUTE);
     put_rows(&tracker, &rows[..5_000]).await;
     tracker.test.pass(2 * MINUTE);
-    assert_eq!(tracker.total(&json!({})).await, 5_000);
-    assert_eq!(head(&tracker).await, None, "few enough to be counted");
+    let packed = head(&tracker).await;
+    assert_eq!(tracker.total(&json!({})).await, 5_001);
+    assert_eq!(head(&tracker).await, packed, "few enough to be counted");
     let last = EventId::parse(&"f".repeat(32)).unwrap();
     let store = &tracker.test.app.store;
     store
-        .count_event(tracker.project.id, last, &rows[5_000], 1, tracker.ago(2 * MINUTE))
+        .count_event(tracker.project.id, last, &rows[5_000], &known(), 1, tracker.ago(2 * MINUTE))
         .await
         .unwrap();
-    assert_eq!(tracker.total(&json!({})).await, 5_001);
-    assert!(head(&tracker).await.is_some());
-    assert_eq!(tracker.total(&json!({})).await, 5_001);
+    assert_eq!(tracker.total(&json!({})).await, 5_002);
+    assert_ne!(head(&tracker).await, packed);
+    assert_eq!(tracker.total(&json!({})).await, 5_002);
 }
 
 #[tokio::test]
@@ -460,7 +470,10 @@ async fn rows_that_come_later_than_they_can_are_found_ten_minutes_after_the_step
             fingerprint: Fingerprint([7; 16]),
             attributes: Attributes::default(),
         };
-        store.count_event(tracker.project.id, id, &row, 1, tracker.ago(ago)).await.unwrap();
+        store
+            .count_event(tracker.project.id, id, &row, &known(), 1, tracker.ago(ago))
+            .await
+            .unwrap();
     }
     let all = json!({"projectIds": [PROJECT], "from": 0});
     let total = async || {
@@ -480,4 +493,19 @@ async fn rows_that_come_later_than_they_can_are_found_ten_minutes_after_the_step
     assert_eq!(total().await, 51);
     let head = tracker.items_of("log-head#").await.remove(0);
     assert!(!head.keys().any(|name| name.starts_with("found_")), "each is looked for once");
+}
+
+#[tokio::test]
+async fn a_log_does_not_begin_without_its_project_and_leaves_the_queue() {
+    let tracker = Tracker::start().await;
+    tracker.deliver(&SentEvent::new(1, tracker.now(), "TypeError", "x")).await;
+    let delete = tracker.test.client.delete_item();
+    let table = format!("{}projects", local::environment::table_prefix());
+    let id = AttributeValue::S(tracker.project.id.to_string());
+    delete.table_name(table).key("idOrSlug", id).send().await.unwrap();
+    tracker.test.pass(2 * DAY);
+    tracker.run_schedule().await;
+    assert!(tracker.queued().await.is_none());
+    assert_eq!(tracker.items_of("log-head#").await, []);
+    assert_eq!(tracker.items_of("manifest#").await, []);
 }

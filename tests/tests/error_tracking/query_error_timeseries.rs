@@ -520,7 +520,7 @@ async fn filters_on_one_attribute_are_alternatives_and_all_others_must_hold() {
         return_to_the_past(&tracker);
     }
     let body = json!({"projectIds": [PROJECT], "filters": [
-        filter("url", "is", "x"),
+        filter("address", "is", "x"),
         filter("browser", "starts_with", "x"),
         filter("level", "gt", "1"),
         {"categoryId": "os", "operator": "is"},

@@ -127,7 +127,7 @@ async fn a_flag_that_keeps_changing_gives_409() {
     let (reply, dynamodb) = reply_under(unarchived, patch(&json!({"name": "n"}))).await;
     assert_eq!(reply.problem(), (409, "conflict"));
     assert_eq!(reply.headers["retry-after"], "1");
-    assert!(dynamodb.single_writes("Put").len() > 2);
+    assert!(dynamodb.requests("TransactWriteItems").len() > 2);
     let archived = |target: &str, _: usize| match target {
         "BatchGetItem" => access(),
         "GetItem" => Turn::Answer(json!({"Item": flag(true)})),
@@ -135,7 +135,7 @@ async fn a_flag_that_keeps_changing_gives_409() {
     };
     let (reply, dynamodb) = reply_under(archived, any(DELETE)).await;
     assert_eq!(reply.problem(), (409, "conflict"));
-    assert!(dynamodb.single_writes("Delete").len() > 2);
+    assert!(dynamodb.requests("TransactWriteItems").len() > 2);
 }
 
 #[tokio::test]
@@ -173,11 +173,13 @@ async fn a_patch_that_met_another_is_carried_out_on_what_that_left() {
     };
     let (reply, dynamodb) = reply_under(script, patch(&json!({"name": "ours"}))).await;
     assert_eq!((reply.status, &reply.body["version"]), (200, &json!(9)));
-    let written = &dynamodb.single_writes("Put")[1];
+    let actions = &dynamodb.requests("TransactWriteItems")[1]["TransactItems"];
+    let written = &actions[0]["Put"];
     assert_eq!(written["Item"]["description"]["S"], "theirs");
     assert_eq!(written["Item"]["name"]["S"], "ours");
     assert_eq!(written["ConditionExpression"], "id = :id AND version = :version");
     assert_eq!(written["ExpressionAttributeValues"][":version"], json!({"N": "8"}));
+    assert_eq!(actions[1]["Update"]["UpdateExpression"], "ADD flagsState :one");
     assert!(dynamodb.requests("GetItem").iter().all(|get| get["ConsistentRead"] == true));
 }
 
@@ -213,7 +215,7 @@ async fn an_archiving_rests_on_the_state_in_which_dependents_were_read() {
         let project = &transaction["TransactItems"][1]["Update"];
         assert_eq!(project["ConditionExpression"], "prerequisitesState = :state");
         assert_eq!(project["ExpressionAttributeValues"][":state"], json!({"N": state}));
-        assert_eq!(project["UpdateExpression"], "ADD liveFlags :minusOne");
+        assert_eq!(project["UpdateExpression"], "ADD flagsState :one, liveFlags :minusOne");
     }
     let queries = dynamodb.requests("Query");
     assert!(

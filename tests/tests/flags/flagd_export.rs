@@ -1,4 +1,4 @@
-//! An export to flagd, evaluated by flagd's own core: it serves what an evaluation here serves.
+//! An export to flagd, evaluated by flagd's own cores: they serve what an evaluation here serves.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use shared::flags::draft::FlagDraft;
-use shared::flags::evaluation::{Flags, LoadedFlag};
-use shared::flags::flagd::FlagdExport;
-use shared::flags::{FeatureFlag, flagd, ofrep};
+use shared::flags::evaluation::{Flags, LoadedFlag, LoadedSegment, Segments};
+use shared::flags::flagd::{FlagdExport, Layout};
+use shared::flags::segment::SegmentDraft;
+use shared::flags::{FeatureFlag, Segment, flagd, ofrep};
 use shared::json::{Json, MAX_BODY_DEPTH};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
@@ -115,6 +116,14 @@ fn flags() -> Vec<Value> {
         let key = format!("{operator}-{attribute}").replace('$', "");
         flags.push(rule(&key, &condition(attribute, operator, values)));
     }
+    for (key, operator, segments) in [
+        ("in-staff", "in_segment", &["staff"][..]),
+        ("not-in-staff", "not_in_segment", &["staff-of-age.2"]),
+        ("in-any", "in_segment", &["staff-of-age.2", "umlaut"]),
+        ("in-none", "not_in_segment", &["staff", "umlaut"]),
+    ] {
+        flags.push(rule(key, &json!([{"operator": operator, "values": segments}])));
+    }
     flags
 }
 
@@ -162,31 +171,80 @@ fn served_here(flags: &Flags, flag: &Value, context: &Value) -> (Value, Value) {
     }
 }
 
-/// What flagd's core answers to each evaluation, after its schemas have passed the document.
-fn served_by_flagd(document: &str, evaluations: &[Value]) -> Vec<Value> {
-    let script = tests::workspace().join("tests/sdks/node/evaluate_flagd_export.mjs");
-    let mut flagd = Command::new("node")
-        .arg(&script)
-        .current_dir(script.parent().unwrap())
+/// An official evaluator of flagd.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Core {
+    /// That of npm, which first holds its schemas against the document.
+    JavaScript,
+    /// That of `PyPI`, by its provider, which reads a file.
+    Python,
+}
+
+impl Core {
+    fn command(self) -> Command {
+        let sdks = tests::workspace().join("tests/sdks");
+        let (program, script) = match self {
+            Self::JavaScript => ("node".into(), sdks.join("node/evaluate_flagd_export.mjs")),
+            Self::Python => (
+                tests::workspace().join(".venv/flagd/bin/python"),
+                sdks.join("python/evaluate_flagd_export.py"),
+            ),
+        };
+        let mut command = Command::new(program);
+        command.arg(&script).current_dir(script.parent().unwrap());
+        command
+    }
+}
+
+/// What a core of flagd answers to each evaluation of each document.
+pub(crate) fn served_by_flagd(core: Core, asked: &[Value]) -> Vec<Value> {
+    let mut flagd = core
+        .command()
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .unwrap_or_else(|error| panic!("node: {error}; run `make test-tools`"));
-    let asked = json!({"document": document, "evaluations": evaluations}).to_string();
-    flagd.stdin.take().unwrap().write_all(asked.as_bytes()).unwrap();
+        .unwrap_or_else(|error| panic!("{core:?}: {error}; run `make test-tools`"));
+    let asked = Value::from(asked).to_string();
+    let mut input = flagd.stdin.take().unwrap();
+    // What is answered meanwhile must be read, or neither side goes on.
+    let writing = std::thread::spawn(move || input.write_all(asked.as_bytes()));
     let output = flagd.wait_with_output().unwrap();
-    assert!(output.status.success(), "flagd refuses {document}");
+    assert!(output.status.success(), "{core:?} refuses a document");
+    writing.join().unwrap().unwrap();
     let answers = String::from_utf8(output.stdout).unwrap();
     answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-#[test]
-fn flagd_serves_of_an_export_what_is_served_here() {
-    let bodies = flags();
+/// The segments that some of the flags ask for: one is referred to, one written out.
+fn segments() -> Vec<Segment> {
+    let segment = |key: &str, conditions: &Value| {
+        let text = json!({"key": key, "name": key, "conditions": conditions}).to_string();
+        let draft = SegmentDraft::read(&Json::parse(&text, MAX_BODY_DEPTH).unwrap()).unwrap();
+        draft.into_segment(project(), now(), Uuid::from_u128(2)).unwrap()
+    };
+    let staff = condition("email", "ends_with", &["@example.com", "@example.org"])[0].clone();
+    let adult = condition("age", "greater_than_or_equal", &["18"])[0].clone();
+    vec![
+        segment("staff", &json!([staff])),
+        segment("staff-of-age.2", &json!([staff, adult])),
+        segment("umlaut", &condition("email", "starts_with", &["é", "ada", "$&"])),
+    ]
+}
+
+/// What a core serves of an export, as it is held against what is served here.
+fn compare(core: Core) {
+    let bodies: Vec<Value> = flags().into_iter().filter(|flag| core.knows(flag)).collect();
     let flags: Vec<FeatureFlag> = bodies.iter().map(flag).collect();
-    let FlagdExport { document, differences } = flagd::export(project(), &flags);
+    let segments = segments();
+    let FlagdExport { document, differences } =
+        flagd::export(project(), &flags, &segments, Layout::Compact);
     assert!(differences.iter().all(|difference| !difference.left_out), "{differences:?}");
-    let loaded = Flags::new(project(), flags.into_iter().map(|it| Arc::new(LoadedFlag::new(it))));
+    let evaluators: Value = serde_json::from_str(&document).unwrap();
+    let evaluators = evaluators["$evaluators"].as_object().unwrap();
+    assert_eq!(evaluators.keys().collect::<Vec<_>>(), ["staff", "staff-of-age.2"]);
+    let loaded_segments = segments.into_iter().map(|it| Arc::new(LoadedSegment::new(it)));
+    let loaded = flags.into_iter().map(|it| Arc::new(LoadedFlag::new(it)));
+    let loaded = Flags::new(project(), loaded).with_segments(Segments::new(loaded_segments));
 
     let contexts = contexts();
     let cases: Vec<(&Value, &Value)> = bodies
@@ -198,30 +256,59 @@ fn flagd_serves_of_an_export_what_is_served_here() {
         json!({"flag": flag["key"], "type": of, "default": default_of(flag), "context": context})
     };
     let evaluations: Vec<Value> = cases.iter().map(evaluation).collect();
-    let answers = served_by_flagd(&document, &evaluations);
+    let asked = json!({"document": document, "evaluations": evaluations});
+    let answers = served_by_flagd(core, &[asked]);
     assert_eq!(answers.len(), cases.len());
     let mut served_variants = std::collections::BTreeSet::new();
+    let mut failures = Vec::new();
     for ((flag, context), answer) in cases.into_iter().zip(answers) {
-        let (value, variant) = served_here(&loaded, flag, context);
+        let is_disabled = flag["enabled"] != true;
+        // Of these flagd serves the caller's default, and says why.
+        let (value, variant) = if is_disabled {
+            (default_of(flag), Value::Null)
+        } else {
+            served_here(&loaded, flag, context)
+        };
         let same = answer["value"] == value
             || answer["value"].as_f64().is_some_and(|number| Some(number) == value.as_f64());
         let key = flag["key"].as_str().unwrap();
-        assert!(
-            same && answer["variant"] == variant,
-            "{key} for {context}: {value} {variant} here, {answer} there"
-        );
+        let told = answer.get("variant").unwrap_or(&Value::Null);
+        if !same || *told != variant || is_disabled != (answer["reason"] == "DISABLED") {
+            failures.push(format!("{key} for {context}: {value} {variant} here, {answer} there"));
+        }
         served_variants.insert((key, variant.to_string()));
     }
-    for (key, variants) in [("all", 3), ("size", 2), ("to-code", 2), ("pro-to-code", 2)] {
+    assert_eq!(failures, [""; 0], "{} differ", failures.len());
+    let both = [("to-code", 2), ("pro-to-code", 2), ("in-staff", 2), ("not-in-staff", 2)];
+    let split = [("all", 3), ("size", 2)].into_iter().filter(|_| core == Core::JavaScript);
+    for (key, variants) in both.into_iter().chain(split) {
         assert_eq!(served_variants.iter().filter(|(of, _)| *of == key).count(), variants, "{key}");
     }
+}
+
+impl Core {
+    /// Whether the core serves a flag as it is served here: that of Python has another hash.
+    fn knows(self, flag: &Value) -> bool {
+        self == Self::JavaScript || !["all", "size"].contains(&flag["key"].as_str().unwrap())
+    }
+}
+
+#[test]
+fn flagd_in_javascript_serves_of_an_export_what_is_served_here() {
+    compare(Core::JavaScript);
+}
+
+#[test]
+fn flagd_in_python_serves_of_an_export_what_is_served_here() {
+    compare(Core::Python);
 }
 
 #[test]
 fn flagd_fails_where_a_rollout_has_no_targeting_key_and_the_caller_gets_the_default() {
     let bodies: Vec<Value> = flags().into_iter().filter(|flag| flag["key"] == "size").collect();
-    let exported = flagd::export(project(), &[flag(&bodies[0])]);
-    let asked = json!({"flag": "size", "type": "number", "default": -1, "context": {}});
-    let answer = &served_by_flagd(&exported.document, &[asked])[0];
+    let exported = flagd::export(project(), &[flag(&bodies[0])], &[], Layout::Compact);
+    let evaluation = json!({"flag": "size", "type": "number", "default": -1, "context": {}});
+    let asked = json!({"document": exported.document, "evaluations": [evaluation]});
+    let answer = &served_by_flagd(Core::JavaScript, &[asked])[0];
     assert_eq!((&answer["value"], &answer["variant"]), (&json!(-1), &Value::Null), "{answer}");
 }

@@ -12,9 +12,12 @@ mod create_feature_flag;
 mod dependents;
 mod evaluation;
 mod failures;
+mod flagd_configuration;
 mod flagd_export;
 mod list_feature_flags;
 mod quotas;
+mod segments;
+mod state;
 mod update_feature_flag;
 
 use std::collections::BTreeMap;
@@ -155,7 +158,17 @@ async fn stored(test: &TestApp) -> BTreeMap<String, BTreeMap<String, AttributeVa
 
 /// How many flags the project's own item counts.
 async fn live_flags(test: &TestApp) -> usize {
-    stored(test).await["#"]["liveFlags"].as_n().unwrap().parse().unwrap()
+    of_project(test, "liveFlags").await
+}
+
+/// The number of the state that the project's flags are in.
+async fn flags_state(test: &TestApp) -> usize {
+    of_project(test, "flagsState").await
+}
+
+/// A number of the project's own item.
+async fn of_project(test: &TestApp, attribute: &str) -> usize {
+    stored(test).await["#"][attribute].as_n().unwrap().parse().unwrap()
 }
 
 /// Sets the number of live flags behind the operations' back.

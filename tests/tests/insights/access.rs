@@ -1,8 +1,6 @@
 //! Who may do what, which ids name insights, and what is checked first.
 
 use serde_json::json;
-use shared::projects::api_key::ApiKeyRecord;
-use shared::projects::project::Organization;
 use tests::app::{PROJECT, TestApp};
 use tests::call::{Call, Gateway};
 use tests::insights::upload;
@@ -17,19 +15,10 @@ async fn projects_that_a_key_may_not_see_do_not_exist() {
     let test = TestApp::start().await;
     let (id, into) = (create(&test, 0..2).await, create(&test, 10..11).await);
     let other = other_project(&test).await;
-    let organization = Organization::parse("foreign").unwrap();
-    let foreign = test.key_with(|key| ApiKeyRecord { organization, ..key }).await;
-    let elsewhere =
-        test.key_with(|key| ApiKeyRecord { projects: Some([other].into()), ..key }).await;
+    let unseen = test.unseen_projects(other).await;
     let before = stored(&test).await;
     for operation in OPERATIONS {
-        for (project, key) in [
-            (PROJECT, &foreign),
-            (PROJECT, &elsewhere),
-            ("missing", &test.key),
-            ("Not a slug", &test.key),
-            ("01902f3c-0000-7000-8000-000000000000", &test.key),
-        ] {
+        for (project, key) in &unseen {
             let reply = valid(operation, project, &id, &into).key(key).send(&test.app).await;
             assert_eq!(reply.problem(), (404, "project_not_found"), "{} {project}", operation.name);
         }

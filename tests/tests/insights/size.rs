@@ -96,8 +96,8 @@ async fn an_insight_of_18000_pain_points_takes_no_more_and_can_be_split_and_merg
     let made = call.clone().send(&app).await;
     assert_eq!((made.status, &made.body["occurrences"]), (201, &json!(500)));
     let actions = transactions.check();
-    // Both insights, the split, the new chunks, the stored answer.
-    assert_eq!(actions, [2 + 1 + 2 + 1]);
+    // Both insights, the split, the new chunks, that it happened, the stored answer.
+    assert_eq!(actions, [2 + 1 + 2 + 1 + 1]);
     assert_eq!(call.send(&app).await.body, made.body);
     transactions.check();
     assert_eq!(get(&test, &id).await.body["occurrences"], 17_500);

@@ -5,7 +5,7 @@ use tests::app::TestApp;
 
 use super::{answered, assert_uses_all, call};
 
-pub(super) const FUNCTIONS: [&str; 7] = [
+pub(super) const FUNCTIONS: [&str; 13] = [
     create_feature_flag::OPERATION.name,
     list_feature_flags::OPERATION.name,
     get_feature_flag::OPERATION.name,
@@ -13,6 +13,12 @@ pub(super) const FUNCTIONS: [&str; 7] = [
     delete_feature_flag::OPERATION.name,
     evaluate_feature_flag::OPERATION.name,
     evaluate_feature_flags::OPERATION.name,
+    create_segment::OPERATION.name,
+    list_segments::OPERATION.name,
+    get_segment::OPERATION.name,
+    update_segment::OPERATION.name,
+    delete_segment::OPERATION.name,
+    get_flagd_configuration::OPERATION.name,
 ];
 
 fn flag(key: &str, prerequisite: Option<&str>) -> Value {
@@ -48,6 +54,25 @@ async fn functions_of_feature_flags_may_do_what_they_do_and_no_more() {
         change(json!({"archived": false})).await;
         change(json!({"prerequisites": null})).await;
         change(json!({"prerequisites": prerequisites(Some("second"))})).await;
+
+        // A segment, and the flag that uses it.
+        let conditions = json!([{"attribute": "plan", "operator": "equals", "values": ["pro"]}]);
+        let segment = json!({"key": "beta", "name": "Beta", "conditions": conditions});
+        let create = call(&test, &create_segment::OPERATION).header("idempotency-key", "s");
+        answered(&test, create.json(&segment), 201).await;
+        let of_segment = |call: tests::call::Call| call.parameter("key", "beta");
+        answered(&test, of_segment(call(&test, &get_segment::OPERATION)), 200).await;
+        answered(&test, call(&test, &list_segments::OPERATION), 200).await;
+        let rename = of_segment(call(&test, &update_segment::OPERATION));
+        answered(&test, rename.json(&json!({"name": "Testers"})), 200).await;
+        let uses = json!([{"operator": "in_segment", "values": ["beta"]}]);
+        let rules = json!([{"id": "r", "conditions": uses, "serve": {"variant": "on"}}]);
+        change(json!({"rules": rules})).await;
+        answered(&test, call(&test, &get_flagd_configuration::OPERATION), 200).await;
+        let delete = of_segment(call(&test, &delete_segment::OPERATION));
+        answered(&test, delete.clone(), 409).await;
+        change(json!({"rules": null})).await;
+        answered(&test, delete, 204).await;
 
         let of_third = |call: tests::call::Call| call.parameter("key", "third");
         answered(&test, of_third(call(&test, &get_feature_flag::OPERATION)), 200).await;

@@ -5,10 +5,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod api_keys;
+mod callers;
 mod error_tracking;
 mod flags;
 mod insights;
 mod markers;
+mod notifications;
 mod preferences;
 mod request_units;
 
@@ -17,7 +19,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde_json::Value;
-use shared::app::{Deadline, Operation, warm_up};
+use shared::app::{Access, Deadline, Operation, warm_up};
 use shared::dynamodb::StoreError;
 use shared::quotas::Limits;
 use tests::app::{PROJECT, TestApp, app_over};
@@ -27,12 +29,16 @@ use tests::permissions::{ALLOWED, checked, used_during};
 
 /// The functions of each scenario. Whoever adds a function adds it here, and to the scenario
 /// something that uses its every permission.
-const SCENARIOS: [&[&str]; 5] = [
+const SCENARIOS: [&[&str]; 8] = [
+    &callers::FUNCTIONS,
     &error_tracking::FUNCTIONS,
     &flags::FUNCTIONS,
     &insights::FUNCTIONS,
     &markers::FUNCTIONS,
+    &notifications::FUNCTIONS,
     &preferences::FUNCTIONS,
+    // It uses no table.
+    &[serve_console::OPERATION.name],
 ];
 
 /// A call in the tests' project, by a key that may do everything.
@@ -93,9 +99,10 @@ async fn every_operation_counts_its_requests_where_there_is_a_limit() {
     let test = TestApp::start().await;
     let project = tests::error_tracking::project(&test.app.store, test.project_id).await;
     let limit = NonZeroU32::new(1_000_000);
-    let limits = Limits { events_per_minute: limit, requests_per_minute: limit };
+    let limits =
+        Limits { events_per_minute: limit, requests_per_minute: limit, ..Limits::default() };
     let used = used_during(async {
-        for operation in OPERATIONS {
+        for operation in callable() {
             let app = app_over(&test.engine.endpoint()).0.with_limits(limits);
             for _ in 0..10 {
                 let mut call = Call::of(operation).key(&test.key);
@@ -108,7 +115,7 @@ async fn every_operation_counts_its_requests_where_there_is_a_limit() {
         }
     });
     let used = used.await;
-    for operation in OPERATIONS {
+    for operation in callable() {
         let counted = used[operation.name].iter().any(|permission| permission.resource == "quotas");
         assert!(counted, "{}", operation.name);
     }
@@ -118,11 +125,16 @@ async fn every_operation_counts_its_requests_where_there_is_a_limit() {
 async fn every_function_may_make_the_call_that_opens_its_connection() {
     let test = TestApp::start().await;
     let (app, _) = app_over(&test.engine.endpoint());
-    for operation in OPERATIONS {
+    for operation in callable() {
         let opening = checked(operation.name, Box::pin(warm_up(&app.store, operation)));
         let used = used_during(opening).await;
         assert_eq!(used[operation.name].len(), 1, "{}", operation.name);
     }
+}
+
+/// The operations whose callers are known. What is public uses no table, or asks for a token.
+fn callable() -> impl Iterator<Item = &'static Operation> {
+    OPERATIONS.into_iter().filter(|operation| !matches!(operation.access, Access::Public(_)))
 }
 
 /// The id of an answer's resource.

@@ -168,8 +168,8 @@ async fn errors(bill: &mut Bill) {
     }
     let Clock::Fixed(now) = &bill.app.clock else { unreachable!("a test's clock is fixed") };
     now.fetch_add(2 * 24 * 60 * 60 * 1_000, Ordering::Relaxed);
-    let compact = Box::pin((pack_error_log::JOB.run)(&bill.app, deadline()));
-    let ((), usage) = counted(scheduled(pack_error_log::JOB.name, compact)).await;
+    let pack = Box::pin((pack_error_log::JOB.run)(&bill.app, deadline()));
+    let ((), usage) = counted(scheduled(pack_error_log::JOB.name, pack)).await;
     bill.note("packing a day of 300 events", &usage);
 
     let query = |body: Value| Call::of(&query_error_timeseries::OPERATION).json(&body);
@@ -179,6 +179,17 @@ async fn errors(bill: &mut Bill) {
     bill.enter("query-error-timeseries, 7 days with 300 events", query(week).key(&key)).await;
     let filtered = json!({"projectIds": [PROJECT], "searchQuery": "card browser:Firefox"});
     bill.enter("the same with a search and a filter", query(filtered).key(&key)).await;
+    let list = bill.call(&query_errors::OPERATION).json(&json!({}));
+    bill.enter("query-errors, the same 7 days", list).await;
+    let breakdown = json!({"projectIds": [PROJECT], "by": "browser"});
+    let breakdown = Call::of(&breakdown_errors::OPERATION).json(&breakdown);
+    bill.enter("breakdown-errors, the same", breakdown.key(&key)).await;
+    let categories = bill.call(&list_error_categories::OPERATION);
+    bill.enter("list-error-categories", categories).await;
+    let delete = bill.call(&delete_error::OPERATION).parameter("errorId", error);
+    bill.enter("delete-error", delete).await;
+    bill.enter("get-caller", Call::of(&get_caller::OPERATION).key(&key)).await;
+    bill.enter("list-projects", Call::of(&list_projects::OPERATION).key(&key)).await;
 }
 
 #[tokio::test]

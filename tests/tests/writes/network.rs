@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use shared::app::{App, Clock, Ids};
 use shared::dynamodb::{Store, client};
 use shared::http::CursorKey;
+use tests::proxy::Upstream;
 use tests::wire::{self, Request};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
@@ -79,8 +80,7 @@ pub(crate) struct History {
 
 /// The network in front of an engine.
 pub(crate) struct Network {
-    engine: String,
-    http: reqwest::Client,
+    upstream: Upstream,
     direct: Client,
     operations: AtomicUsize,
     /// What happened. Held while a write is delivered, so that changes stand in their order.
@@ -101,8 +101,7 @@ impl Network {
     /// A network in front of an engine.
     pub(crate) fn before(engine: &str, seed: u64) -> Arc<Self> {
         Arc::new(Self {
-            engine: engine.to_owned(),
-            http: reqwest::Client::new(),
+            upstream: Upstream::new(engine),
             direct: client::for_endpoint(engine).unwrap(),
             operations: AtomicUsize::new(0),
             history: Mutex::default(),
@@ -206,10 +205,10 @@ impl Network {
     async fn deliver(&self, by: usize, request: &Request) -> (u16, Vec<u8>) {
         let is_read = matches!(&*request.target, "GetItem" | "BatchGetItem" | "Query");
         if is_read {
-            return self.forward(request).await;
+            return self.upstream.forward(request).await;
         }
         let mut history = self.history.lock().await;
-        let answer = self.forward(request).await;
+        let answer = self.upstream.forward(request).await;
         let now = self.read_watched(&history).await;
         if now != history.latest {
             history.events.push(Event::Changed(by, now.clone()));
@@ -231,17 +230,6 @@ impl Network {
         while Instant::now() < deadline && self.changes().await == changes {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-    }
-
-    async fn forward(&self, request: &Request) -> (u16, Vec<u8>) {
-        let mut call = self.http.post(&self.engine).body(request.body.clone());
-        for (name, value) in &request.headers {
-            if !matches!(&**name, "host" | "content-length" | "connection") {
-                call = call.header(name, value);
-            }
-        }
-        let answer = call.send().await.unwrap();
-        (answer.status().as_u16(), answer.bytes().await.unwrap().to_vec())
     }
 
     async fn read_watched(&self, history: &History) -> Option<Item> {

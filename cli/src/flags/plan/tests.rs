@@ -48,12 +48,13 @@ fn on(keys: &[&str]) -> Value {
 }
 
 fn planned(stored: Vec<FeatureFlag>, described: Vec<DescribedFlag>) -> Plan {
-    plan(stored, described, false, at(100)).unwrap()
+    plan(stored, described, &SegmentPlan::default(), false, at(100)).unwrap()
 }
 
 fn conflicts(stored: Vec<FeatureFlag>, described: Vec<DescribedFlag>) -> Vec<String> {
-    let Conflicts(conflicts) = plan(stored, described, true, at(100)).unwrap_err();
-    conflicts.into_iter().map(|it| format!("{}: {}", it.key, it.reason)).collect()
+    let Conflicts(conflicts) =
+        plan(stored, described, &SegmentPlan::default(), true, at(100)).unwrap_err();
+    conflicts.into_iter().map(|it| format!("{}: {}", it.name, it.reason)).collect()
 }
 
 fn order(plan: Plan) -> Vec<String> {
@@ -86,7 +87,7 @@ fn each_flag_has_its_fate() {
 #[test]
 fn what_the_document_lacks_is_archived_only_if_asked_for() {
     let project = || vec![stored("a", &json!({})), stored("b", &json!({"archived": true}))];
-    let plan = plan(project(), vec![], true, at(100)).unwrap();
+    let plan = plan(project(), vec![], &SegmentPlan::default(), true, at(100)).unwrap();
     let flag = plan.flags[&key("a")].outcome();
     assert_eq!((flag.archived_at, flag.version), (Some(at(100)), 2));
     assert!(matches!(plan.flags[&key("b")], Fate::LeftAlone(_)));
@@ -204,7 +205,14 @@ fn a_chain_of_archived_flags_counts_for_nothing() {
 fn a_project_has_so_many_live_flags_and_no_more() {
     let flags = |from: u32, to: u32| (from..to).map(|index| format!("f{index}"));
     let project = || flags(0, MAX_LIVE_FLAGS).map(|key| stored(&key, &json!({}))).collect();
-    let told = plan(project(), vec![described("one-more", &json!({}))], false, at(1)).unwrap_err();
+    let told = plan(
+        project(),
+        vec![described("one-more", &json!({}))],
+        &SegmentPlan::default(),
+        false,
+        at(1),
+    )
+    .unwrap_err();
     assert!(told.to_string().contains("would have 2001 flags"), "{told}");
     let document = vec![described("f0", &json!({"archived": true})), described("z", &json!({}))];
     assert_eq!(planned(project(), document).count(Fate::is_change), 2);

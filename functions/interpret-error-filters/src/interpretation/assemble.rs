@@ -1,4 +1,4 @@
-//! Stage 9: the current filters, edited by what the query says (rule 1).
+//! Stage 8: the current filters, edited by what the query says (rule 1).
 
 use crate::interpretation::condition::{Condition, Findings};
 use crate::interpretation::model::{Category, Filter, Kind, Operator, Request};

@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use crate::interpretation::fold::{self, Key, Piece, PieceKind, Stems};
 use crate::interpretation::lexicon::{Lexicon, Role};
-use crate::interpretation::model::{Category, Kind, Request};
-use crate::interpretation::number;
+use crate::interpretation::model::{Category, Filter, Kind, Operator, Request};
+use crate::interpretation::word::Word;
 
 pub(crate) use postings::{Likeness, Posting};
 
@@ -129,6 +129,53 @@ impl<'a> Catalog<'a> {
             .map_or("", String::as_str)
     }
 
+    /// The category that holds how long ago what is searched was: `Age (days)`, `Days since
+    /// release`; not the age of something else, `Account age`.
+    pub(crate) fn age_category(&self, lexicon: &Lexicon) -> Option<usize> {
+        let is_age = |facts: &Category| {
+            let plain = facts.label.split(['(', '[']).next().unwrap_or_default();
+            let has = |text: &str, class: Word| {
+                fold::atoms(text).iter().any(|atom| lexicon.is(&atom.folded, class))
+            };
+            has(&facts.label, Word::Ago) || fold::atoms(plain).len() == 1 && has(plain, Word::Age)
+        };
+        let categories = &self.request.categories;
+        categories.iter().position(|facts| facts.kind == Kind::Numeric && is_age(facts))
+    }
+
+    /// The filter of a condition.
+    pub(crate) fn filter(
+        &self,
+        category: usize,
+        operator: Operator,
+        value: &str,
+    ) -> Option<Filter> {
+        let category_id = self.category(category)?.id.clone();
+        Some(Filter { category_id, operator, value: value.to_owned() })
+    }
+
+    /// The current filters of a category.
+    pub(crate) fn current(&self, category: usize) -> impl Iterator<Item = &'a Filter> {
+        let id = self.category(category).map(|facts| facts.id.as_str());
+        let filters = self.request.current_filters.iter();
+        filters.filter(move |filter| id == Some(filter.category_id.as_str()))
+    }
+
+    /// Whether a current filter is of the category.
+    pub(crate) fn has_filter(&self, category: usize) -> bool {
+        self.current(category).next().is_some()
+    }
+
+    /// Whether a current filter has the value.
+    pub(crate) fn holds(&self, category: usize, value: &str) -> bool {
+        self.current(category).any(|filter| filter.value == value)
+    }
+
+    /// Whether a current filter asks for the value.
+    pub(crate) fn wants(&self, category: usize, value: &str) -> bool {
+        self.current(category).any(|filter| filter.value == value && !filter.operator.is_negative())
+    }
+
     pub(crate) fn form(&self, index: u32) -> Option<&Form> {
         self.forms.get(index as usize)
     }
@@ -176,15 +223,7 @@ impl<'a> Catalog<'a> {
             let mut opposites: Vec<String> =
                 lexicon.antonyms(&atom.folded).iter().map(|&word| word.replace(' ', "")).collect();
             if atom.folded.len() > 3 {
-                match ["un", "non", "dis"]
-                    .into_iter()
-                    .find_map(|prefix| atom.folded.strip_prefix(prefix))
-                {
-                    Some(base) if base.len() > 3 => opposites.push(base.to_owned()),
-                    _ => opposites.extend(
-                        ["un", "non", "dis", "in"].map(|prefix| format!("{prefix}{}", atom.folded)),
-                    ),
-                }
+                opposites.extend(lexicon.opposites(&atom.folded));
             }
             for opposite in opposites {
                 let mut changed = atoms.to_vec();
@@ -215,8 +254,8 @@ impl<'a> Catalog<'a> {
         let mut required = 0;
         for (index, atom) in atoms.iter().enumerate() {
             let word = atom.folded.as_str();
-            let idle = matches!(word, "the" | "of" | "and")
-                || is_label && matches!(word, "a" | "an" | "is" | "has" | "was" | "number")
+            let idle = lexicon.is(word, Word::IdleAtom)
+                || is_label && lexicon.is(word, Word::IdleLabelAtom)
                 || word == "v" && atoms.len() > 2 && atoms.get(index + 1).is_some_and(is_glued);
             if !idle {
                 required |= 1 << index;
@@ -228,8 +267,8 @@ impl<'a> Catalog<'a> {
         let stems: Vec<Option<Rc<str>>> =
             atoms.iter().map(|atom| self.stems.of(&atom.folded)).collect();
         let mut said: Vec<&str> = Vec::new();
-        if atoms.iter().any(|atom| in_digits(atom, text) != atom.folded) {
-            said.extend(atoms.iter().map(|atom| in_digits(atom, text)));
+        if atoms.iter().any(|atom| in_digits(atom, text, lexicon) != atom.folded) {
+            said.extend(atoms.iter().map(|atom| in_digits(atom, text, lexicon)));
         }
         let dotted = atoms.iter().any(|atom| atom.folded.contains('.'));
         let is_joint = |at: usize| {
@@ -290,14 +329,15 @@ impl<'a> Catalog<'a> {
         {
             return;
         }
-        let initials = |idle: &[&str]| -> String {
-            let said = atoms.iter().filter(|atom| !idle.contains(&atom.folded.as_str()));
+        let initials = |idle: bool| -> String {
+            let is_idle = |atom: &&Piece| lexicon.is(&atom.folded, Word::IdleAtom);
+            let said = atoms.iter().filter(|atom| idle || !is_idle(atom));
             said.filter_map(|atom| atom.folded.chars().next()).collect()
         };
-        let (all, weighty) = (initials(&[]), initials(&["and", "of", "the"]));
+        let (all, weighty) = (initials(true), initials(false));
         let shorter = (weighty != all && weighty.len() > 1).then_some(weighty);
         for initials in [Some(all), shorter].into_iter().flatten() {
-            let taken = lexicon.is_verb(&initials) || lexicon.is_common(&initials);
+            let taken = lexicon.is_verb(&initials) || lexicon.is(&initials, Word::Common);
             if !taken && lexicon.unit(&initials).is_none() {
                 let posting =
                     Posting { form, start: 0, len, likeness: Likeness::Initials, whole: true };
@@ -312,6 +352,16 @@ impl<'a> Catalog<'a> {
         add(key, Likeness::Exact);
         if stem_key != key {
             add(stem_key, Likeness::Stem);
+        }
+        // A code of two letters has a plural too: `CDs`.
+        if let [code] = atoms
+            && code.folded.len() == 2
+            && text.get(code.span.clone()).is_some_and(|raw| raw.chars().all(char::is_uppercase))
+        {
+            let plural = format!("{}s", code.folded);
+            if !lexicon.is(&plural, Word::Function) && !lexicon.is(&plural, Word::Common) {
+                add(Key::of([plural.as_str()]), Likeness::Stem);
+            }
         }
         let singular = atoms.last().and_then(|last| fold::singular(&last.folded));
         let depluralised = singular.map(|base| part.lead_key.then(&base));
@@ -336,7 +386,8 @@ impl<'a> Catalog<'a> {
         if part.synonyms && (whole || is_concept_part(atoms, text)) {
             for key in [Some(key), depluralised].into_iter().flatten() {
                 for &(concept, role) in lexicon.concepts_of(key) {
-                    if role == Role::Name {
+                    let code = || text.chars().all(|it| !it.is_lowercase());
+                    if role == Role::Name || role == Role::Code && code() {
                         add(Key::of_concept(concept), Likeness::Concept);
                     }
                 }
@@ -391,8 +442,8 @@ impl<'a> Catalog<'a> {
                             let participles = lexicon
                                 .members(concept)
                                 .iter()
-                                .filter(|word| word.ends_with("ed") && !word.contains(' '));
-                            words.extend(participles.map(|word| format!("un{word}")));
+                                .filter(|word| lexicon.is_past(word) && !word.contains(' '));
+                            words.extend(participles.flat_map(|word| lexicon.absent(word)));
                         }
                     }
                 }
@@ -436,7 +487,7 @@ fn is_part(part: &[Piece]) -> bool {
 }
 
 /// A number of a name as it is said: the `III` of Phase III as 3, the `01` of Site 01 as 1.
-fn in_digits<'p>(atom: &'p Piece, text: &str) -> &'p str {
+fn in_digits<'p>(atom: &'p Piece, text: &str, lexicon: &Lexicon) -> &'p str {
     let folded = atom.folded.as_str();
     let shorter = folded.trim_start_matches('0');
     match atom.kind {
@@ -444,7 +495,7 @@ fn in_digits<'p>(atom: &'p Piece, text: &str) -> &'p str {
         PieceKind::Word if folded.len() <= 4 && atom.span.start > 0 => {
             let raw = text.get(atom.span.clone()).unwrap_or_default();
             let capital = raw.bytes().all(|byte| byte.is_ascii_uppercase());
-            capital.then(|| number::roman(folded)).flatten().unwrap_or(folded)
+            capital.then(|| lexicon.roman(folded)).flatten().unwrap_or(folded)
         }
         _ => folded,
     }

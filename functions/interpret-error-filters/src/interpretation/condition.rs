@@ -1,6 +1,8 @@
 //! What the stages find: conditions and edits, each with its place in the query.
 
 use crate::interpretation::model::Operator;
+use crate::interpretation::polarity::Sense;
+use crate::interpretation::rules::Fired;
 
 /// A condition that the query states.
 #[derive(Debug, Clone)]
@@ -24,6 +26,18 @@ pub(crate) struct Removal {
     pub(crate) negative_only: bool,
 }
 
+impl Removal {
+    /// All filters of a category.
+    pub(crate) fn of(category: usize) -> Self {
+        Self { category, value: None, negative_only: false }
+    }
+
+    /// The filters of one value.
+    pub(crate) fn of_value(category: usize, value: &str) -> Self {
+        Self { value: Some(value.to_owned()), ..Self::of(category) }
+    }
+}
+
 /// What the query says, before it meets the current filters.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
@@ -37,4 +51,8 @@ pub(crate) struct Findings {
     pub(crate) corrections: Vec<usize>,
     /// The current filters are turned into their opposites.
     pub(crate) flips: bool,
+    /// Which rules fired on what.
+    pub(crate) trace: Vec<Fired>,
+    /// How each element is meant.
+    pub(crate) senses: Vec<Sense>,
 }

@@ -4,7 +4,12 @@
 
 mod beside;
 mod doubt;
+mod edits;
+mod labels;
 mod rest;
+mod texts;
+
+pub(crate) use texts::trimmed;
 
 use crate::interpretation::catalog::Catalog;
 use crate::interpretation::cue::{Class, CueSet};
@@ -13,7 +18,8 @@ use crate::interpretation::fold;
 use crate::interpretation::lexicon::Lexicon;
 use crate::interpretation::link::{Extent, LabelLink, Mention, Tier};
 use crate::interpretation::model::Kind;
-use crate::interpretation::token::Token;
+use crate::interpretation::token::{Token, TokenKind};
+use crate::interpretation::word::Word;
 
 /// What an element stands for.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,6 +89,11 @@ impl<'a> Scene<'a> {
             .map_or("", |token| token.folded.as_str())
     }
 
+    /// Whether the first word of an element is of a class.
+    pub(crate) fn says(&self, at: usize, class: Word) -> bool {
+        self.lexicon.is(self.word(at), class)
+    }
+
     /// The labels that an element names, whatever role it has.
     pub(crate) fn labels(&self, at: usize) -> &[LabelLink] {
         self.element(at)
@@ -94,7 +105,7 @@ impl<'a> Scene<'a> {
     pub(crate) fn is_idle(&self, at: usize) -> bool {
         matches!(self.role(at), Role::Other)
             && self.element(at).is_some_and(|element| {
-                element.is_idle() || element.is_word() && is_article(self.word(at))
+                element.is_idle() || element.is_word() && self.says(at, Word::Article)
             })
     }
 
@@ -166,7 +177,9 @@ impl<'a> Scene<'a> {
                 || matches!(mention.extent, Extent::Part | Extent::SharedPart));
         // "contains" for the value Contained.
         let inflected = mention.value_tier == Tier::Stem
-            && self.element(at).is_some_and(|element| element.is(Class::Contains));
+            && self.element(at).is_some_and(|element| {
+                element.is_any(&[Class::Contains, Class::Except, Class::Remove, Class::No])
+            });
         steers && (parts || inflected)
     }
 
@@ -179,13 +192,25 @@ impl<'a> Scene<'a> {
                 Role::Label(mention.labels.clone())
             }
         };
+        // "response 5xx" of a numeric category is no list of values.
+        let classed = mention.extent == Extent::Family
+            && self.previous(at).is_some_and(|before| {
+                self.labels(before).iter().any(|label| {
+                    self.catalog.kind(label.category) == Kind::Numeric
+                        && self.label_is(label.category, Word::Status)
+                })
+            });
+        if classed {
+            return Role::Other;
+        }
         let named_label = mention.labels.iter().any(|label| {
             label.full
                 && (mention.extent != Extent::Whole
                     && mention.extent != Extent::Family
                     && label.tier < Tier::Typo
                     && label.tier <= mention.value_tier
-                    || label.tier < mention.value_tier && mention.value_tier >= Tier::Concept)
+                    || label.tier < mention.value_tier
+                        && (mention.value_tier >= Tier::Concept || label.tier == Tier::Exact))
         });
         if named_label
             || self.is_quantity(at, &mention)
@@ -225,7 +250,9 @@ impl<'a> Scene<'a> {
         if let Some((label, category)) = near {
             let indexes: Vec<usize> = values_in(&mention, category);
             let distinct = self.distinct(category, &indexes);
-            if mention.extent != Extent::SharedPart || distinct <= 1 || self.wants_all(at) {
+            let all =
+                self.wants_all(at) || mention.begins && !self.is_narrowed(at, &mention.values);
+            if mention.extent != Extent::SharedPart || distinct <= 1 || all {
                 self.set_role(label, Role::Context(category));
                 return Role::Values { category, indexes };
             }
@@ -240,7 +267,7 @@ impl<'a> Scene<'a> {
             }
         }
         if mention.extent == Extent::SharedPart {
-            if self.wants_all(at)
+            if (self.wants_all(at) || self.is_family(at, &mention))
                 && let Some(&(category, _)) = mention.values.first()
             {
                 return Role::Values { category, indexes: values_in(&mention, category) };
@@ -255,6 +282,45 @@ impl<'a> Scene<'a> {
         Role::Values { category, indexes: values_in(&mention, category) }
     }
 
+    /// Whether the first word of several values stands as a condition, and so means all of them:
+    /// "not in ap", "on thinkpads"; not "a courier from Lyon".
+    fn is_family(&self, at: usize, mention: &Mention) -> bool {
+        const LEADS: [Class; 6] =
+            [Class::Not, Class::Except, Class::No, Class::Neither, Class::Nor, Class::Only];
+        let one = mention.values.windows(2).all(|pair| match pair {
+            [one, other] => one.0 == other.0,
+            _ => true,
+        });
+        // What all values of a category begin with tells none of them.
+        let all = mention.values.first().and_then(|value| self.catalog.category(value.0));
+        if all.is_some_and(|facts| facts.values.len() <= mention.values.len()) {
+            return false;
+        }
+        let start = self.element(at).map_or(0, |element| element.tokens.start);
+        let token = |back: usize| start.checked_sub(back).and_then(|at| self.tokens.get(at));
+        let before = |back: usize, class: Word| {
+            token(back).is_some_and(|token| self.lexicon.is(&token.folded, class))
+        };
+        let placed = before(1, Word::Preposition)
+            || before(1, Word::Definite) && before(2, Word::Preposition);
+        let led = self.previous(at).is_some_and(|before| self.is_any(before, &LEADS))
+            || self.is(at + 1, Class::Only);
+        let alone = mention.value_tier == Tier::Exact
+            && (0..self.elements.len()).all(|other| other == at || self.is_idle(other));
+        mention.begins
+            && one
+            && !self.is_narrowed(at, &mention.values)
+            && (placed || led || alone || self.lists_with_value(at, mention))
+    }
+
+    /// Whether another mention tells which of these values is meant: "ios release 5.2.1".
+    fn is_narrowed(&self, at: usize, values: &[(usize, usize)]) -> bool {
+        (0..self.elements.len()).any(|other| {
+            let named = self.candidates(other);
+            other != at && named.len() < values.len() && named.iter().any(|it| values.contains(it))
+        })
+    }
+
     /// An ordinary word that says where something came from: "from the app".
     fn is_source(&self, at: usize, mention: &Mention) -> bool {
         let word = |back: usize| {
@@ -264,8 +330,8 @@ impl<'a> Scene<'a> {
         };
         mention.extent == Extent::Part
             && mention.value_tier <= Tier::Stem
-            && word(1) == "the"
-            && matches!(word(2), "from" | "via" | "through" | "using")
+            && self.lexicon.is(word(1), Word::Definite)
+            && self.lexicon.is(word(2), Word::Source)
     }
 
     fn distinct(&self, category: usize, indexes: &[usize]) -> usize {
@@ -283,7 +349,7 @@ impl<'a> Scene<'a> {
             && self.lexicon.is_steering_word(word)
             && self.mention(at).is_some_and(|mention| mention.value_tier >= Tier::Concept);
         self.element(at).is_some_and(|element| element.tokens.len() == 1)
-            && (code || self.lexicon.is_function_word(word))
+            && (code || self.lexicon.is(word, Word::Function))
     }
 
     fn is_number(&self, at: usize) -> bool {
@@ -313,9 +379,9 @@ impl<'a> Scene<'a> {
         {
             next += 1;
         }
-        self.tokens
-            .get(next)
-            .is_some_and(|token| token.glued && matches!(token.folded.as_str(), "x" | "*" | "xx"))
+        self.tokens.get(next).is_some_and(|token| {
+            token.glued && token.folded.chars().all(|sign| matches!(sign, 'x' | '*'))
+        })
     }
 
     /// A number that a comparison or a numeric label claims is no value.
@@ -403,6 +469,27 @@ impl<'a> Scene<'a> {
         self.previous(at).is_none_or(|before| !matches!(self.role(before), Role::Label(_)))
     }
 
+    /// Where some elements stand in the query, in bytes; a quoted text with its quotes.
+    pub(crate) fn bytes(&self, elements: std::ops::Range<usize>) -> std::ops::Range<usize> {
+        let token = |at: Option<usize>| at.and_then(|at| self.tokens.get(at));
+        let first = token(self.element(elements.start).map(|it| it.tokens.start));
+        let last = elements.end.checked_sub(1).and_then(|last| self.element(last));
+        let last = token(last.and_then(|it| it.tokens.end.checked_sub(1)));
+        let (Some(first), Some(last)) = (first, last) else { return 0..0 };
+        let quote = |token: &Token, text: Option<&str>, end: bool| {
+            let sign = if end { text?.chars().next() } else { text?.chars().next_back() };
+            (token.kind == TokenKind::Quoted).then_some(sign?.len_utf8())
+        };
+        let open = quote(first, self.query.get(..first.span.start), false).unwrap_or(0);
+        let close = quote(last, self.query.get(last.span.end..), true).unwrap_or(0);
+        first.span.start - open..(last.span.end + close).max(first.span.start)
+    }
+
+    /// The text of the query under some elements.
+    pub(crate) fn query_text(&self, elements: std::ops::Range<usize>) -> &'a str {
+        self.query.get(self.bytes(elements)).unwrap_or_default()
+    }
+
     /// The text of the query under some tokens.
     pub(crate) fn text(&self, tokens: std::ops::Range<usize>) -> &'a str {
         let (Some(first), Some(last)) = (
@@ -414,6 +501,14 @@ impl<'a> Scene<'a> {
         self.query.get(first.span.start..last.span.end.max(first.span.start)).unwrap_or("")
     }
 
+    /// Whether a word of a class stands in a category's label.
+    pub(crate) fn label_is(&self, category: usize, class: Word) -> bool {
+        self.catalog.category(category).is_some_and(|facts| {
+            let atoms = [fold::atoms(&facts.label), fold::atoms(&facts.id)];
+            atoms.iter().flatten().any(|atom| self.lexicon.is(&atom.folded, class))
+        })
+    }
+
     /// Whether a folded word stands in a category's label.
     pub(crate) fn label_has(&self, category: usize, words: &[&str]) -> bool {
         self.catalog.category(category).is_some_and(|facts| {
@@ -423,28 +518,6 @@ impl<'a> Scene<'a> {
                 .any(|atom| words.contains(&atom.folded.as_str()))
         })
     }
-}
-
-pub(crate) fn is_article(word: &str) -> bool {
-    matches!(
-        word,
-        "the"
-            | "a"
-            | "an"
-            | "of"
-            | "my"
-            | "our"
-            | "your"
-            | "their"
-            | "its"
-            | "his"
-            | "her"
-            | "some"
-            | "("
-            | ")"
-            | "\""
-            | "'"
-    )
 }
 
 /// The values of one category that a mention names.

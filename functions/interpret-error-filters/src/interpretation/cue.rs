@@ -1,12 +1,13 @@
-//! The classes of steering phrases, as `data/phrases.txt` names them.
+//! The classes of steering phrases, as `data/en/phrases.txt` names them.
 
+/// An enum whose members have the names that a file in `data/en/` uses.
 macro_rules! classes {
-    ($($name:ident = $text:literal, $doc:literal;)*) => {
-        /// What a steering phrase does.
+    ($(#[$doc:meta])* $enum:ident: $($name:ident = $text:literal, $means:literal;)*) => {
+        $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(crate) enum Class { $(#[doc = $doc] $name,)* }
+        pub(crate) enum $enum { $(#[doc = $means] $name,)* }
 
-        impl Class {
+        impl $enum {
             /// The class of this name in the data file.
             pub(crate) fn parse(name: &str) -> Option<Self> {
                 match name { $($text => Some(Self::$name),)* _ => None }
@@ -15,16 +16,23 @@ macro_rules! classes {
     };
 }
 
+pub(crate) use classes;
+
 classes! {
+    /// What a steering phrase does.
+    Class:
     Not = "not", "Denies what follows.";
     Except = "except", "Takes what follows out.";
+    AnythingBut = "anything_but", "After a negator: nothing but what follows.";
     No = "no", "Denies what follows, or that it is there.";
     Inability = "inability", "Says that something does not work; denies no filter.";
     Unexclude = "unexclude", "Removes a denial.";
     SplitRemove = "split_remove", "With a later out or off: removes.";
+    SplitReadmit = "split_readmit", "With a later back: removes a denial.";
     SplitExcept = "split_except", "With a later out: denies.";
     Rest = "rest", "All filters that have not been named.";
     Neither = "neither", "Denies a list.";
+    Likewise = "likewise", "What follows is meant as what stands before.";
     Nor = "nor", "Goes on denying.";
     AfterNot = "after_not", "Denies what stands before.";
     AfterAbsent = "after_absent", "Said after a label: has no value.";
@@ -44,6 +52,10 @@ classes! {
     AfterLte = "after_lte", "Said after a number: or less.";
     Between = "between", "Opens a range.";
     To = "to", "Stands between the ends of a range.";
+    OfNumber = "of_number", "May stand between a number and its label.";
+    BeforeNumber = "before_number", "May stand between a label and its number.";
+    WithinLast = "within_last", "Before a span of time: at most so long ago.";
+    Ago = "ago", "After a span of time: so long ago.";
     Is = "is", "Joins a label and its value.";
     ComparisonEnd = "exactly_from", "Ends a comparison that a label interrupts: more events than.";
     Contains = "contains", "Joins a label and a text in it.";
@@ -73,10 +85,13 @@ classes! {
     Raise = "raise", "Changes a bound and keeps its direction.";
     Correction = "correction", "What stands before was a slip.";
     Interjection = "interjection", "Carries nothing, though it looks like a denial.";
+    OrNot = "or_not", "Said after a boolean: either value.";
     Still = "still", "Carries nothing.";
     Flip = "flip", "Turns a filter into its opposite.";
     WithPresence = "with_presence", "Has a value.";
     MissingLabel = "missing_label", "Has no value.";
+    On = "on", "Said after a flag: it is there.";
+    Off = "off", "Said after a flag: it is not there.";
     Yes = "yes", "The value true.";
     False = "false", "The value false.";
     Polite = "polite", "Carries nothing.";

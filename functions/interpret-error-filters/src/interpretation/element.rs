@@ -9,6 +9,7 @@ use crate::interpretation::link::{Link, Mention, Words, score};
 use crate::interpretation::number::Number;
 use crate::interpretation::time;
 use crate::interpretation::token::{Token, TokenKind};
+use crate::interpretation::word::Word;
 
 /// One element of the query.
 #[derive(Debug, Clone)]
@@ -78,6 +79,7 @@ pub(crate) fn elements(
     links: Vec<Link>,
     numbers: Vec<Number>,
     lexicon: &Lexicon,
+    ages: bool,
 ) -> Vec<Element> {
     let mut readings: Vec<Vec<(f32, Element)>> = vec![Vec::new(); tokens.len()];
     let mut offer = |start: usize, score: f32, element: Element| {
@@ -91,7 +93,15 @@ pub(crate) fn elements(
             }
         }
     };
+    // Where a category holds ages, a span of time is one.
+    let is_age = |span: &Range<usize>| {
+        let inside = numbers.iter().filter(|number| span.contains(&number.tokens.start));
+        ages && inside.clone().any(|number| number.unit.is_some())
+    };
     for span in time::expressions(tokens, &numbers, lexicon) {
+        if is_age(&span) {
+            continue;
+        }
         let worth = score(TIME_WORTH, span.len());
         offer(span.start, worth, Element { time: true, ..Element::bare(span) });
     }
@@ -121,9 +131,10 @@ pub(crate) fn elements(
             }
             key = key.then(words.word(end - 1)).then(" ");
             if let Some(cue) = lexicon.phrase(key)
-                && stands_as_phrase(tokens, start, end)
+                && stands_as_phrase(tokens, start, end, lexicon)
             {
-                let per_word = if cue.is_idle() { IDLE_CUE_WORTH } else { CUE_WORTH };
+                let idle = cue.is_idle() && end == start + 1;
+                let per_word = if idle { IDLE_CUE_WORTH } else { CUE_WORTH };
                 // "clear everything" before "everything except".
                 let reset = if cue.has(Class::Reset) { 1.0 } else { 0.0 };
                 offer(
@@ -139,7 +150,7 @@ pub(crate) fn elements(
 
 /// A symbol that is a sign of something else is no phrase: the dot of an abbreviation, the slash
 /// that begins a path, the hyphen of a negative number.
-fn stands_as_phrase(tokens: &[Token], start: usize, end: usize) -> bool {
+fn stands_as_phrase(tokens: &[Token], start: usize, end: usize, lexicon: &Lexicon) -> bool {
     let Some(token) = tokens.get(start) else { return false };
     let next = tokens.get(end);
     // "not A" is no "not a".
@@ -154,16 +165,13 @@ fn stands_as_phrase(tokens: &[Token], start: usize, end: usize) -> bool {
     match token.folded.as_str() {
         "." => {
             next.is_none_or(|next| !next.glued)
-                && !start.checked_sub(1).and_then(|at| tokens.get(at)).is_some_and(|before| {
-                    matches!(
-                        before.folded.as_str(),
-                        "excl" | "incl" | "approx" | "vs" | "ver" | "max" | "min" | "env"
-                    )
-                })
+                && !start
+                    .checked_sub(1)
+                    .and_then(|at| tokens.get(at))
+                    .is_some_and(|before| lexicon.is(&before.folded, Word::Abbreviation))
         }
         "/" => token.glued && start > 0 && next.is_some_and(|next| next.glued),
         "*" | "~" | "!" => next.is_none_or(|next| next.glued) || token.is("*"),
-        "n" | "y" => !token.joint,
         _ => !token.joint || token.kind == TokenKind::Symbol,
     }
 }

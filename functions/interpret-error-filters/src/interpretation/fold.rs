@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::hash::Hasher;
 use std::ops::Range;
 use std::rc::Rc;
+use std::sync::OnceLock;
 
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
@@ -316,17 +317,31 @@ impl Stems {
     }
 }
 
+/// Endings of plurals, and of their singulars.
+fn plurals() -> &'static [(&'static str, &'static str)] {
+    static PLURALS: OnceLock<Vec<(&str, &str)>> = OnceLock::new();
+    PLURALS.get_or_init(|| {
+        let lines = include_str!("../../data/en/plurals.txt").lines();
+        let pairs = lines.filter_map(|line| line.strip_prefix('-')?.split_once("\t-"));
+        pairs.collect()
+    })
+}
+
 /// The word without its plural ending; none when it has none.
 pub(crate) fn singular(word: &str) -> Option<Cow<'_, str>> {
-    if word.len() < 3 || !word.ends_with('s') || word.ends_with("ss") {
+    if word.len() < 3 {
         return None;
     }
-    if let Some(base) = word.strip_suffix("ies") {
-        return Some(format!("{base}y").into());
+    let endings = plurals().iter().filter_map(|(plural, singular)| {
+        Some((plural.len(), word.strip_suffix(plural)?, *singular))
+    });
+    let (_, base, singular) = endings.max_by_key(|ending| ending.0)?;
+    if base.len() + singular.len() == word.len() {
+        return None;
     }
-    let sibilant =
-        ["ches", "shes", "xes", "sses", "zzes"].iter().any(|ending| word.ends_with(ending));
-    let base = word.strip_suffix(if sibilant { "es" } else { "s" })?;
+    if !singular.is_empty() {
+        return Some(format!("{base}{singular}").into());
+    }
     // Two letters are a code, not the singular of a word.
     (base.len() > 2).then_some(Cow::Borrowed(base))
 }

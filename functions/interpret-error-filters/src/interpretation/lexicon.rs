@@ -1,12 +1,14 @@
-//! World knowledge, read from `data/` once per process: which words mean the same, which are
+//! World knowledge, read from `data/en/` once per process: which words mean the same, which are
 //! ordinary, what units measure, and the phrases that steer.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 use std::sync::OnceLock;
 
-use crate::interpretation::cue::{Class, CueSet};
+use crate::interpretation::cue::{Class, CueSet, classes};
 use crate::interpretation::fold::{self, Key, KeyHasher};
+use crate::interpretation::number::NumberWord;
+use crate::interpretation::word::{Word, WordSet};
 
 /// A group of words that mean the same.
 pub(crate) type Concept = u16;
@@ -18,6 +20,8 @@ pub(crate) enum Role {
     Name,
     /// It only leads there: `iphone` to iOS, `german` to Germany.
     Alias,
+    /// It is a name where it stands in capitals: `LHR` of an airport.
+    Code,
     /// It makes the thing: `apple` of Safari. It leads there only beside the category's label.
     Maker,
 }
@@ -37,6 +41,16 @@ pub(crate) struct Comparative {
     pub(crate) dimensions: Vec<&'static str>,
 }
 
+classes! {
+    /// What an affix does, as `data/en/affixes.txt` names it.
+    Affix:
+    Absence = "absence", "Says that something is not there.";
+    Gerund = "gerund", "Ends a verb that goes on.";
+    Opposite = "opposite", "Turns a word into its opposite.";
+    Participle = "participle", "Ends what says what is true.";
+    Past = "past", "Ends a regular participle.";
+}
+
 type ByKey<T> = HashMap<Key, T, BuildHasherDefault<KeyHasher>>;
 
 /// All that the interpreter knows before it sees a request.
@@ -46,32 +60,56 @@ pub(crate) struct Lexicon {
     phrases: ByKey<CueSet>,
     longest_phrase: usize,
     phrase_words: Vec<&'static str>,
+    slashed: Vec<&'static str>,
     steering_words: HashSet<&'static str>,
-    common: HashSet<&'static str>,
-    verbs: HashSet<&'static str>,
-    function_words: HashSet<&'static str>,
-    generic_labels: HashSet<&'static str>,
-    stop_words: HashSet<&'static str>,
-    participles: HashSet<&'static str>,
+    classes: HashMap<&'static str, WordSet>,
     units: HashMap<&'static str, Unit>,
     dimensions: HashMap<&'static str, Vec<&'static str>>,
     comparatives: HashMap<&'static str, Comparative>,
     antonyms: HashMap<&'static str, Vec<&'static str>>,
+    number_words: HashMap<&'static str, NumberWord>,
+    /// Factors after digits; one that is true has to be joined to them.
+    scales: HashMap<&'static str, (i128, bool)>,
+    numerals: HashMap<&'static str, &'static str>,
+    affixes: Vec<(Affix, &'static str)>,
     absences: HashMap<&'static str, Vec<&'static str>>,
 }
 
-const CONCEPT_FILES: [&str; 7] = [
-    include_str!("../../data/technology.txt"),
-    include_str!("../../data/everyday.txt"),
-    include_str!("../../data/countries.txt"),
-    include_str!("../../data/languages.txt"),
-    include_str!("../../data/currencies.txt"),
-    include_str!("../../data/http-statuses.txt"),
-    include_str!("../../data/cloud-regions.txt"),
+/// Groups of words, and how the names and the others belong to their group.
+const CONCEPT_FILES: [(&str, Role, Role); 6] = [
+    (include_str!("../../data/en/technology.txt"), Role::Name, Role::Alias),
+    (include_str!("../../data/en/everyday.txt"), Role::Name, Role::Alias),
+    (include_str!("../../data/en/http-statuses.txt"), Role::Name, Role::Alias),
+    (include_str!("../../data/en/cloud-regions.txt"), Role::Name, Role::Alias),
+    (include_str!("../../data/en/airports.txt"), Role::Code, Role::Alias),
+    (include_str!("../../data/en/makers.txt"), Role::Name, Role::Maker),
+];
+
+/// Groups made of published data, and what people say besides: the groups grow by it.
+const PUBLISHED_FILES: [[&str; 2]; 3] = [
+    [include_str!("../../data/en/countries.txt"), include_str!("../../data/en/countries-said.txt")],
+    [include_str!("../../data/en/languages.txt"), include_str!("../../data/en/languages-said.txt")],
+    [
+        include_str!("../../data/en/currencies.txt"),
+        include_str!("../../data/en/currencies-said.txt"),
+    ],
 ];
 
 fn lines(file: &'static str) -> impl Iterator<Item = &'static str> {
     file.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("# "))
+}
+
+/// Two fields a line.
+fn pairs(file: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    lines(file).filter_map(|line| line.split_once('\t'))
+}
+
+/// A word without an affix; none where it has not got it.
+fn without<'w>(word: &'w str, affix: &str) -> Option<&'w str> {
+    match affix.strip_prefix('-') {
+        Some(suffix) => word.strip_suffix(suffix),
+        None => word.strip_prefix(affix.trim_end_matches('-')),
+    }
 }
 
 /// The key of a phrase, by the same cutting as values and queries have.
@@ -103,42 +141,41 @@ impl Lexicon {
     fn read() -> Self {
         let mut lexicon = Self {
             words: ByKey::with_capacity_and_hasher(8192, BuildHasherDefault::new()),
-            concepts: Vec::with_capacity(1024),
+            concepts: Vec::with_capacity(3072),
             phrases: ByKey::with_capacity_and_hasher(2048, BuildHasherDefault::new()),
             longest_phrase: 1,
             phrase_words: Vec::new(),
+            slashed: Vec::new(),
             steering_words: HashSet::with_capacity(1024),
-            common: include_str!("../../data/common-words.txt")
-                .lines()
-                .filter(|line| !line.starts_with('#'))
-                .flat_map(str::split_whitespace)
-                .collect(),
-            verbs: word_set(include_str!("../../data/verbs.txt")),
-            function_words: word_set(include_str!("../../data/function-words.txt")),
-            generic_labels: word_set(include_str!("../../data/generic-labels.txt")),
-            participles: word_set(include_str!("../../data/participles.txt")),
-            stop_words: word_set(include_str!("../../data/stop-words.txt")),
+            classes: read_words(),
             units: read_units(),
             dimensions: HashMap::new(),
             comparatives: HashMap::new(),
             antonyms: HashMap::new(),
+            affixes: Vec::new(),
+            number_words: HashMap::new(),
+            scales: HashMap::new(),
+            numerals: HashMap::new(),
             absences: HashMap::new(),
         };
-        for file in CONCEPT_FILES {
-            lines(file).for_each(|line| lexicon.read_group(line, Role::Alias));
+        for (file, names, others) in CONCEPT_FILES {
+            lines(file).for_each(|line| lexicon.read_group(line, names, others, None));
         }
-        for line in lines(include_str!("../../data/makers.txt")) {
-            lexicon.read_group(line, Role::Maker);
+        for files in PUBLISHED_FILES {
+            let first = lexicon.concepts.len();
+            for line in files.into_iter().flat_map(lines) {
+                lexicon.read_group(line, Role::Name, Role::Alias, Some(first));
+            }
         }
         lexicon.read_phrases();
-        for line in lines(include_str!("../../data/dimensions.txt")) {
+        for line in lines(include_str!("../../data/en/dimensions.txt")) {
             if let Some((dimension, words)) = line.split_once('\t') {
                 for word in words.split(' ') {
                     lexicon.dimensions.entry(word).or_default().push(dimension);
                 }
             }
         }
-        for line in lines(include_str!("../../data/comparatives.txt")) {
+        for line in lines(include_str!("../../data/en/comparatives.txt")) {
             let mut fields = line.split('\t');
             let (Some(sign), Some(words), Some(dimensions)) =
                 (fields.next(), fields.next(), fields.next())
@@ -152,13 +189,21 @@ impl Lexicon {
                     .insert(word, Comparative { greater: sign == "gt", dimensions });
             }
         }
-        for line in lines(include_str!("../../data/antonyms.txt")) {
+        for line in lines(include_str!("../../data/en/antonyms.txt")) {
             if let Some((one, other)) = line.split_once('\t') {
                 lexicon.antonyms.entry(one).or_default().push(other);
                 lexicon.antonyms.entry(other).or_default().push(one);
             }
         }
-        for line in lines(include_str!("../../data/absences.txt")) {
+        lexicon.read_numbers();
+        let words = lexicon.units.keys().chain(&lexicon.steering_words);
+        let is_slashed = |it: &&str| it.contains('/') && it.contains(char::is_alphabetic);
+        lexicon.slashed = words.copied().filter(is_slashed).collect();
+        lexicon.slashed.sort_unstable_by_key(|it| (usize::MAX - it.len(), *it));
+        for (use_of, affix) in pairs(include_str!("../../data/en/affixes.txt")) {
+            lexicon.affixes.extend(Affix::parse(use_of).map(|use_of| (use_of, affix)));
+        }
+        for line in lines(include_str!("../../data/en/absences.txt")) {
             if let Some((word, labels)) = line.split_once('\t') {
                 lexicon.absences.insert(word, labels.split(' ').collect());
             }
@@ -166,38 +211,81 @@ impl Lexicon {
         lexicon
     }
 
-    /// Reads `names > others`, the others in the given role.
-    fn read_group(&mut self, line: &'static str, others: Role) {
-        let Ok(concept) = Concept::try_from(self.concepts.len()) else { return };
-        let (names, aliases) = line.split_once(" > ").unwrap_or((line, ""));
+    /// Reads `names > others` in these roles, as more of the group that has the first name if one does
+    /// from `first` on.
+    fn read_group(&mut self, line: &'static str, names: Role, others: Role, first: Option<usize>) {
+        let (list, aliases) = line.split_once(" > ").unwrap_or((line, ""));
+        let name = items(list).next().map_or(Key::of([]), phrase_key);
+        let mut same = self.concepts_of(name).iter().map(|found| found.0);
+        let group = same.find(|&it| first.is_some_and(|first| usize::from(it) >= first));
+        let Ok(concept) = group.map_or_else(|| self.concepts.len().try_into(), Ok) else { return };
         let mut members = Vec::new();
-        for (list, role) in [(names, Role::Name), (aliases, others)] {
+        for (list, role) in [(list, names), (aliases, others)] {
             for word in items(list).filter(|word| !word.is_empty()) {
-                self.words.entry(phrase_key(word)).or_default().push((concept, role));
-                members.push(word);
-            }
-        }
-        self.concepts.push(members);
-    }
-
-    fn read_phrases(&mut self) {
-        for line in lines(include_str!("../../data/phrases.txt")) {
-            let Some((name, list)) = line.split_once('\t') else { continue };
-            let Some(class) = Class::parse(name) else { continue };
-            for phrase in items(list) {
-                let words: Vec<&str> = phrase.split(' ').collect();
-                self.longest_phrase = self.longest_phrase.max(words.len());
-                self.steering_words.extend(words.iter().copied());
-                let key = steering_key(words.iter().copied());
-                self.phrases.entry(key).or_default().insert(class);
-                if let [word] = words[..]
-                    && word.len() >= 6
-                    && class.bears_typos()
-                {
-                    self.phrase_words.push(word);
+                let roles = self.words.entry(phrase_key(word)).or_default();
+                if !roles.contains(&(concept, role)) {
+                    roles.push((concept, role));
+                    members.push(word);
                 }
             }
         }
+        match self.concepts.get_mut(usize::from(concept)) {
+            Some(group) => group.append(&mut members),
+            None => self.concepts.push(members),
+        }
+    }
+
+    fn read_phrases(&mut self) {
+        for (phrase, classes) in pairs(include_str!("../../data/en/phrases.txt")) {
+            let words: Vec<&str> = phrase.split(' ').collect();
+            self.longest_phrase = self.longest_phrase.max(words.len());
+            self.steering_words.extend(words.iter().copied());
+            let cue = self.phrases.entry(steering_key(words.iter().copied())).or_default();
+            let mut bears_typos = false;
+            for class in classes.split(' ').filter_map(Class::parse) {
+                cue.insert(class);
+                bears_typos |= class.bears_typos();
+            }
+            if let [word] = words[..]
+                && word.len() >= 6
+                && bears_typos
+            {
+                self.phrase_words.push(word);
+            }
+        }
+    }
+
+    fn read_numbers(&mut self) {
+        for (word, meaning) in pairs(include_str!("../../data/en/numbers.txt")) {
+            let Some((kind, value)) = meaning.split_once('\t') else { continue };
+            let Ok(number) = value.parse::<i64>() else { continue };
+            match kind {
+                "roman" => {
+                    self.numerals.insert(word, value);
+                }
+                "scale" | "joint_scale" => {
+                    self.scales.insert(word, (number.into(), kind != "scale"));
+                }
+                _ => {
+                    let found = NumberWord::parse(kind, number);
+                    self.number_words.extend(found.map(|found| (word, found)));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn number_word(&self, word: &str) -> Option<NumberWord> {
+        self.number_words.get(word).copied()
+    }
+
+    /// The factor that a word after digits, joined to them or not, multiplies them by.
+    pub(crate) fn scale(&self, word: &str, joint: bool) -> Option<i128> {
+        self.scales.get(word).filter(|scale| joint || !scale.1).map(|scale| scale.0)
+    }
+
+    /// What a Roman numeral up to twelve is in digits.
+    pub(crate) fn roman(&self, numeral: &str) -> Option<&'static str> {
+        self.numerals.get(numeral).copied()
     }
 
     /// The concepts that a text, given by its key, belongs to.
@@ -215,6 +303,11 @@ impl Lexicon {
         self.phrases.get(&key).copied()
     }
 
+    /// Words with a slash in them, the longest first.
+    pub(crate) fn slashed(&self) -> &[&'static str] {
+        &self.slashed
+    }
+
     /// Whether the word stands in any steering phrase.
     pub(crate) fn is_steering_word(&self, word: &str) -> bool {
         self.steering_words.contains(word)
@@ -230,31 +323,14 @@ impl Lexicon {
         &self.phrase_words
     }
 
-    pub(crate) fn is_common(&self, word: &str) -> bool {
-        self.common.contains(word)
+    /// Whether a word is of a class.
+    pub(crate) fn is(&self, word: &str, class: Word) -> bool {
+        self.classes.get(word).is_some_and(|classes| classes.has(class))
     }
 
     /// Whether the word is mostly an ordinary verb or function word.
     pub(crate) fn is_verb(&self, word: &str) -> bool {
-        self.verbs.contains(word) || self.function_words.contains(word)
-    }
-
-    pub(crate) fn is_function_word(&self, word: &str) -> bool {
-        self.function_words.contains(word)
-    }
-
-    pub(crate) fn is_generic_label(&self, word: &str) -> bool {
-        self.generic_labels.contains(word)
-    }
-
-    /// Whether the word is too ordinary to name a value that it is a part of.
-    pub(crate) fn is_weak_part(&self, word: &str) -> bool {
-        self.stop_words.contains(word)
-    }
-
-    /// Whether the word is an irregular participle.
-    pub(crate) fn is_participle(&self, word: &str) -> bool {
-        self.participles.contains(word)
+        self.is(word, Word::Verb) || self.is(word, Word::Function)
     }
 
     pub(crate) fn unit(&self, word: &str) -> Option<Unit> {
@@ -275,18 +351,69 @@ impl Lexicon {
         self.absences.get(word).map_or(&[], Vec::as_slice)
     }
 
+    fn affixes(&self, use_of: Affix) -> impl Iterator<Item = &'static str> {
+        self.affixes.iter().filter(move |affix| affix.0 == use_of).map(|affix| affix.1)
+    }
+
+    /// What is left of a word that says that something is not there: `assigned` of `unassigned`.
+    pub(crate) fn absence_base<'w>(&self, word: &'w str) -> Option<&'w str> {
+        let mut bases = self.affixes(Affix::Absence).filter_map(|affix| without(word, affix));
+        bases.find(|base| base.len() > 2)
+    }
+
+    /// The words that say that what a word says is not there.
+    pub(crate) fn absent(&self, word: &str) -> impl Iterator<Item = String> {
+        let prefixes = self.affixes(Affix::Absence).filter_map(|affix| affix.strip_suffix('-'));
+        prefixes.map(move |prefix| format!("{prefix}{word}"))
+    }
+
+    /// What the opposite of a word may be called: `unhandled`, and `loaded` of `unloaded`.
+    pub(crate) fn opposites(&self, word: &str) -> Vec<String> {
+        let prefixes = || self.affixes(Affix::Opposite).map(|affix| affix.trim_end_matches('-'));
+        let base = prefixes()
+            .filter(|it| !self.is(it, Word::InOpposite))
+            .find_map(|prefix| word.strip_prefix(prefix).filter(|base| base.len() > 3));
+        match base {
+            Some(base) => vec![base.to_owned()],
+            None => prefixes().map(|prefix| format!("{prefix}{word}")).collect(),
+        }
+    }
+
+    /// Whether the word has an affix, or is one.
+    pub(crate) fn has_affix(&self, word: &str, use_of: Affix) -> bool {
+        self.affixes(use_of).any(|affix| match affix.strip_prefix('-') {
+            Some(suffix) => word.ends_with(suffix),
+            None => word == affix.trim_end_matches('-'),
+        })
+    }
+
+    /// Whether the word has the form of a verb that goes on.
+    pub(crate) fn is_gerund(&self, word: &str) -> bool {
+        self.has_affix(word, Affix::Gerund)
+    }
+
+    /// Whether the word is a regular participle.
+    pub(crate) fn is_past(&self, word: &str) -> bool {
+        self.has_affix(word, Affix::Past)
+    }
+
     pub(crate) fn antonyms(&self, word: &str) -> &[&'static str] {
         self.antonyms.get(word).map_or(&[], Vec::as_slice)
     }
 }
 
-fn word_set(file: &'static str) -> HashSet<&'static str> {
-    lines(file).flat_map(str::split_whitespace).collect()
+fn read_words() -> HashMap<&'static str, WordSet> {
+    let mut words: HashMap<&'static str, WordSet> = HashMap::with_capacity(2048);
+    for (word, classes) in pairs(include_str!("../../data/en/words.txt")) {
+        let set = words.entry(word).or_default();
+        classes.split(' ').filter_map(Word::parse).for_each(|class| set.insert(class));
+    }
+    words
 }
 
 fn read_units() -> HashMap<&'static str, Unit> {
     let mut units = HashMap::new();
-    for line in lines(include_str!("../../data/units.txt")) {
+    for line in lines(include_str!("../../data/en/units.txt")) {
         let mut fields = line.split('\t');
         let (Some(dimension), Some(factor), Some(names)) =
             (fields.next(), fields.next(), fields.next())
@@ -309,14 +436,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knows_the_class_of_each_line_of_phrases() {
-        for line in lines(include_str!("../../data/phrases.txt")) {
-            let (name, list) = line.split_once('\t').unwrap();
-            assert!(Class::parse(name).is_some(), "{name}");
-            assert!(
-                items(list).all(|phrase| !phrase.is_empty() && !phrase.contains('\'')),
-                "{name}"
-            );
+    fn knows_each_class_of_words_and_phrases() {
+        for (phrase, classes) in pairs(include_str!("../../data/en/phrases.txt")) {
+            assert!(!phrase.contains('\''), "{phrase}");
+            assert!(classes.split(' ').all(|class| Class::parse(class).is_some()), "{phrase}");
+        }
+        for (word, classes) in pairs(include_str!("../../data/en/words.txt")) {
+            assert!(classes.split(' ').all(|class| Word::parse(class).is_some()), "{word}");
         }
     }
 
@@ -324,15 +450,16 @@ mod tests {
     fn reads_each_line_of_the_tables() {
         assert_eq!(read_units().get("ms").map(|unit| unit.factor), Some((1, 1000)));
         for file in [
-            include_str!("../../data/dimensions.txt"),
-            include_str!("../../data/antonyms.txt"),
-            include_str!("../../data/absences.txt"),
+            include_str!("../../data/en/dimensions.txt"),
+            include_str!("../../data/en/antonyms.txt"),
+            include_str!("../../data/en/absences.txt"),
         ] {
             assert!(lines(file).all(|line| line.split('\t').count() == 2));
         }
-        for file in
-            [include_str!("../../data/units.txt"), include_str!("../../data/comparatives.txt")]
-        {
+        for file in [
+            include_str!("../../data/en/units.txt"),
+            include_str!("../../data/en/comparatives.txt"),
+        ] {
             assert!(lines(file).all(|line| line.split('\t').count() == 3));
         }
     }

@@ -14,6 +14,7 @@ use crate::interpretation::lexicon::{self, Lexicon};
 use crate::interpretation::number::Spelt;
 use crate::interpretation::spelling;
 use crate::interpretation::token::{Token, TokenKind};
+use crate::interpretation::word::Word;
 
 pub(crate) use digits::{digit_families, spelt_values};
 pub(crate) use initialisms::initialisms;
@@ -64,6 +65,8 @@ pub(crate) struct Mention {
     /// Values that the span names less well than those: by a part, or by another word.
     pub(crate) parts: Vec<(usize, usize)>,
     pub(crate) extent: Extent,
+    /// All those values begin with it.
+    pub(crate) begins: bool,
     /// Names a value only beside its label: a bare number, an ordinary word.
     pub(crate) needs_label: bool,
     pub(crate) value_tier: Tier,
@@ -151,6 +154,8 @@ struct Match {
     tier: Tier,
 }
 
+/// The plural of a number: `500s`.
+const PLURAL_SIGN: &str = "s";
 const LONGEST_SPAN: usize = 8;
 /// A part that more forms than this share can only help to name one of them in full.
 const COMMONEST: usize = 20;
@@ -168,7 +173,7 @@ pub(crate) fn links(words: &Words<'_>, catalog: &Catalog<'_>, lexicon: &Lexicon)
     let mut links = Vec::new();
     for start in 0..tokens.len() {
         let mut by_end: Vec<(usize, Vec<Match>)> = spans.get(start).cloned().unwrap_or_default();
-        combine(start, tokens, &spans, catalog, &mut by_end, &mut budget);
+        combine(start, words, &spans, catalog, lexicon, &mut by_end, &mut budget);
         for (end, matches) in by_end {
             if let Some(link) = assess::assess(start..end, &matches, words, catalog, lexicon) {
                 links.push(link);
@@ -184,7 +189,7 @@ fn is_start(tokens: &[Token], at: usize) -> bool {
 
 /// `500s`, `P1s`: the letter is the plural's.
 fn is_plural_s(tokens: &[Token], at: usize) -> bool {
-    tokens.get(at).is_some_and(|token| token.joint && token.is("s"))
+    tokens.get(at).is_some_and(|token| token.joint && token.is(PLURAL_SIGN))
         && at
             .checked_sub(1)
             .and_then(|before| tokens.get(before))
@@ -321,22 +326,23 @@ fn lookup(keys: &Keys, typo: bool, catalog: &Catalog<'_>, lexicon: &Lexicon) -> 
 }
 
 /// Words that may stand between the parts of a name.
-fn is_connective(token: &Token) -> bool {
-    matches!(token.folded.as_str(), "and" | "of" | "the" | "&" | "-" | "/" | "," | "'")
-        && token.kind != TokenKind::Quoted
-        && !token.is(",")
-        || token.kind == TokenKind::Separator
+fn is_connective(token: &Token, lexicon: &Lexicon) -> bool {
+    let joins = matches!(token.folded.as_str(), "&" | "-" | "/" | "'")
+        || lexicon.is(&token.folded, Word::Connective);
+    joins && token.kind != TokenKind::Quoted || token.kind == TokenKind::Separator
 }
 
 /// Adds the spans that name a form by several parts in another order or with words between.
 fn combine(
     start: usize,
-    tokens: &[Token],
+    words: &Words<'_>,
     spans: &[Vec<(usize, Vec<Match>)>],
     catalog: &Catalog<'_>,
+    lexicon: &Lexicon,
     by_end: &mut Vec<(usize, Vec<Match>)>,
     budget: &mut usize,
 ) {
+    let tokens = words.tokens;
     let mut queue: Vec<(usize, Match, u8)> = Vec::new();
     for (end, matches) in by_end.iter() {
         queue.extend(matches.iter().map(|found| (*end, *found, 1)));
@@ -348,7 +354,7 @@ fn combine(
             continue;
         }
         let mut next = end;
-        while tokens.get(next).is_some_and(is_connective) {
+        while tokens.get(next).is_some_and(|token| is_connective(token, lexicon)) {
             next += 1;
         }
         let starts = [Some(end), (next != end).then_some(next)];

@@ -7,12 +7,11 @@
 //! 3. `catalog`, `spelling`, `link`: spans that name values and labels of the request
 //! 4. `element`: steering phrases; the best row of readings that do not overlap
 //! 5. `context`: what each mention stands for beside its neighbours
-//! 6. `text`: texts of open categories
-//! 7. `quantity`: numbers, comparators, ranges
-//! 8. `reader`: negation, additions, removals, presence
-//! 9. `assemble`, `validate`: edit the current filters; let only valid ones pass
+//! 6. `polarity`: which cue governs which mention
+//! 7. `rules`: readings of texts, numbers (`quantity`) and the rest, in rounds
+//! 8. `assemble`, `validate`: edit the current filters; let only valid ones pass
 //!
-//! World knowledge stands in `data/`, read by `lexicon`.
+//! World knowledge stands in `data/en/`, read by `lexicon`.
 
 mod assemble;
 mod catalog;
@@ -21,27 +20,33 @@ mod context;
 mod cue;
 mod decimal;
 mod element;
+mod explanation;
 mod fold;
 mod lexicon;
 mod link;
 mod model;
 mod number;
+mod polarity;
 mod quantity;
-mod reader;
+mod rules;
 mod spelling;
-mod text;
 mod time;
 mod token;
 mod validate;
+mod weights;
+mod word;
 
-pub use model::{Category, Filter, Interpretation, Kind, MAX_VALUE_CHARACTERS, Operator, Request};
+pub use model::{
+    Category, Filter, Interpretation, Kind, MAX_VALUE_CHARACTERS, Operator, Request, Understood,
+};
+pub use rules::{Example, examples};
 pub use validate::valid_filters;
 
 use catalog::Catalog;
-use condition::Findings;
 use context::{Role, Scene};
 use lexicon::Lexicon;
 use link::Words;
+use word::Word;
 
 /// Interprets the query of a request as an edit of its current filters.
 pub fn interpret(request: &Request) -> Interpretation {
@@ -49,13 +54,14 @@ pub fn interpret(request: &Request) -> Interpretation {
     let mut tokens = token::tokenise(&request.query);
     let mut catalog = Catalog::new(request, lexicon);
     let numbers = number::numbers(&tokens, lexicon);
-    let spelt = number::spelt(&tokens, &numbers);
+    let spelt = number::spelt(&tokens, &numbers, lexicon);
     let words = Words::new(&tokens, &mut catalog, &spelt, lexicon);
     let mut links = link::links(&words, &catalog, lexicon);
     links.extend(link::spelt_values(&spelt, &catalog));
     links.extend(link::digit_families(&tokens, &catalog));
     links.extend(link::initialisms(&tokens, &catalog, lexicon));
-    let elements = element::elements(&tokens, &words, links, numbers, lexicon);
+    let ages = catalog.age_category(lexicon).is_some();
+    let elements = element::elements(&tokens, &words, links, numbers, lexicon, ages);
     let corrected = words.corrected;
     for (token, word) in tokens.iter_mut().zip(corrected) {
         if let Some(word) = word {
@@ -63,13 +69,19 @@ pub fn interpret(request: &Request) -> Interpretation {
         }
     }
     let mut scene = Scene::new(&request.query, &tokens, &catalog, lexicon, elements);
-    let mut findings = Findings::default();
-    text::read(&mut scene, &mut findings);
-    quantity::read(&mut scene, &mut findings);
-    reader::read(&mut scene, &mut findings);
+    let findings = rules::read(&mut scene);
     let unexplained = unexplained(&scene);
+    let (understood, ignored) = explanation::explain(&scene, &findings);
+    let text = |fired: &rules::Fired| scene.query_text(fired.elements.clone()).to_owned();
+    let trace = findings.trace.iter().map(|fired| (fired.rule, text(fired))).collect();
     let filters = assemble::assemble(request, findings);
-    Interpretation { filters: validate::valid_filters(request, filters), unexplained }
+    Interpretation {
+        filters: validate::valid_filters(request, filters),
+        unexplained,
+        understood,
+        ignored,
+        trace,
+    }
 }
 
 /// The content words that no stage gave a meaning.
@@ -84,8 +96,8 @@ fn unexplained(scene: &Scene<'_>) -> Vec<String> {
                 && matches!(scene.role(*at), Role::Other)
                 && element.is_word()
                 && word.len() > 2
-                && !context::is_article(word)
-                && !(scene.lexicon.is_verb(word) || scene.lexicon.is_common(word))
+                && !scene.says(*at, Word::Article)
+                && !(scene.lexicon.is_verb(word) || scene.says(*at, Word::Common))
         })
         .map(|(_, element)| scene.text(element.tokens.clone()).to_owned())
         .collect()

@@ -1,6 +1,7 @@
 //! What is asked and what is answered, as types.
 
 use std::fmt;
+use std::ops::Range;
 
 /// The most characters of an id, a label, an operator or a value. A value that a query gave can be
 /// as long as the query.
@@ -170,4 +171,19 @@ pub struct Interpretation {
     /// The content words of the query that explain nothing in `filters`, as typed. Where there
     /// are any, a second opinion may be worth its price.
     pub unexplained: Vec<String>,
+    /// What the query says, by its words.
+    pub understood: Vec<Understood>,
+    /// The places, in bytes of the query, of words that carry meaning but led to nothing.
+    pub ignored: Vec<Range<usize>>,
+    /// The rules that fired, in order, and the words on which each did.
+    pub trace: Vec<(&'static str, String)>,
+}
+
+/// Some words of a query and what rests on them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Understood {
+    /// Their place, in bytes of the query.
+    pub span: Range<usize>,
+    /// The conditions that rest on them; none where they only edit.
+    pub filters: Vec<Filter>,
 }

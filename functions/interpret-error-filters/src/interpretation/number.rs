@@ -1,11 +1,19 @@
 //! Stage 2: numbers in the query: digits with signs, suffixes and units (`$1.5k`, `500ms`), and
 //! spoken ones (`two thousand`, `twelve oh six`, `a dozen`).
 
+mod words;
+
 use std::ops::Range;
 
 use crate::interpretation::decimal::Decimal;
+use crate::interpretation::fold;
 use crate::interpretation::lexicon::{Lexicon, Unit};
 use crate::interpretation::token::{Token, TokenKind};
+use crate::interpretation::word::Word;
+
+pub(crate) use words::NumberWord;
+
+use words::{digits, list_break, value};
 
 /// A number of the query.
 #[derive(Debug, Clone)]
@@ -23,6 +31,14 @@ pub(crate) struct Number {
     pub(crate) weak: bool,
 }
 
+impl Number {
+    /// Whether it looks like a year.
+    pub(crate) fn is_year(&self) -> bool {
+        let century = ["19", "20"].iter().any(|century| self.digits.starts_with(century));
+        self.written && self.unit.is_none() && self.digits.len() == 4 && century
+    }
+}
+
 /// Words that spell digits: `twelve oh six`, `seven point two point one`, `iii`.
 #[derive(Debug, Clone)]
 pub(crate) struct Spelt {
@@ -33,7 +49,7 @@ pub(crate) struct Spelt {
 }
 
 /// All that is spelt with words, in order: numbers, and versions, which are none.
-pub(crate) fn spelt(tokens: &[Token], numbers: &[Number]) -> Vec<Spelt> {
+pub(crate) fn spelt(tokens: &[Token], numbers: &[Number], lexicon: &Lexicon) -> Vec<Spelt> {
     let numbers = numbers.iter().filter(|number| !number.written && number.unit.is_none());
     let mut found: Vec<Spelt> = numbers
         .map(|number| Spelt {
@@ -46,13 +62,15 @@ pub(crate) fn spelt(tokens: &[Token], numbers: &[Number]) -> Vec<Spelt> {
         token.folded.len() > 1 && token.kind == TokenKind::Word && !token.joint
     });
     found.extend(numerals.filter_map(|(at, token)| {
-        let digits = roman(&token.folded)?.to_owned();
+        let digits = lexicon.roman(&token.folded)?.to_owned();
         Some(Spelt { tokens: at..at + 1, digits, weak: true })
     }));
     let mut at = 0;
     while at < tokens.len() {
-        let version = number_words(tokens, at)
-            .filter(|(words, _)| words.iter().filter(|word| **word == Word::Point).count() > 1)
+        let version = number_words(tokens, at, lexicon)
+            .filter(|(words, _)| {
+                words.iter().filter(|word| **word == NumberWord::Point).count() > 1
+            })
             .and_then(|(words, end)| Some((digits(&words)?, end)));
         if let Some((digits, end)) = version {
             found.push(Spelt { tokens: at..end, digits, weak: false });
@@ -63,25 +81,6 @@ pub(crate) fn spelt(tokens: &[Token], numbers: &[Number]) -> Vec<Spelt> {
     }
     found.sort_by_key(|spelt| spelt.tokens.start);
     found
-}
-
-/// What a Roman numeral up to twelve is in digits.
-pub(crate) fn roman(numeral: &str) -> Option<&'static str> {
-    const NUMERALS: [(&str, &str); 12] = [
-        ("i", "1"),
-        ("ii", "2"),
-        ("iii", "3"),
-        ("iv", "4"),
-        ("v", "5"),
-        ("vi", "6"),
-        ("vii", "7"),
-        ("viii", "8"),
-        ("ix", "9"),
-        ("x", "10"),
-        ("xi", "11"),
-        ("xii", "12"),
-    ];
-    NUMERALS.iter().find(|(roman, _)| *roman == numeral).map(|(_, digits)| *digits)
 }
 
 /// All numbers of the query, in order, without overlap.
@@ -121,7 +120,7 @@ fn written(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<Number> {
         negative = true;
         cursor += 1;
         sign = tokens.get(cursor)?;
-    } else if (sign.is("minus") || sign.is("negative"))
+    } else if lexicon.is(&sign.folded, Word::Minus)
         && tokens.get(cursor + 1)?.kind == TokenKind::Number
     {
         negative = true;
@@ -178,7 +177,7 @@ fn written(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<Number> {
     {
         number.unit = lexicon.unit("$");
     }
-    scale(tokens, &mut number);
+    scale(tokens, &mut number, lexicon);
     unit(tokens, &mut number, lexicon);
     // A number that runs on into letters (5xx, 3D) is part of a name.
     if tokens.get(number.tokens.end).is_some_and(|token| token.joint) {
@@ -199,20 +198,9 @@ fn query_groups(tokens: &[Token], first: usize, group: usize) -> bool {
 }
 
 /// `k`, `million` and the like after a number.
-fn scale(tokens: &[Token], number: &mut Number) {
+fn scale(tokens: &[Token], number: &mut Number, lexicon: &Lexicon) {
     while let Some(token) = tokens.get(number.tokens.end) {
-        let factor: i128 = match token.folded.as_str() {
-            "k" | "thousand" | "grand" | "thousands" => 1_000,
-            "hundred" => 100,
-            "m" if token.joint => 1_000_000,
-            "mn" | "mio" | "million" | "millions" | "mil" | "mln" => 1_000_000,
-            "bn" | "b" | "billion" | "billions" if token.joint || token.folded.len() > 1 => {
-                1_000_000_000
-            }
-            "trillion" => 1_000_000_000_000,
-            "dozen" => 12,
-            _ => return,
-        };
+        let Some(factor) = lexicon.scale(&token.folded, token.joint) else { return };
         let Some(value) = number.value.times(factor, 1) else { return };
         number.value = value;
         number.scale = number.scale.saturating_mul(factor);
@@ -223,23 +211,26 @@ fn scale(tokens: &[Token], number: &mut Number) {
 
 fn unit(tokens: &[Token], number: &mut Number, lexicon: &Lexicon) {
     let Some(token) = tokens.get(number.tokens.end) else { return };
-    let short = token.folded.chars().count() <= 1 && !token.glued && token.kind == TokenKind::Word;
+    let short = token.folded.chars().count() <= 1
+        && !token.glued
+        && token.kind == TokenKind::Word
+        && !(lexicon.is(&token.folded, Word::ShortUnit) && number.written);
     if short || number.tokens.end == 0 {
         return;
     }
     if token.is("°")
         && tokens
             .get(number.tokens.end + 1)
-            .is_some_and(|next| next.glued && (next.is("c") || next.is("f")))
+            .is_some_and(|next| next.glued && lexicon.unit(&next.folded).is_some())
     {
         number.unit = lexicon.unit("°");
         number.tokens.end += 2;
         return;
     }
     // "80 square metres"
-    if matches!(token.folded.as_str(), "square" | "sq")
+    if lexicon.is(&token.folded, Word::Square)
         && let Some(length) = tokens.get(number.tokens.end + 1)
-        && let Some(area) = lexicon.unit(square(&length.folded))
+        && let Some(area) = lexicon.unit(&format!("{}2", length.folded))
     {
         number.unit = Some(area);
         number.tokens.end += 2;
@@ -251,115 +242,50 @@ fn unit(tokens: &[Token], number: &mut Number, lexicon: &Lexicon) {
     }
 }
 
-/// The unit of area that is made of a unit of length.
-fn square(length: &str) -> &'static str {
-    match length {
-        "m" | "meter" | "meters" | "metre" | "metres" => "m2",
-        "ft" | "foot" | "feet" => "ft2",
-        _ => "",
-    }
-}
-
-/// What a number word is worth, and whether it stands for a single digit, a number below twenty,
-/// a multiple of ten, or a factor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Word {
-    Digit(i64),
-    Teen(i64),
-    Tens(i64),
-    Factor(i64),
-    Half,
-    Article,
-    And,
-    Point,
-}
-
-fn number_word(text: &str) -> Option<Word> {
-    Some(match text {
-        "zero" | "oh" | "nought" => Word::Digit(0),
-        "one" | "single" | "once" => Word::Digit(1),
-        "two" | "twice" => Word::Digit(2),
-        "three" | "thrice" => Word::Digit(3),
-        "four" => Word::Digit(4),
-        "five" => Word::Digit(5),
-        "six" => Word::Digit(6),
-        "seven" => Word::Digit(7),
-        "eight" => Word::Digit(8),
-        "nine" => Word::Digit(9),
-        "ten" => Word::Teen(10),
-        "eleven" => Word::Teen(11),
-        "twelve" => Word::Teen(12),
-        "thirteen" => Word::Teen(13),
-        "fourteen" => Word::Teen(14),
-        "fifteen" => Word::Teen(15),
-        "sixteen" => Word::Teen(16),
-        "seventeen" => Word::Teen(17),
-        "eighteen" => Word::Teen(18),
-        "nineteen" => Word::Teen(19),
-        "twenty" => Word::Tens(20),
-        "thirty" => Word::Tens(30),
-        "forty" | "fourty" => Word::Tens(40),
-        "fifty" => Word::Tens(50),
-        "sixty" => Word::Tens(60),
-        "seventy" => Word::Tens(70),
-        "eighty" => Word::Tens(80),
-        "ninety" => Word::Tens(90),
-        "hundred" | "hundreds" => Word::Factor(100),
-        "thousand" | "thousands" | "grand" => Word::Factor(1_000),
-        "million" | "millions" => Word::Factor(1_000_000),
-        "billion" | "billions" => Word::Factor(1_000_000_000),
-        "dozen" | "dozens" => Word::Factor(12),
-        "couple" => Word::Factor(2),
-        "half" => Word::Half,
-        "a" | "an" => Word::Article,
-        "and" => Word::And,
-        "point" | "dot" => Word::Point,
-        _ => return None,
-    })
-}
-
-/// The plural of a number word, which ends a number: the `threes` of `five oh threes`.
-fn plural_number_word(text: &str) -> Option<Word> {
-    let singular = match text {
-        "zeros" | "zeroes" => "zero",
-        "sixes" => "six",
-        _ => match text.strip_suffix("ies") {
-            Some(tens) => return number_word(&format!("{tens}y")),
-            None => text.strip_suffix('s')?,
-        },
-    };
-    number_word(singular)
-        .filter(|word| matches!(word, Word::Digit(_) | Word::Teen(_)) && singular != "oh")
+/// A word that ends a number as a plural: the `threes` of `five oh threes`.
+fn plural_number_word(text: &str, lexicon: &Lexicon) -> Option<NumberWord> {
+    let found = lexicon.number_word(fold::singular(text)?.as_ref())?;
+    let spelt = matches!(found, NumberWord::Digit(_) | NumberWord::Teen(_) | NumberWord::Tens(_));
+    spelt.then_some(found)
 }
 
 /// The number words that stand together from here on, and where they end.
-fn number_words(tokens: &[Token], at: usize) -> Option<(Vec<Word>, usize)> {
-    let mut words: Vec<Word> = Vec::new();
+fn number_words(
+    tokens: &[Token],
+    at: usize,
+    lexicon: &Lexicon,
+) -> Option<(Vec<NumberWord>, usize)> {
+    let mut words: Vec<NumberWord> = Vec::new();
     let mut end = at;
     while let Some(token) = tokens.get(end)
         && words.len() < 12
     {
         let hyphen = token.kind == TokenKind::Separator && !words.is_empty();
-        if hyphen || token.is("of") && matches!(words.last(), Some(Word::Factor(_))) {
+        if hyphen
+            || lexicon.is(&token.folded, Word::OfFew)
+                && matches!(words.last(), Some(NumberWord::Factor(_)))
+        {
             end += 1;
             continue;
         }
         if token.kind != TokenKind::Word || token.joint {
             break;
         }
-        let Some(word) = number_word(&token.folded) else {
-            if matches!(words.last(), Some(Word::Digit(_) | Word::Teen(_) | Word::Tens(_)))
-                && let Some(word) = plural_number_word(&token.folded)
+        let Some(word) = lexicon.number_word(&token.folded) else {
+            if matches!(
+                words.last(),
+                Some(NumberWord::Digit(_) | NumberWord::Teen(_) | NumberWord::Tens(_))
+            ) && let Some(word) = plural_number_word(&token.folded, lexicon)
             {
                 words.push(word);
                 end += 1;
             }
             break;
         };
-        if word == Word::Article
+        if word == NumberWord::Article
             && !words.is_empty()
-            && words.last() != Some(&Word::Half)
-            && words.last() != Some(&Word::And)
+            && words.last() != Some(&NumberWord::Half)
+            && words.last() != Some(&NumberWord::And)
         {
             break;
         }
@@ -367,49 +293,50 @@ fn number_words(tokens: &[Token], at: usize) -> Option<(Vec<Word>, usize)> {
         end += 1;
     }
     // Links at the end belong to what follows.
-    while let Some(Word::And | Word::Point | Word::Article) = words.last() {
+    while let Some(NumberWord::And | NumberWord::Point | NumberWord::Article) = words.last() {
         words.pop();
         end -= 1;
     }
     while end > at
         && tokens.get(end - 1).is_some_and(|token| {
             token.kind == TokenKind::Separator
-                || token.is("of")
-                || token.is("and")
-                || token.is("point")
-                || token.is("a")
+                || lexicon.is(&token.folded, Word::OfFew)
+                || lexicon.number_word(&token.folded).is_some_and(NumberWord::is_link)
         })
     {
         end -= 1;
     }
-    let begins = !matches!(words.first(), None | Some(Word::And | Word::Point));
+    let begins = !matches!(words.first(), None | Some(NumberWord::And | NumberWord::Point));
     begins.then_some((words, end))
 }
 
 fn spoken(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<Number> {
-    if tokens.get(at)?.is("minus") || tokens.get(at)?.is("negative") {
+    if lexicon.is(&tokens.get(at)?.folded, Word::Minus) {
         let number = spoken(tokens, at + 1, lexicon).filter(|number| !number.weak)?;
         let (value, tokens) = (number.value.negated(), at..number.tokens.end);
         return Some(Number { tokens, value, digits: value.to_string(), ..number });
     }
-    let Some((mut words, mut end)) = number_words(tokens, at) else {
+    let Some((mut words, mut end)) = number_words(tokens, at, lexicon) else {
         return article_unit(tokens, at, lexicon);
     };
     if let Some(list_end) = list_break(&words) {
         // "five and six" are two numbers.
         words.truncate(list_end);
-        end = nth_word_end(tokens, at, list_end);
+        end = nth_word_end(tokens, at, list_end, lexicon);
     }
-    let bare_article = words.iter().all(|word| *word == Word::Article);
-    if bare_article || words == [Word::Half] {
+    let bare_article = words.iter().all(|word| *word == NumberWord::Article);
+    if bare_article || words == [NumberWord::Half] {
         return article_unit(tokens, at, lexicon);
     }
     let digits = digits(&words);
     let value = value(&words).or_else(|| Decimal::parse(digits.as_deref()?))?;
     let digits = digits.unwrap_or_else(|| value.to_string());
-    let weak = words == [Word::Digit(1)];
+    let weak = words == [NumberWord::Digit(1)];
     let scale = match words[..] {
-        [Word::Digit(_) | Word::Teen(_) | Word::Tens(_), Word::Factor(factor)] => factor.into(),
+        [
+            NumberWord::Digit(_) | NumberWord::Teen(_) | NumberWord::Tens(_),
+            NumberWord::Factor(factor),
+        ] => factor.into(),
         _ => 1,
     };
     let mut number =
@@ -418,11 +345,11 @@ fn spoken(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<Number> {
     Some(number)
 }
 
-fn nth_word_end(tokens: &[Token], at: usize, count: usize) -> usize {
+fn nth_word_end(tokens: &[Token], at: usize, count: usize, lexicon: &Lexicon) -> usize {
     let mut seen = 0;
     let mut end = at;
     while let Some(token) = tokens.get(end) {
-        if token.kind != TokenKind::Separator && !token.is("of") {
+        if token.kind != TokenKind::Separator && !lexicon.is(&token.folded, Word::OfFew) {
             seen += 1;
         }
         end += 1;
@@ -435,12 +362,12 @@ fn nth_word_end(tokens: &[Token], at: usize, count: usize) -> usize {
 
 /// `an hour`, `half a minute`.
 fn article_unit(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<Number> {
-    let first = tokens.get(at)?;
-    let (value, next) = if first.is("half")
-        && tokens.get(at + 1).is_some_and(|token| token.is("a") || token.is("an"))
-    {
+    let is = |at: usize, word: NumberWord| {
+        tokens.get(at).is_some_and(|token| lexicon.number_word(&token.folded) == Some(word))
+    };
+    let (value, next) = if is(at, NumberWord::Half) && is(at + 1, NumberWord::Article) {
         (Decimal::parse("0.5")?, at + 2)
-    } else if first.is("a") || first.is("an") {
+    } else if is(at, NumberWord::Article) {
         (Decimal::from_integer(1), at + 1)
     } else {
         return None;
@@ -457,123 +384,6 @@ fn article_unit(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<Number
         written: false,
         weak: true,
     })
-}
-
-/// Where a list of two numbers parts: at an `and` that joins no rest to a hundred or more.
-fn list_break(words: &[Word]) -> Option<usize> {
-    (0..words.len()).find(|&and| words.get(and) == Some(&Word::And) && !adds_rest(words, and))
-}
-
-/// Whether what follows an `and` belongs to the round number before it: `a hundred and two`; not
-/// `a dozen and a hundred`, `five hundred and five oh two`.
-fn adds_rest(words: &[Word], and: usize) -> bool {
-    let rest = words.get(and + 1..).unwrap_or_default();
-    let rest = rest.split(|word| *word == Word::And).next().unwrap_or_default();
-    let first = rest.iter().find(|word| **word != Word::Article);
-    match (first, and.checked_sub(1).and_then(|before| words.get(before))) {
-        (Some(Word::Half), _) => true,
-        (Some(Word::Factor(_)), _) => false,
-        (_, Some(&Word::Factor(round))) if round >= 100 => {
-            value(rest).is_some() && !rest.contains(&Word::Factor(round))
-        }
-        _ => false,
-    }
-}
-
-/// The value by the grammar of number words; none when they only make sense one after the other.
-fn value(words: &[Word]) -> Option<Decimal> {
-    if words.contains(&Word::Point) {
-        return None;
-    }
-    let mut total = Decimal::ZERO;
-    let mut group: Option<Decimal> = None;
-    let mut last: Option<Word> = None;
-    let mut half = false;
-    for &word in words {
-        match word {
-            Word::And | Word::Article => {}
-            Word::Half => half = true,
-            Word::Digit(digit) => match last {
-                None | Some(Word::Tens(_) | Word::Factor(_) | Word::And | Word::Article)
-                    if digit != 0 || last.is_none() =>
-                {
-                    group =
-                        Some(group.unwrap_or(Decimal::ZERO).plus(Decimal::from_integer(digit))?);
-                }
-                _ => return None,
-            },
-            Word::Teen(number) | Word::Tens(number) => match last {
-                None | Some(Word::Factor(_) | Word::And | Word::Article) => {
-                    group =
-                        Some(group.unwrap_or(Decimal::ZERO).plus(Decimal::from_integer(number))?);
-                }
-                _ => return None,
-            },
-            Word::Factor(factor) => {
-                let times = if std::mem::take(&mut half) {
-                    group.unwrap_or(Decimal::ZERO).plus(Decimal::parse("0.5")?)?
-                } else {
-                    group.unwrap_or(Decimal::from_integer(1))
-                };
-                let product = times.times(i128::from(factor), 1)?;
-                if factor >= 1_000 {
-                    total = total.plus(product)?;
-                    group = None;
-                } else {
-                    group = Some(product);
-                }
-            }
-
-            Word::Point => return None,
-        }
-        if word != Word::And || last.is_none() {
-            last = Some(word);
-        } else {
-            last = Some(Word::And);
-        }
-    }
-    if half {
-        group = Some(group.unwrap_or(Decimal::ZERO).plus(Decimal::parse("0.5")?)?);
-    }
-    total.plus(group.unwrap_or(Decimal::ZERO))
-}
-
-/// The digits one after the other: `twelve oh six` is 1206, `two point four` is 2.4.
-fn digits(words: &[Word]) -> Option<String> {
-    if let [Word::Digit(0), rest @ ..] = words
-        && !rest.is_empty()
-    {
-        return Some(format!("0{}", digits(rest)?));
-    }
-    let mut digits = String::new();
-    let mut tens: Option<i64> = None;
-    for &word in words {
-        if let (Some(number), Word::Digit(digit)) = (tens, word)
-            && digit != 0
-        {
-            digits.push_str(&(number + digit).to_string());
-            tens = None;
-            continue;
-        }
-        if let Some(number) = tens.take() {
-            digits.push_str(&number.to_string());
-        }
-        match word {
-            Word::Digit(digit) => digits.push_str(&digit.to_string()),
-            Word::Teen(number) => digits.push_str(&number.to_string()),
-            Word::Tens(number) => tens = Some(number),
-            Word::Point => digits.push('.'),
-            _ => {
-                return value(words)
-                    .filter(|value| value.is_integer())
-                    .map(|value| value.to_string());
-            }
-        }
-    }
-    if let Some(number) = tens {
-        digits.push_str(&number.to_string());
-    }
-    Some(digits)
 }
 
 #[cfg(test)]
@@ -657,7 +467,7 @@ mod tests {
     fn reads_a_version_as_digits_but_not_as_a_number() {
         let tokens = tokenise("seven point two point one");
         let numbers = numbers(&tokens, Lexicon::get());
-        let spelt = spelt(&tokens, &numbers);
+        let spelt = spelt(&tokens, &numbers, Lexicon::get());
         assert!(spelt.iter().any(|spelt| spelt.digits == "7.2.1"));
         assert!(numbers.iter().all(|number| number.tokens.len() < 5));
     }

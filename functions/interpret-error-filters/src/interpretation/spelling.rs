@@ -6,6 +6,7 @@ use crate::interpretation::catalog::Catalog;
 use crate::interpretation::fold::{self, Key};
 use crate::interpretation::lexicon::Lexicon;
 use crate::interpretation::token::{Token, TokenKind};
+use crate::interpretation::word::Word;
 
 /// Bounds the work on hostile requests.
 const MOST_COMPARISONS: usize = 20_000;
@@ -82,8 +83,8 @@ fn knowledge(tokens: &[Token], at: usize, catalog: &Catalog<'_>, lexicon: &Lexic
     {
         return Knowledge::Sure;
     }
-    if lexicon.is_common(word)
-        || fold::singular(word).is_some_and(|base| lexicon.is_common(&base))
+    if lexicon.is(word, Word::Common)
+        || fold::singular(word).is_some_and(|base| lexicon.is(&base, Word::Common))
         || lexicon.unit(word).is_some()
         || lexicon.comparative(word).is_some()
     {
@@ -131,16 +132,40 @@ fn letters(word: &str) -> u32 {
         .fold(0, |letters, byte| letters | 1 << (byte - b'a'))
 }
 
-/// The most edits that still make the same word.
+/// What a word may cost at most to be the same word, by its length: where a misspelling is as likely
+/// as an ordinary word that only resembles it (`docs/semantics/error-filters.md`, "How well it reads").
 fn bound(length: usize) -> usize {
     match length {
         0..=3 => 0,
-        4..=7 => 1,
-        _ => 2,
+        4..=5 => 2,
+        6..=8 => 3,
+        9..=10 => 4,
+        _ => 5,
     }
 }
 
-/// The words at the least distance, or the one that it is short for.
+/// How unlike two words are: 2 for each edit, and 1 more for a letter in another's place, which
+/// fingers seldom do and ordinary words often; 2 for another last letter, unless it only changed
+/// places or was left off: that inflects.
+fn cost(word: &str, other: &str) -> usize {
+    let mut surplus = [0_i8; 256];
+    for (bytes, step) in [(word.bytes(), 1), (other.bytes(), -1)] {
+        for byte in bytes {
+            if let Some(count) = surplus.get_mut(usize::from(byte)) {
+                *count = count.saturating_add(step);
+            }
+        }
+    }
+    let own: usize = surplus.iter().map(|count| usize::from(count.unsigned_abs())).sum();
+    let replaced = own.saturating_sub(word.len().abs_diff(other.len())) / 2;
+    let inflects = word.bytes().next_back() != other.bytes().next_back()
+        && own > 0
+        && !other.starts_with(word);
+    let last = usize::from(inflects);
+    2 * strsim::osa_distance(word, other) + replaced + 2 * last
+}
+
+/// The words at the least cost, or the one that it is short for.
 fn nearest<'c>(word: &str, candidates: &'c [String], budget: &mut usize) -> Vec<&'c str> {
     let length = word.chars().count();
     let most = bound(length);
@@ -150,23 +175,23 @@ fn nearest<'c>(word: &str, candidates: &'c [String], budget: &mut usize) -> Vec<
     let mut best: Vec<&str> = Vec::new();
     for candidate in candidates {
         let other = candidate.len();
-        if other.abs_diff(word.len()) > most || other < 4 {
+        if 2 * other.abs_diff(word.len()) > most || other < 4 {
             continue;
         }
         let start = candidate.bytes().next().unwrap_or(0);
         if start != first && (length < 5 || start != second) {
             continue;
         }
-        if (letters(candidate) ^ own).count_ones() as usize > 2 * most || *budget == 0 {
+        if (letters(candidate) ^ own).count_ones() as usize > most || *budget == 0 {
             continue;
         }
         *budget -= 1;
-        let distance = strsim::osa_distance(word, candidate);
-        if distance < least {
+        let cost = cost(word, candidate);
+        if cost < least {
             best.clear();
-            least = distance;
+            least = cost;
         }
-        if distance == least {
+        if cost == least {
             best.push(candidate);
         }
     }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::interpretation::lexicon::Lexicon;
 use crate::interpretation::number::Number;
 use crate::interpretation::token::{Token, TokenKind};
+use crate::interpretation::word::Word;
 
 /// The spans of all time expressions.
 pub(crate) fn expressions(
@@ -34,48 +35,16 @@ fn word(tokens: &[Token], at: usize) -> &str {
         .map_or("", |token| token.folded.as_str())
 }
 
+/// The dimension of units of time, as `data/en/units.txt` names it.
+const TIME: &str = "time";
+
 fn is_span(word: &str, lexicon: &Lexicon) -> bool {
-    word.len() > 2 && lexicon.unit(word).is_some_and(|unit| unit.dimension == "time")
-        || matches!(
-            word,
-            "night"
-                | "morning"
-                | "afternoon"
-                | "evening"
-                | "weekend"
-                | "quarter"
-                | "fortnight"
-                | "sprint"
-        )
-}
-
-fn is_day(word: &str) -> bool {
-    matches!(
-        word,
-        "yesterday"
-            | "today"
-            | "tonight"
-            | "tomorrow"
-            | "monday"
-            | "tuesday"
-            | "wednesday"
-            | "thursday"
-            | "friday"
-            | "saturday"
-            | "sunday"
-            | "midnight"
-            | "noon"
-            | "lately"
-            | "recently"
-    )
-}
-
-fn is_always_time(word: &str) -> bool {
-    matches!(word, "yesterday" | "today" | "tonight" | "tomorrow" | "lately" | "recently")
+    word.len() > 2 && lexicon.unit(word).is_some_and(|unit| unit.dimension == TIME)
+        || lexicon.is(word, Word::Span)
 }
 
 /// A time of day: its end, and whether it cannot be a mere number (`9:30`, `6 pm`, not `6`).
-fn clock(tokens: &[Token], at: usize) -> Option<(usize, bool)> {
+fn clock(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<(usize, bool)> {
     let digits = |at: usize| {
         tokens
             .get(at)
@@ -87,28 +56,31 @@ fn clock(tokens: &[Token], at: usize) -> Option<(usize, bool)> {
     let colon = tokens.get(at + 1).is_some_and(|token| token.is(":") && token.glued);
     let minutes = colon && digits(at + 2).is_some_and(|minute| minute < 60);
     let end = if minutes { at + 3 } else { at + 1 };
-    let marks = [&["am"][..], &["pm"], &["oclock"], &["o", "clock"], &["a", "m"], &["p", "m"]];
-    let mark = marks.into_iter().find_map(|mark| {
-        let mut rest = end;
-        for part in mark {
-            rest += usize::from(
-                rest > end && tokens.get(rest).is_some_and(|token| token.is(".") || token.is("'")),
-            );
-            (word(tokens, rest) == *part).then_some(())?;
-            rest += 1;
+    // "pm", "p.m.", "o'clock": letters with signs between them.
+    let mut spelt = String::new();
+    let mut mark = None;
+    let signs = |at: usize| tokens.get(at).is_some_and(|token| token.is(".") || token.is("'"));
+    let mut rest = end;
+    while spelt.len() < 6 && (signs(rest) && rest > end || !word(tokens, rest).is_empty()) {
+        if !signs(rest) {
+            spelt.push_str(word(tokens, rest));
         }
-        Some(rest)
-    });
+        rest += 1;
+        if lexicon.is(&spelt, Word::Clock) {
+            mark = Some(rest);
+            break;
+        }
+    }
     Some((mark.unwrap_or(end), minutes || mark.is_some()))
 }
 
 /// From one time of day to another, `6 and 9 pm`: the end of the second.
-fn clock_range(tokens: &[Token], at: usize) -> Option<usize> {
-    let (first_end, first_sure) = clock(tokens, at)?;
-    let joins = tokens.get(first_end).is_some_and(|token| {
-        matches!(token.folded.as_str(), "and" | "to" | "until" | "till" | "through" | "-")
-    });
-    let (end, sure) = clock(tokens, first_end + 1).filter(|_| joins)?;
+fn clock_range(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<usize> {
+    let (first_end, first_sure) = clock(tokens, at, lexicon)?;
+    let joins = tokens
+        .get(first_end)
+        .is_some_and(|token| token.is("-") || lexicon.is(&token.folded, Word::ToTime));
+    let (end, sure) = clock(tokens, first_end + 1, lexicon).filter(|_| joins)?;
     (first_sure || sure).then_some(end)
 }
 
@@ -116,74 +88,47 @@ fn end(tokens: &[Token], at: usize, numbers: &[Number], lexicon: &Lexicon) -> Op
     let number_at = |at: usize| numbers.iter().find(|number| number.tokens.start == at);
     let mut cursor = at;
     // "over the last", "in the past", "since"
-    let lead = matches!(
-        word(tokens, cursor),
-        "in" | "over"
-            | "during"
-            | "for"
-            | "within"
-            | "from"
-            | "since"
-            | "before"
-            | "after"
-            | "until"
-            | "on"
-            | "at"
-            | "between"
-            | "by"
-            | "around"
-            | "about"
-    );
-    let since = matches!(
-        word(tokens, cursor),
-        "since" | "until" | "before" | "after" | "on" | "by" | "from" | "at"
-    );
+    let says = |at: usize, class: Word| lexicon.is(word(tokens, at), class);
+    let lead = says(cursor, Word::BeforeTime);
+    let since = says(cursor, Word::FromTime);
     if lead {
         cursor += 1;
-        if word(tokens, cursor) == "the" {
+        if says(cursor, Word::Definite) {
             cursor += 1;
         }
     }
-    let relative =
-        matches!(word(tokens, cursor), "last" | "past" | "previous" | "this" | "next" | "current");
+    let relative = says(cursor, Word::Relative);
     if relative {
         cursor += 1;
         if let Some(number) = number_at(cursor) {
-            let timed = number.unit.is_some_and(|unit| unit.dimension == "time");
+            let timed = number.unit.is_some_and(|unit| unit.dimension == TIME);
             return (timed).then_some(number.tokens.end).or_else(|| {
                 is_span(word(tokens, number.tokens.end), lexicon).then_some(number.tokens.end + 1)
             });
         }
-        if word(tokens, cursor) == "few" || word(tokens, cursor) == "couple" {
+        // "the last couple of days"
+        if says(cursor, Word::Few) {
             cursor += 1;
-            if word(tokens, cursor) == "of" {
-                cursor += 1;
-            }
+            cursor += usize::from(says(cursor, Word::OfFew));
         }
-        return (is_span(word(tokens, cursor), lexicon) || is_day(word(tokens, cursor)))
+        return (is_span(word(tokens, cursor), lexicon) || says(cursor, Word::Day))
             .then_some(cursor + 1);
     }
-    if lead && since && is_day(word(tokens, cursor)) || is_always_time(word(tokens, cursor)) {
-        let more = word(tokens, cursor + 1);
-        return Some(if matches!(more, "morning" | "night" | "evening" | "afternoon") {
-            cursor + 2
-        } else {
-            cursor + 1
-        });
+    if lead && since && says(cursor, Word::Day) || says(cursor, Word::AlwaysTime) {
+        return Some(cursor + 1 + usize::from(says(cursor + 1, Word::PartOfDay)));
     }
-    if let Some(end) = clock_range(tokens, cursor) {
+    if let Some(end) = clock_range(tokens, cursor, lexicon) {
         return Some(end);
     }
-    if let Some((end, true)) = clock(tokens, cursor).filter(|_| lead) {
+    if let Some((end, true)) = clock(tokens, cursor, lexicon).filter(|_| lead) {
         return Some(end);
     }
     if let Some(number) = number_at(cursor) {
-        let next = word(tokens, number.tokens.end);
-        let timed = number.unit.is_some_and(|unit| unit.dimension == "time");
-        if next == "ago" && timed {
+        let timed = number.unit.is_some_and(|unit| unit.dimension == TIME);
+        if says(number.tokens.end, Word::Ago) && timed {
             return Some(number.tokens.end + 1);
         }
-        if lead && matches!(next, "am" | "pm" | "oclock") {
+        if lead && says(number.tokens.end, Word::Clock) {
             return Some(number.tokens.end + 1);
         }
     }

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use crate::interpretation::fold::{self, CamelCase, Piece, PieceKind};
+use crate::interpretation::lexicon::Lexicon;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenKind {
@@ -46,9 +47,6 @@ const LONG_SYMBOLS: [&str; 20] = [
     "=/=", "!==", "===", ">==", "...", ">=", "<=", "=>", "=<", "!=", "<>", "==", "&&", "||", "->",
     "..", "!~", "=~", "*=", "~=",
 ];
-
-/// Words with a slash in them.
-const SLASHED: [&str; 5] = ["w/o", "and/or", "n/a", "w/", "km/h"];
 
 /// Cuts a query into tokens.
 pub(crate) fn tokenise(query: &str) -> Vec<Token> {
@@ -172,12 +170,12 @@ fn slashed(pieces: &[Piece], at: usize, text: &str) -> Option<(&'static str, usi
     {
         return None;
     }
-    SLASHED.into_iter().find_map(|word| {
+    Lexicon::get().slashed().iter().find_map(|&word| {
         let end = start + word.len();
         let found = text.get(start..end)?.eq_ignore_ascii_case(word);
         let used = pieces.get(at..)?.iter().take_while(|piece| piece.span.end <= end).count();
-        let ends =
-            text.get(end..)?.chars().next().is_none_or(|c| !c.is_alphanumeric()) || word == "w/";
+        let ends = text.get(end..)?.chars().next().is_none_or(|c| !c.is_alphanumeric())
+            || word.ends_with('/');
         (found && ends && used > 0).then_some((word, used))
     })
 }

@@ -89,10 +89,10 @@ pub async fn review(
     app: &App,
     incoming: &Incoming,
     request: &Request,
-    interpretation: Interpretation,
+    interpretation: &Interpretation,
 ) -> Vec<Filter> {
     if interpretation.unexplained.is_empty() || request.categories.is_empty() {
-        return interpretation.filters;
+        return interpretation.filters.clone();
     }
     let answer = timeout(model_timeout(incoming.elapsed()), model.ask(request)).await;
     let opinion = answer.unwrap_or(Err(OpinionError::Late)).and_then(|it| sound(request, it));
@@ -105,7 +105,7 @@ pub async fn review(
             cause = %error,
             "no second opinion"
         );
-        interpretation.filters
+        interpretation.filters.clone()
     })
 }
 

@@ -5,7 +5,8 @@
 //!
 //! ```text
 //! version (1 byte: 1)
-//! basis   (1 byte: 1 client, 2 stack, 3 type and value, 4 message, 5 browser extension, 6 nothing)
+//! basis   (1 byte: 1 client, 2 stack, 3 type and value, 4 message, 5 browser extension, 6 nothing,
+//!          7 stack of built code)
 //! parts   (each: 1 byte tag, length as 4 bytes big-endian, so many bytes)
 //! ```
 //!
@@ -19,6 +20,9 @@
 //! - type and value: type (tag 2) and the value's template (tag 6).
 //! - message: the template that was logged, else the message's template (tag 6).
 //! - browser extension, nothing: no parts.
+//! - stack of built code: per exception its type (tag 2), then per frame whose function lasts place
+//!   (tag 3) and function (tag 4); if the nearest frame does not last, the template that lasts of
+//!   the value (tag 6); if no frame does, the route (tag 7).
 //!
 //! Frames are those of the application; if no frame of the chain is, the five nearest to the throw
 //! of each exception. A run of equal frames counts once, so that the depth of a recursion does not
@@ -27,6 +31,7 @@
 
 use sha2::{Digest, Sha256};
 
+use super::built_code;
 use super::frame_identity::{FrameIdentity, is_browser_extension};
 use super::message_template::message_template;
 use super::occurrence::{Exception, Frame, LogMessage, Occurrence};
@@ -46,6 +51,7 @@ enum Basis {
     Message = 4,
     BrowserExtension = 5,
     Nothing = 6,
+    BuiltStack = 7,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +63,7 @@ enum Part {
     Function = 4,
     ContextLine = 5,
     Template = 6,
+    Route = 7,
 }
 
 /// The fingerprint of what an event reports.
@@ -88,7 +95,11 @@ fn default_fingerprint(failure: &Occurrence<'_>) -> Fingerprint {
     if is_thrown_by_extension(exceptions) {
         return PartHash::new(Basis::BrowserExtension).finish();
     }
-    if exceptions.iter().any(|exception| !exception.frames.is_empty()) {
+    let has_frames = exceptions.iter().any(|exception| !exception.frames.is_empty());
+    if has_frames && failure.is_built {
+        return built_fingerprint(failure);
+    }
+    if has_frames {
         return stack_fingerprint(exceptions);
     }
     if let Some(exception) = failure.naming_exception() {
@@ -121,6 +132,41 @@ fn stack_fingerprint(exceptions: &[Exception<'_>]) -> Fingerprint {
             hash.part(Part::Function, frame.function.as_bytes());
             hash.part(Part::ContextLine, frame.context_line.as_bytes());
         }
+    }
+    hash.finish()
+}
+
+/// Of built code, what stays the same in its next build.
+fn built_fingerprint(failure: &Occurrence<'_>) -> Fingerprint {
+    let mut hash = PartHash::new(Basis::BuiltStack);
+    let (mut any_lasts, mut nearest_lasts) = (false, false);
+    for exception in &failure.exceptions {
+        hash.part(Part::Type, exception.error_type.as_bytes());
+        let has_own = exception.frames.iter().any(|frame| frame.in_app);
+        let is_counted =
+            |frame: &&Frame<'_>| !is_browser_extension(frame) && (frame.in_app || !has_own);
+        let frames = exception.frames.iter().filter(is_counted);
+        let frames = frames.map(|frame| Some((frame, built_code::lasting_name(frame.function)?)));
+        let frames: Vec<Option<(&Frame<'_>, &str)>> = frames.collect();
+        if let Some(nearest) = frames.last() {
+            nearest_lasts = nearest.is_some();
+        }
+        let lasting = frames.into_iter().flatten();
+        let mut lasting: Vec<(String, &str)> =
+            lasting.map(|(frame, name)| (built_code::lasting_file(frame.file), name)).collect();
+        lasting.dedup();
+        for (file, name) in lasting {
+            any_lasts = true;
+            hash.part(Part::Place, file.as_bytes());
+            hash.part(Part::Function, name.as_bytes());
+        }
+    }
+    if !nearest_lasts {
+        let value = failure.naming_exception().map_or("", |exception| exception.value);
+        hash.part(Part::Template, built_code::lasting_template(value).as_bytes());
+    }
+    if !any_lasts {
+        hash.part(Part::Route, failure.route.as_bytes());
     }
     hash.finish()
 }

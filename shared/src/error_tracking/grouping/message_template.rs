@@ -30,7 +30,7 @@ pub(super) fn message_template(message: &str) -> String {
 }
 
 /// The longest start of at most `most` bytes that ends between characters.
-fn cut_bytes(text: &str, most: usize) -> &str {
+pub(super) fn cut_bytes(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }
 

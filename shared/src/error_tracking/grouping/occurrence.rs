@@ -1,5 +1,7 @@
 //! What an event reports, as far as errors are told apart and named by it.
 
+use std::borrow::Cow;
+
 /// What an event reports. A text that the event does not have is `""`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Occurrence<'e> {
@@ -9,6 +11,10 @@ pub struct Occurrence<'e> {
     pub exceptions: Vec<Exception<'e>>,
     /// What was logged.
     pub log: LogMessage<'e>,
+    /// Whether its code was built, by what names functions and files anew in each build.
+    pub is_built: bool,
+    /// The transaction, else the path of the page; told of built code only.
+    pub route: Cow<'e, str>,
 }
 
 /// One exception of a chain.

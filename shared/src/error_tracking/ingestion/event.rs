@@ -1,9 +1,12 @@
 //! A Sentry event, read, cleaned and identified.
 
+use std::borrow::Cow;
+
 use super::canonical::canonicalise;
+use super::client::add_contexts;
 use super::envelope::{Envelope, check_event_size};
 use super::event_attributes::read_attributes;
-use super::exception::read_exceptions;
+use super::exception::{is_built, read_exceptions};
 use super::label::Label;
 use super::member::{Members, get, items, set, take};
 use super::occurrence_time::{occurrence_time, parse_timestamp};
@@ -13,8 +16,9 @@ use super::{IngestionFault, budget, lenient_json};
 use crate::error_tracking::attribute::Attributes;
 use crate::error_tracking::grouping::fingerprint::fingerprint;
 use crate::error_tracking::grouping::occurrence::{LogMessage, Occurrence};
+use crate::error_tracking::grouping::url_path::path_template;
 use crate::error_tracking::log::row::Fingerprint;
-use crate::error_tracking::{EventId, NotAnEventId};
+use crate::error_tracking::{ErrorDescription, EventId, NotAnEventId};
 use crate::json::Json;
 use crate::timestamp::Timestamp;
 
@@ -42,14 +46,43 @@ pub struct NormalizedEvent {
     pub payload: Vec<u8>,
 }
 
+impl NormalizedEvent {
+    /// What its error is about, if it is the first.
+    pub fn description(&self) -> ErrorDescription {
+        let description = ErrorDescription {
+            fingerprint: self.fingerprint,
+            title: self.title.clone(),
+            error_type: self.error_type.clone(),
+            message: self.message.clone(),
+            culprit: self.culprit.clone(),
+        };
+        description.cut()
+    }
+}
+
+/// How an event was received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received<'r> {
+    /// When.
+    pub at: Timestamp,
+    /// The header `User-Agent` of the request that brought it.
+    pub user_agent: Option<&'r str>,
+}
+
+impl From<Timestamp> for Received<'_> {
+    fn from(at: Timestamp) -> Self {
+        Self { at, user_agent: None }
+    }
+}
+
 impl Envelope<'_> {
     /// The envelope's event, if it has one. An id in the envelope's header wins over the event's.
-    pub fn normalize_event(
+    pub fn normalize_event<'r>(
         &self,
-        received_at: Timestamp,
+        received: impl Into<Received<'r>>,
     ) -> Result<Option<NormalizedEvent>, IngestionFault> {
         match self.event {
-            Some(event) => normalize(event, self.event_id, self.sent_at, received_at),
+            Some(event) => normalize(event, self.event_id, self.sent_at, received.into()),
             None => Ok(None),
         }
     }
@@ -57,19 +90,19 @@ impl Envelope<'_> {
 
 /// The event of an inflated `/store/` body; nothing if it is a transaction, which is accepted and
 /// dropped.
-pub fn normalize_store_body(
+pub fn normalize_store_body<'r>(
     body: &[u8],
-    received_at: Timestamp,
+    received: impl Into<Received<'r>>,
 ) -> Result<Option<NormalizedEvent>, IngestionFault> {
     check_event_size(body)?;
-    normalize(body, None, None, received_at)
+    normalize(body, None, None, received.into())
 }
 
 fn normalize(
     bytes: &[u8],
     envelope_id: Option<EventId>,
     sent_at: Option<Timestamp>,
-    received_at: Timestamp,
+    received: Received<'_>,
 ) -> Result<Option<NormalizedEvent>, IngestionFault> {
     let text = lenient_json::repair(bytes);
     let parsed = lenient_json::parse(&text);
@@ -83,17 +116,18 @@ fn normalize(
     }
     let event_id = event_id(&mut event, envelope_id)?;
     let claimed = take(&mut event, "timestamp").as_ref().and_then(parse_timestamp);
-    let occurred_at = occurrence_time(claimed, sent_at, received_at);
+    let occurred_at = occurrence_time(claimed, sent_at, received.at);
     set(&mut event, "timestamp", Json::String(occurred_at.to_string().into()));
 
     let mut trimmed_paths = TrimmedPaths::take_from(&mut event);
     canonicalise(&mut event, &mut trimmed_paths);
     scrub(&mut event);
+    let is_robot = add_contexts(&mut event, received.user_agent);
 
     let failure = read_failure(&event);
     let label = Label::of(&failure, event_text(&event, "transaction"));
     let fingerprint = fingerprint(&failure);
-    let attributes = read_attributes(&event);
+    let attributes = read_attributes(&event, &label, is_robot);
     Ok(Some(NormalizedEvent {
         event_id,
         occurred_at,
@@ -105,6 +139,16 @@ fn normalize(
         fingerprint,
         payload: budget::write_within_budget(event, &mut trimmed_paths),
     }))
+}
+
+/// What the error of a stored event is about: `payload` is that of a [`NormalizedEvent`], whose work is not
+/// done again. Nothing of it brings what ingestion alone needs into functions that pack.
+pub fn describe_stored_event(payload: &[u8], fingerprint: Fingerprint) -> Option<ErrorDescription> {
+    let text = lenient_json::repair(payload);
+    let Ok(Json::Object(event)) = lenient_json::parse(&text) else { return None };
+    let label = Label::of(&read_failure(&event), event_text(&event, "transaction"));
+    let Label { error_type, message, title, culprit } = label;
+    Some(ErrorDescription { fingerprint, title, error_type, message, culprit }.cut())
 }
 
 /// The envelope's id, else the event's; one of another form is no id. Sets it in the event.
@@ -146,11 +190,24 @@ fn read_failure<'e>(event: &'e Members<'_>) -> Occurrence<'e> {
             Json::String(text) => Some(text.as_ref()),
             _ => None,
         });
+    let is_built = is_built(event);
     Occurrence {
         client_fingerprint: client_fingerprint.collect(),
         exceptions: read_exceptions(event),
         log,
+        is_built,
+        route: if is_built { route(event) } else { Cow::default() },
     }
+}
+
+/// The transaction, else the path of the page.
+fn route<'e>(event: &'e Members<'_>) -> Cow<'e, str> {
+    let transaction = event_text(event, "transaction");
+    if !transaction.is_empty() {
+        return Cow::Borrowed(transaction);
+    }
+    let url = get(event, "request").and_then(|request| request.member_text("url"));
+    url.and_then(path_template).map_or(Cow::default(), Cow::Owned)
 }
 
 fn event_text<'e>(event: &'e Members<'_>, name: &str) -> &'e str {

@@ -13,6 +13,8 @@ const FRAME_NAMES: [&str; 6] =
     ["function", "raw_function", "module", "package", "filename", "abs_path"];
 const FRAME_SCALARS: [&str; 7] =
     ["lineno", "colno", "in_app", "platform", "instruction_addr", "symbol_addr", "image_addr"];
+/// Nobody writes lines of so many characters.
+const LEAST_BUILT_COLUMN: u64 = 1_000;
 const SOURCE_CONTEXT: [&str; 2] = ["pre_context", "post_context"];
 
 /// `{"values": […]}` of what may be that, a list, or a single exception. Members that the protocol
@@ -141,6 +143,25 @@ pub(super) fn read_exceptions<'e>(event: &'e Members<'_>) -> Vec<Exception<'e>> 
         frames: frames_of(exception).iter().map(read_frame).collect(),
     });
     exceptions.collect()
+}
+
+/// Whether the code was built: a browser runs what a bundler made, as a server does if its lines are
+/// longer than anybody writes them.
+pub(super) fn is_built(event: &Members<'_>) -> bool {
+    match get(event, "platform").and_then(scalar_text) {
+        Some("javascript") => true,
+        Some("node") => {
+            let values = get(event, "exception").and_then(|exception| exception.member("values"));
+            let mut frames = items(values).iter().flat_map(frames_of);
+            frames.any(|frame| {
+                let column = frame.member("colno").and_then(scalar_text);
+                let column = column.and_then(|column| column.parse::<u64>().ok());
+                frame.member("in_app") == Some(&Json::Bool(true))
+                    && column.is_some_and(|column| column >= LEAST_BUILT_COLUMN)
+            })
+        }
+        _ => false,
+    }
 }
 
 fn frames_of<'e, 'a>(exception: &'e Json<'a>) -> &'e [Json<'a>] {

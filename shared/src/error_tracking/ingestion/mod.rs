@@ -8,7 +8,10 @@
 //! 4. [`Envelope::normalize_event`] or [`normalize_store_body`].
 
 mod budget;
+#[cfg(test)]
+mod build_tests;
 mod canonical;
+mod client;
 mod content_encoding;
 mod credential;
 mod envelope;
@@ -33,5 +36,5 @@ pub use content_encoding::{
 };
 pub use credential::CredentialSources;
 pub use envelope::{Envelope, MAX_EVENT_BYTES, MAX_HEADER_LINE_BYTES, MAX_ITEMS, MAX_START_BYTES};
-pub use event::{NormalizedEvent, normalize_store_body};
+pub use event::{NormalizedEvent, Received, describe_stored_event, normalize_store_body};
 pub use fault::IngestionFault;

@@ -1,6 +1,7 @@
 //! Days and their hours, the units in which errors are stored.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
@@ -9,6 +10,8 @@ use crate::timestamp::Timestamp;
 /// Minutes of a day. UTC as computers count it has no leap seconds.
 pub const MINUTES_PER_DAY: i64 = 24 * 60;
 const MILLIS_PER_MINUTE: i64 = 60_000;
+/// How long counts are kept after the day of their events, and errors after their last event.
+pub const COUNT_RETENTION: Duration = Duration::from_hours(24 * 400);
 
 /// The minute in which `at` lies, counted from the Unix epoch.
 pub fn minute_of(at: Timestamp) -> i64 {

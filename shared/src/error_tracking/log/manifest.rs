@@ -12,9 +12,11 @@ use super::run::{ColumnName, Totals};
 
 /// How many runs of one level are merged at once.
 const FAN_IN: usize = 16;
-/// Up to how many runs of a day that is over are left as they are: reading them costs less than writing
-/// them anew.
-const FEW: usize = 3;
+/// From how many events on all of a day's runs are merged when the day is over: reading fewer than these
+/// costs less than writing them anew.
+const ENOUGH_EVENTS: u64 = 1_000;
+/// From how many runs on they are merged however few events they have.
+const MANY: usize = 4;
 /// The most runs that are merged at once: DynamoDB takes 4 kB of an expression that names them.
 const MOST_AT_ONCE: usize = 40;
 /// The level of what is merged when its day is over. The other levels grow by one with each merging.
@@ -128,7 +130,9 @@ impl Manifest {
             levels.entry(run.level).or_default().push(run);
         }
         let is_closed = self.runs.iter().any(|run| run.level >= FINAL_LEVEL);
-        if now >= self.day.next().start().plus(CLOSING) && !is_closed && self.runs.len() > FEW {
+        let events: u64 = self.runs.iter().map(Run::events).sum();
+        let is_worth_it = self.runs.len() >= MANY || self.runs.len() > 1 && events >= ENOUGH_EVENTS;
+        if now >= self.day.next().start().plus(CLOSING) && !is_closed && is_worth_it {
             let all = levels.values().flatten().copied().collect();
             return fitting(all, limits);
         }
@@ -212,7 +216,9 @@ mod tests {
         assert_eq!(count(&manifest, 2, 72), 0, "what came since is merged by levels");
         manifest.runs.truncate(3);
         manifest.runs.remove(0);
-        assert_eq!(count(&manifest, 2, 72), 0, "few runs are left as they are");
+        assert_eq!(count(&manifest, 2, 72), 0, "few runs of few events are left as they are");
+        manifest.runs[0] = run(0, 999, 100, 2);
+        assert_eq!(count(&manifest, 2, 72), 2, "few runs of many events are not");
     }
 
     #[test]

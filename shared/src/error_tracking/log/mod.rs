@@ -4,4 +4,5 @@ pub mod day;
 pub mod manifest;
 pub mod row;
 pub mod run;
+pub mod tombstone;
 pub mod visit;

@@ -14,6 +14,8 @@ const ENOUGH_ROWS: usize = 4_000;
 const ENOUGH_BYTES: usize = 1_000_000;
 /// How long a row waits at most.
 pub const LONGEST_WAIT: Duration = Duration::from_hours(24);
+/// How often a project is looked at while something is left to remove of deleted errors.
+const DELETIONS_PAUSE: Duration = Duration::from_mins(10);
 /// How often a project is looked at, at most.
 const SHORTEST_PAUSE: Duration = Duration::from_mins(1);
 
@@ -26,6 +28,8 @@ pub struct Backlog {
     pub bytes: usize,
     /// When the first of them was received.
     pub oldest: Option<Timestamp>,
+    /// Whether something is left to remove of errors that were deleted.
+    pub has_deletions: bool,
 }
 
 impl Backlog {
@@ -38,19 +42,24 @@ impl Backlog {
 
     /// When to look at the project again, if these rows stay at `now`.
     pub fn next_visit(&self, now: Timestamp) -> Timestamp {
-        let Some(oldest) = self.oldest else { return now.plus(LONGEST_WAIT) };
+        let Some(oldest) = self.oldest else { return self.latest_visit(now) };
         let missing = ENOUGH_ROWS.saturating_sub(self.rows);
         self.time_for(missing, oldest, now)
             .min(oldest.plus(LONGEST_WAIT))
+            .min(self.latest_visit(now))
             .max(now.plus(SHORTEST_PAUSE))
     }
 
     /// When to look at the project again, if these rows were packed at `now`.
     pub fn next_visit_once_packed(&self, now: Timestamp) -> Timestamp {
-        let Some(oldest) = self.oldest else { return now.plus(LONGEST_WAIT) };
+        let Some(oldest) = self.oldest else { return self.latest_visit(now) };
         self.time_for(ENOUGH_ROWS, oldest, now)
-            .min(now.plus(LONGEST_WAIT))
+            .min(self.latest_visit(now))
             .max(now.plus(SHORTEST_PAUSE))
+    }
+
+    fn latest_visit(&self, now: Timestamp) -> Timestamp {
+        now.plus(if self.has_deletions { DELETIONS_PAUSE } else { LONGEST_WAIT })
     }
 
     /// When so many more rows have come, if they come as these did.
@@ -70,6 +79,7 @@ pub fn early_visit(events: u64, took: Duration, now: Timestamp) -> Option<Timest
         rows: usize::try_from(events).unwrap_or(usize::MAX),
         bytes: 0,
         oldest: (events > 0).then(|| now.minus(took)),
+        has_deletions: false,
     };
     let visit = seen.next_visit_once_packed(now);
     (visit < now.plus(LONGEST_WAIT)).then_some(visit)
@@ -86,7 +96,8 @@ mod tests {
     }
 
     fn backlog(rows: usize, age: Duration) -> Backlog {
-        Backlog { rows, bytes: rows * 200, oldest: (rows > 0).then(|| now().minus(age)) }
+        let oldest = (rows > 0).then(|| now().minus(age));
+        Backlog { rows, bytes: rows * 200, oldest, has_deletions: false }
     }
 
     #[test]

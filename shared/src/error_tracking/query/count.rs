@@ -7,13 +7,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::ops::Range;
 
+use super::counted_run::{CountedPart, CountedRun, EventsOfRun};
+use super::day_plan::{Counted, Demand};
 use super::filter::EventFilters;
+use super::tally::{DayRun, RowTally, Tally, damaged};
 use super::time_bucket::{BucketSize, QueryRange};
 use crate::error_tracking::log::day::{Day, Hours, hour_of, minute_of};
 use crate::error_tracking::log::row::{EventRow, Fingerprint};
-use crate::error_tracking::log::run::{
-    Base, Column, ColumnName, Columns, Damaged, Decoder, Minutes, Totals,
-};
+use crate::error_tracking::log::run::{Columns, Damaged, Decoder, Totals};
 
 /// Which errors of a project count, and which fingerprints belong to one error.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +45,13 @@ impl CountedErrors {
         Self { only_listed: true, ..Self::all(wanted) }
     }
 
-    fn number_of(&mut self, fingerprint: Fingerprint) -> Option<u32> {
+    /// How many errors there are so far.
+    pub(super) fn count(&self) -> u32 {
+        self.error_count
+    }
+
+    /// The number of the error that a fingerprint belongs to, if that counts.
+    pub(super) fn number_of(&mut self, fingerprint: Fingerprint) -> Option<u32> {
         *self.numbers.entry(fingerprint).or_insert_with(|| {
             let number = self.error_count;
             (!self.only_listed).then(|| {
@@ -107,25 +114,22 @@ pub struct DayCounter<'c, 'q> {
 
 impl DayCounter<'_, '_> {
     /// Adds the events that a run has in some hours. Needs its base, the minutes if the range
-    /// [needs](QueryRange::needs_minutes) them for these hours, and the attributes of the filters.
-    /// A damaged run adds nothing.
-    pub fn add_run(&mut self, hours: Hours, columns: &Columns) -> Result<(), Damaged> {
+    /// [needs](QueryRange::needs_minutes) them for these hours, and what the filters ask for.
+    /// Leaves out fingerprints that are hidden. A damaged run adds nothing.
+    pub fn add_run(
+        &mut self,
+        hours: Hours,
+        columns: &Columns,
+        is_hidden: impl Fn(Fingerprint) -> bool,
+    ) -> Result<(), Damaged> {
+        let needs_minutes = self.counter.range.needs_minutes(self.day, hours);
         let decoder = &mut self.counter.decoder;
-        let base = Base::decode(decoder, columns.get(ColumnName::Base)?)?;
-        let passing = passing_events(decoder, self.counter.filters, columns, &base)?;
-        let minutes = if self.counter.range.needs_minutes(self.day, hours) {
-            Some(Minutes::decode(decoder, columns.get(ColumnName::Minutes)?, &base)?)
-        } else {
-            None
-        };
-        let fingerprints = base.fingerprints().iter();
-        let errors: Vec<Option<u32>> =
-            fingerprints.map(|fingerprint| self.errors.number_of(*fingerprint)).collect();
-        let events = RunEvents {
-            passing: passing.as_deref(),
-            minutes: minutes.as_ref().map(Minutes::of_events),
-        };
-        self.add_error_hours(hours, &base, &errors, &events);
+        let filters = self.counter.filters;
+        let run = EventsOfRun { columns, needs_minutes, is_hidden: &is_hidden };
+        let run = CountedRun::decode(&run, decoder, filters, self.errors)?;
+        for part in run.parts(hours) {
+            self.add_part(&part);
+        }
         Ok(())
     }
 
@@ -156,31 +160,13 @@ impl DayCounter<'_, '_> {
         }
     }
 
-    fn add_error_hours(
-        &mut self,
-        hours: Hours,
-        base: &Base,
-        errors: &[Option<u32>],
-        events: &RunEvents<'_>,
-    ) {
-        let mut start = 0;
-        for error_hour in base.error_hours() {
-            let (hour, count) = (error_hour.hour, error_hour.count());
-            let of_hour = events.within(start, count);
-            start += count;
-            let error = errors.get(error_hour.fingerprint as usize).copied().flatten();
-            let (Some(error), true) = (error, hours.contains(hour)) else { continue };
-            match self.buckets.of_hour(hour) {
-                Some(bucket) => self.add_events(error, bucket, of_hour.count(count)),
-                None => {
-                    for minute in of_hour.minutes_of_passing() {
-                        let minute = i64::from(hour) * 60 + i64::from(minute);
-                        let minute = self.day.first_minute() + minute;
-                        if let Some(bucket) = self.counter.range.bucket_of(minute) {
-                            self.add_events(error, bucket, 1);
-                        }
-                    }
-                }
+    fn add_part(&mut self, part: &CountedPart<'_>) {
+        if let Some(bucket) = self.buckets.of_hour(part.hour) {
+            return self.add_events(part.error, bucket, part.count());
+        }
+        for minute in part.minutes(self.day) {
+            if let Some(bucket) = self.counter.range.bucket_of(minute) {
+                self.add_events(part.error, bucket, 1);
             }
         }
     }
@@ -241,6 +227,49 @@ impl RowCounts {
     }
 }
 
+impl RowTally for RowCounts {
+    fn add(&mut self, row: &EventRow, demand: &Demand<'_>, errors: &mut CountedErrors) {
+        self.add(row, demand.range, demand.filters, errors);
+    }
+
+    fn hours_of(&self, day: Day) -> Hours {
+        self.hours_of(day)
+    }
+}
+
+impl Tally for Counter<'_> {
+    type Rows = RowCounts;
+
+    fn counted(&self) -> Counted {
+        Counted::Buckets
+    }
+
+    fn add_day(
+        &mut self,
+        errors: &mut CountedErrors,
+        day: Day,
+        runs: &[DayRun<'_>],
+        rows: &mut RowCounts,
+    ) -> Vec<usize> {
+        let mut counting = self.day(errors, day);
+        let damaged = damaged(runs, |run| {
+            counting.add_totals(run.plan.totals, run.totals);
+            if run.plan.columns.is_empty() {
+                return Ok(());
+            }
+            counting.add_run(run.plan.columns, run.columns, run.is_hidden)
+        });
+        counting.add_rows(rows.take_day(day));
+        damaged
+    }
+
+    fn end_project(&mut self, errors: &mut CountedErrors, rows: RowCounts) {
+        for (day, rows) in rows.into_days() {
+            self.day(errors, day).add_rows(rows);
+        }
+    }
+}
+
 impl Counter<'_> {
     fn add(&mut self, bucket: Option<usize>, events: u32, errors: u32) {
         if let Some(count) = bucket.and_then(|bucket| self.counts.get_mut(bucket)) {
@@ -248,72 +277,6 @@ impl Counter<'_> {
             count.errors += u64::from(errors);
         }
     }
-}
-
-/// Whether each event of a run passes the filters; `None` if there are none. A column is
-/// decoded, asked once for each distinct value, and let go before the next one.
-fn passing_events(
-    decoder: &mut Decoder,
-    filters: &EventFilters,
-    columns: &Columns,
-    base: &Base,
-) -> Result<Option<Vec<bool>>, Damaged> {
-    let mut passing: Option<Vec<bool>> = None;
-    for attribute in filters.attributes() {
-        let bytes = columns.get(ColumnName::Attribute(attribute))?;
-        let column = Column::decode(decoder, bytes, base)?;
-        let values: Vec<bool> =
-            column.values().map(|value| filters.match_value(attribute, value)).collect();
-        let of_events = column
-            .indexes()
-            .iter()
-            .map(|index| values.get(*index as usize).copied().unwrap_or_default());
-        match &mut passing {
-            None => passing = Some(of_events.collect()),
-            Some(passing) => {
-                for (passes, also) in passing.iter_mut().zip(of_events) {
-                    *passes &= also;
-                }
-            }
-        }
-    }
-    Ok(passing)
-}
-
-/// What is known of some neighbouring events of a run.
-#[derive(Debug, Clone, Copy)]
-struct RunEvents<'s> {
-    /// Whether each passes the filters; `None` if all do.
-    passing: Option<&'s [bool]>,
-    /// The minute of each in its hour; `None` if nobody asks.
-    minutes: Option<&'s [u8]>,
-}
-
-impl RunEvents<'_> {
-    fn within(&self, start: usize, count: usize) -> Self {
-        Self {
-            passing: self.passing.map(|passing| part_of(passing, start, count)),
-            minutes: self.minutes.map(|minutes| part_of(minutes, start, count)),
-        }
-    }
-
-    /// How many of the `all` events pass.
-    fn count(&self, all: usize) -> u32 {
-        let passing = self.passing.map(|passing| passing.iter().map(|passes| u32::from(*passes)));
-        passing.map_or_else(|| u32::try_from(all).unwrap_or(u32::MAX), Iterator::sum)
-    }
-
-    fn minutes_of_passing(&self) -> impl Iterator<Item = u8> {
-        let (passing, minutes) = (self.passing, self.minutes.unwrap_or_default());
-        minutes.iter().enumerate().filter_map(move |(index, minute)| {
-            let passes = passing.is_none_or(|passing| passing.get(index) == Some(&true));
-            passes.then_some(*minute)
-        })
-    }
-}
-
-fn part_of<T>(all: &[T], start: usize, count: usize) -> &[T] {
-    all.get(start..start.saturating_add(count)).unwrap_or_default()
 }
 
 /// Which buckets count a day.

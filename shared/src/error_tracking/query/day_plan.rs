@@ -1,5 +1,6 @@
 //! What has to be read to count one day of a project.
 
+use crate::error_tracking::attribute::{Attribute, Category};
 use crate::error_tracking::log::day::{Day, Hours};
 use crate::error_tracking::log::run::{ColumnName, Totals};
 
@@ -22,6 +23,19 @@ impl RunPlan {
     }
 }
 
+/// What is counted of events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// They and their errors, by bucket.
+    Buckets,
+    /// They and their users, by error.
+    Errors,
+    /// They and their errors, by the value of an attribute.
+    Values(Attribute),
+    /// They, by the values of each of some attributes.
+    Categories(&'static [Attribute]),
+}
+
 /// What a query asks of events, as far as it decides what has to be read.
 #[derive(Debug, Clone, Copy)]
 pub struct Demand<'q> {
@@ -31,6 +45,8 @@ pub struct Demand<'q> {
     pub filters: &'q EventFilters,
     /// Whether every error counts, each with one fingerprint: otherwise totals tell nothing.
     pub every_fingerprint_counts: bool,
+    /// What is counted of them.
+    pub counted: Counted,
 }
 
 impl Demand<'_> {
@@ -52,7 +68,8 @@ impl Demand<'_> {
     /// The hours of a run that its totals tell enough of. Fingerprints do not add up: in a bucket, the
     /// run must have all that is counted, and all that it has must be counted.
     fn hours_of_totals(&self, day: Day, hours: Hours, others: Hours) -> Hours {
-        if !self.every_fingerprint_counts || self.filters.attributes().next().is_some() {
+        let is_by_bucket = self.counted == Counted::Buckets;
+        if !is_by_bucket || !self.every_fingerprint_counts || !self.filters.is_empty() {
             return Hours::NONE;
         }
         let whole = self.range.whole_hours_of(day);
@@ -63,10 +80,35 @@ impl Demand<'_> {
         }
     }
 
+    /// Whether counting these hours of a day takes the minute of each event.
+    pub fn needs_minutes(&self, day: Day, hours: Hours) -> bool {
+        match self.counted {
+            Counted::Buckets => self.range.needs_minutes(day, hours),
+            Counted::Errors | Counted::Values(_) | Counted::Categories(_) => {
+                self.range.cuts(day, hours)
+            }
+        }
+    }
+
     /// The columns of a run that tell what is counted in some of its hours.
     pub fn columns(&self, day: Day, hours: Hours) -> Vec<ColumnName> {
-        let minutes = self.range.needs_minutes(day, hours).then_some(ColumnName::Minutes);
-        let attributes = self.filters.attributes().map(ColumnName::Attribute);
-        std::iter::once(ColumnName::Base).chain(minutes).chain(attributes).collect()
+        let minutes = self.needs_minutes(day, hours).then_some(ColumnName::Minutes);
+        let categories = self.categories().into_iter().map(|category| match category {
+            Category::Attribute(attribute) => ColumnName::Attribute(attribute),
+            Category::User => ColumnName::Users,
+        });
+        std::iter::once(ColumnName::Base).chain(minutes).chain(categories).collect()
+    }
+
+    /// The categories of events that are filtered by or counted.
+    pub fn categories(&self) -> Vec<Category> {
+        let is_counted = |category: &Category| match (self.counted, category) {
+            (Counted::Errors, Category::User) => true,
+            (Counted::Values(by), Category::Attribute(attribute)) => by == *attribute,
+            (Counted::Categories(all), Category::Attribute(attribute)) => all.contains(attribute),
+            _ => false,
+        };
+        let of_filters: Vec<Category> = self.filters.categories().collect();
+        Category::all().filter(|it| of_filters.contains(it) || is_counted(it)).collect()
     }
 }

@@ -3,7 +3,7 @@
 
 use super::case_folding::Folded;
 use super::filter::{EventFilters, Filter};
-use crate::error_tracking::attribute::Attribute;
+use crate::error_tracking::attribute::{Attribute, Category};
 use crate::json::{Fault, ViolationCode};
 
 /// The most characters of a search query.
@@ -135,14 +135,15 @@ impl<'t> AttributeTerm<'t> {
 
     fn add_to(&self, filters: &mut EventFilters) {
         let attribute = self.attribute;
+        let category = Category::Attribute(attribute);
         let values = self.values.iter();
         if self.negated {
             for value in values {
-                filters.require_one_of(attribute, vec![without(attribute, value)]);
+                filters.require_one_of(category, vec![without(attribute, value)]);
             }
         } else {
             let alternatives = values.map(|value| with(attribute, value)).collect();
-            filters.require_one_of(attribute, alternatives);
+            filters.require_one_of(category, alternatives);
         }
     }
 }
@@ -355,7 +356,8 @@ mod tests {
             "http://example.org/a:b",
             ":x",
             "!word",
-            "url:\"x y\"",
+            "user:42",
+            "uri:\"x y\"",
         ] {
             assert!(query(text).event_filters().is_empty(), "{text:?}");
             assert!(!query(text).matches_every_error(), "{text:?}");

@@ -131,6 +131,12 @@ impl QueryRange {
         Ok(if is_to_come { range.without_buckets() } else { range })
     }
 
+    /// The range of so many minutes before `now`.
+    pub fn until(now: Timestamp, minutes: i64) -> Self {
+        let (from, to) = (minute_of(now).saturating_sub(minutes), minute_of(now) + 1);
+        Self::of_minutes(from, to, None, minute_of(now))
+    }
+
     fn of_minutes(from: i64, to: i64, limit: Option<u16>, now: i64) -> Self {
         // Chosen before the retention moves `from`, so that it depends on the range alone.
         let size = BucketSize::for_length(to.saturating_sub(from));
@@ -217,8 +223,13 @@ impl QueryRange {
     /// Whether counting these hours of a day takes the minute of each event.
     pub fn needs_minutes(&self, day: Day, hours: Hours) -> bool {
         let counted = hours.common_with(self.hours_of(day));
-        let whole = self.size.has_whole_hours() && counted.is_within(self.whole_hours_of(day));
-        !whole && !counted.is_empty()
+        let is_divided = !self.size.has_whole_hours() && !counted.is_empty();
+        is_divided || self.cuts(day, hours)
+    }
+
+    /// Whether of any of these hours of a day some minutes are counted and others not.
+    pub fn cuts(&self, day: Day, hours: Hours) -> bool {
+        !hours.common_with(self.hours_of(day)).is_within(self.whole_hours_of(day))
     }
 
     /// The minutes of the range that lie in buckets that are answered.

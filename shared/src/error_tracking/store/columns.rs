@@ -20,8 +20,9 @@ use crate::projects::project::ProjectId;
 use super::errors::TABLE;
 use super::manifest::run_expiry;
 
-/// The most bytes of columns that are put into one item: then one write and one read have all.
-const MAX_BUNDLE_BYTES: usize = 64_000;
+/// The most bytes of columns that are put into one item, which one write and one read have as a whole. A
+/// query needs a few of seventeen columns, so larger runs cost readers more than writers save.
+const MAX_BUNDLE_BYTES: usize = 16_000;
 /// The most bytes of a column in one item.
 const PART_BYTES: usize = 350_000;
 /// Over how many partitions the runs of one column are spread.
@@ -75,13 +76,14 @@ impl Store {
         Ok((id, form, u64::try_from(bytes).unwrap_or(u64::MAX)))
     }
 
-    /// Columns of runs, in the order of what is wanted. What is written never changes, so eventually
-    /// consistent reads tell it, or that it is not there yet: then it is read again.
+    /// Columns of runs, in the order of what is wanted; `None` for a run of which some are damaged or
+    /// missing, which is reported. What is written never changes, so eventually consistent reads tell it,
+    /// or that it is not there yet: then it is read again.
     pub(super) async fn read_columns(
         &self,
         project: ProjectId,
         wanted: &[WantedColumns<'_>],
-    ) -> Result<Vec<Columns>, StoreError> {
+    ) -> Result<Vec<Option<Columns>>, StoreError> {
         let keys: Vec<Item> = wanted
             .iter()
             .flat_map(|wanted| keys_of(project, wanted.day, wanted.run, &wanted.names))
@@ -92,7 +94,18 @@ impl Store {
         if !missing.is_empty() {
             found.extend(by_key(self.get_all(TABLE, missing).await?));
         }
-        wanted.iter().map(|wanted| assemble(project, wanted, &found)).collect()
+        let assemble = |wanted: &WantedColumns<'_>| {
+            let first = keys_of(project, wanted.day, wanted.run, &wanted.names).into_iter().next();
+            let columns = assemble(project, wanted, &found);
+            self.unless_damaged(&first.unwrap_or_default(), columns)
+        };
+        wanted.iter().map(assemble).collect()
+    }
+
+    /// Reports a run whose columns cannot be decoded, and is left out.
+    pub(super) fn report_damaged_run(&self, project: ProjectId, day: Day, run: &Run) {
+        let first = keys_of(project, day, run, &[ColumnName::Base]).into_iter().next();
+        self.report_damaged(TABLE, &first.unwrap_or_default(), "bytes");
     }
 
     /// Deletes the columns of a run that nobody counts any more.
@@ -121,6 +134,8 @@ fn part_key(project: ProjectId, day: Day, run: RunId, name: ColumnName, part: us
 /// The keys of the items that have some columns of a run.
 fn keys_of(project: ProjectId, day: Day, run: &Run, names: &[ColumnName]) -> Vec<Item> {
     match &run.form {
+        // Its totals, which the manifest has, may tell enough.
+        RunForm::Bundle if names.is_empty() => Vec::new(),
         RunForm::Bundle => vec![bundle_key(project, day, run.id)],
         RunForm::Columns(parts) => names
             .iter()
@@ -153,8 +168,16 @@ fn assemble(
     let column = |name: &ColumnName| match &run.form {
         RunForm::Bundle => {
             let item = find(bundle_key(project, day, run.id))?;
+            if name.may_be_missing() && !item.contains_key(name.name()) {
+                return Ok(None);
+            }
             let bytes = ItemReader { table: TABLE, item }.blob(name.name())?;
-            Ok((*name, bytes.to_vec()))
+            Ok(Some((*name, bytes.to_vec())))
+        }
+        RunForm::Columns(_)
+            if name.may_be_missing() && find(part_key(project, day, run.id, *name, 0)).is_err() =>
+        {
+            Ok(None)
         }
         RunForm::Columns(parts) => {
             let mut bytes = Vec::new();
@@ -162,8 +185,8 @@ fn assemble(
                 let item = find(part_key(project, day, run.id, *name, part))?;
                 bytes.extend(ItemReader { table: TABLE, item }.blob("bytes")?);
             }
-            Ok((*name, bytes))
+            Ok(Some((*name, bytes)))
         }
     };
-    wanted.names.iter().map(column).collect()
+    wanted.names.iter().filter_map(|name| column(name).transpose()).collect()
 }

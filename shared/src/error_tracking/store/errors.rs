@@ -1,124 +1,142 @@
-//! Table `errors`, key `pk` / `sk`: errors and the fingerprints that belong to them. Events are in
-//! [`super::events`], what is counted of them in [`super::rows`] and [`super::columns`].
+//! Table `errors`, key `pk` / `sk`: errors. What leads to them is in [`super::fingerprints`], events are
+//! in [`super::events`], what is counted of them in [`super::rows`] and [`super::columns`].
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |
 //! | `errors#PROJECT` | `ID` | an error |
-//! | `fingerprints#PROJECT` | `FINGERPRINT` | the error that it belongs to |
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 
 use crate::error_tracking::log::row::Fingerprint;
-use crate::error_tracking::{ErrorDescription, ErrorId, ErrorRecord, ErrorStatus};
+use crate::error_tracking::query::errors::ErrorOutline;
+use crate::error_tracking::{
+    ErrorDescription, ErrorId, ErrorRecord, ErrorStatus, KnownError, NewError,
+};
 use crate::page::{Page, PageRequest};
+use crate::projects::happening::{Happening, HappeningKind};
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
-use crate::dynamodb::item::{Item, ItemReader, b, item_at, key, s, time_key};
-use crate::dynamodb::page::one_more_than;
+use crate::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s, time_key};
+use crate::dynamodb::last_seen::{LastSeenList, index_attributes};
 use crate::dynamodb::request::IntoAction;
 use crate::dynamodb::transaction::ConflictRetry;
 use crate::dynamodb::{Store, StoreError};
 
+use super::events::MAX_EVENT_SHARDS;
+use super::fingerprints::{FingerprintEntry, fingerprint_key, is_kept, read_fingerprint};
+
 pub(super) const TABLE: &str = "errors";
-/// The index of a project's errors by when they were last seen.
-const BY_LAST_SEEN: (&str, &str) = ("byLastSeen", "lastSeenKey");
-/// The index of a project's errors by status and when they were last seen.
-const BY_STATUS: (&str, &str) = ("byStatus", "statusKey");
+
 impl Store {
-    /// Makes sure that the error of a counted event exists, was seen at `at`, and is open if it was
-    /// resolved before that. May be repeated. `known` is the error's id where that is remembered,
-    /// `new` what it becomes if there is none. Answers the error's id. Strongly consistent: an error
-    /// that was resolved a moment ago must open.
+    /// Makes sure that the error of a counted event exists, was seen when the event occurred, and is
+    /// open if it was resolved before that. May be repeated. `new_id` is what the error becomes if there
+    /// is none any more. Answers what leads to it; `None` if the event was deleted with its error.
+    /// Strongly consistent: an error that was resolved a moment ago must open.
     pub async fn see_error(
         &self,
         project: ProjectId,
-        known: Option<ErrorId>,
-        new: ErrorId,
+        known: Option<KnownError>,
         description: &ErrorDescription,
-        at: Timestamp,
-    ) -> Result<ErrorId, StoreError> {
+        seen: &SeenEvent,
+        new_id: ErrorId,
+    ) -> Result<Option<KnownError>, StoreError> {
+        let &SeenEvent { occurred_at: at, received_at, now } = seen;
         let mut known = known;
         let mut retry = ConflictRetry::default();
         while retry.next_attempt().await {
-            if known.is_none() {
-                known = self.find_error_id(project, description.fingerprint).await?;
-            }
-            let Some(id) = known else {
-                if self.create_error(project, new, description, at).await? {
-                    return Ok(new);
+            let Some(current) = known else {
+                let entry = self.find_fingerprint(project, description.fingerprint, now).await?;
+                known = entry.known();
+                if known.is_some() {
+                    continue;
+                }
+                if entry.deleted_at.is_some_and(|deleted_at| received_at < deleted_at) {
+                    return Ok(None);
+                }
+                let known = KnownError { id: new_id, event_shards: entry.event_shards };
+                let description = description.clone();
+                let new = NewError { known, description, events_since: entry.deleted_at };
+                let actions = self.make_error(project, &new, at, now)?;
+                if self.commit_all(actions.into()).await?.is_none() {
+                    return Ok(Some(known));
                 }
                 continue;
             };
-            let Some(error) = self.find_error(project, id).await? else {
-                // The error and what leads to it were written together.
-                return Err(StoreError::Damaged { table: TABLE, attribute: "errorId" });
+            let Some(error) = self.find_error(project, current.id, now).await? else {
+                // It was deleted, or expired, since it was remembered.
+                known = None;
+                continue;
             };
-            if error.has_seen(at) {
-                return Ok(id);
+            if error.events_since.is_some_and(|since| received_at < since) {
+                return Ok(None);
             }
-            if self.replace_error(project, &error, &error.clone().seen_at(at)).await? {
-                return Ok(id);
+            if error.has_seen(at, received_at) {
+                return Ok(Some(error.known()));
+            }
+            let seen = error.clone().seen_at(at, received_at);
+            // A resolved error opens by an event alone here.
+            let reopened = (seen.status != error.status)
+                .then(|| seen.happening(HappeningKind::ErrorReopened, project, now));
+            if self.replace_error(project, &error, &seen, reopened.as_ref()).await? {
+                return Ok(Some(seen.known()));
             }
         }
         Err(StoreError::Contended("the error kept changing".into()))
     }
 
-    /// The errors of those of these fingerprints that have one. Strongly consistent: an error that
-    /// was just created is there.
+    /// The errors of those of these fingerprints that have one, without those that cannot be read.
+    /// Strongly consistent: an error that was just created is there.
     pub(super) async fn find_errors_of(
         &self,
         project: ProjectId,
         fingerprints: impl Iterator<Item = Fingerprint>,
+        now: Timestamp,
     ) -> Result<HashMap<Fingerprint, ErrorRecord>, StoreError> {
         let keys = fingerprints.map(|fingerprint| fingerprint_key(project, fingerprint)).collect();
         let items = self.get_all(TABLE, keys).await?;
-        let ids: Result<Vec<_>, _> = items.iter().map(read_error_id).collect();
-        let keys = ids?.into_iter().map(|id| error_key(project, id)).collect();
+        let kept = items.iter().filter(|item| is_kept(item, now));
+        let entries: Vec<FingerprintEntry> = self.undamaged(kept, read_fingerprint)?;
+        let ids = entries.iter().filter_map(|entry| entry.error);
+        let errors = self.find_errors(project, ids, now).await?.into_values();
+        Ok(errors.map(|error| (error.description.fingerprint, error)).collect())
+    }
+
+    /// Errors by their identifiers, those that there are. Strongly consistent.
+    pub(super) async fn find_errors(
+        &self,
+        project: ProjectId,
+        ids: impl Iterator<Item = ErrorId>,
+        now: Timestamp,
+    ) -> Result<HashMap<ErrorId, ErrorRecord>, StoreError> {
+        let keys = ids.map(|id| error_key(project, id)).collect();
         let items = self.get_all(TABLE, keys).await?;
-        let errors = items.iter().map(read_error);
-        errors.map(|error| error.map(|error| (error.description.fingerprint, error))).collect()
+        let kept = items.iter().filter(|item| is_kept(item, now));
+        let errors: Vec<ErrorRecord> = self.undamaged(kept, read_error)?;
+        Ok(errors.into_iter().map(|error| (error.id, error)).collect())
     }
 
-    async fn find_error_id(
+    /// The actions that make an error, with what leads to it, and announce it. They fail if the fingerprint
+    /// has one.
+    pub(super) fn make_error(
         &self,
         project: ProjectId,
-        fingerprint: Fingerprint,
-    ) -> Result<Option<ErrorId>, StoreError> {
-        let found = self.get(TABLE, fingerprint_key(project, fingerprint)).await?;
-        found.as_ref().map(read_error_id).transpose()
-    }
-
-    /// False if somebody else has just created the error of the fingerprint.
-    async fn create_error(
-        &self,
-        project: ProjectId,
-        id: ErrorId,
-        description: &ErrorDescription,
+        new: &NewError,
         at: Timestamp,
-    ) -> Result<bool, StoreError> {
-        let error = ErrorRecord {
-            id,
-            description: description.clone(),
-            status: ErrorStatus::Open,
-            resolved_at: None,
-            version: 1,
-            first_seen: at,
-            last_seen: at,
-        };
-        let mut fingerprint = fingerprint_key(project, description.fingerprint);
-        fingerprint.insert("errorId".to_owned(), s(id));
-        let mut actions = Vec::with_capacity(2);
-        for item in [fingerprint, write_error(project, &error)] {
-            actions.push(
-                self.put(TABLE, item)
-                    .condition_expression("attribute_not_exists(pk)")
-                    .into_action()?,
-            );
-        }
-        Ok(self.commit_all(actions).await?.is_none())
+        now: Timestamp,
+    ) -> Result<[TransactWriteItem; 3], StoreError> {
+        let error = ErrorRecord::new(new, at, now);
+        let put = self
+            .put(TABLE, write_error(project, &error))
+            .condition_expression("attribute_not_exists(pk)");
+        let created = error.happening(HappeningKind::ErrorCreated, project, now);
+        Ok([
+            self.put_fingerprint(project, new, &error, now)?,
+            put.into_action()?,
+            self.announce(&created)?,
+        ])
     }
 
     /// An error. Strongly consistent: what is written next rests on it.
@@ -126,27 +144,78 @@ impl Store {
         &self,
         project: ProjectId,
         id: ErrorId,
+        now: Timestamp,
     ) -> Result<Option<ErrorRecord>, StoreError> {
         let found = self.get(TABLE, error_key(project, id)).await?;
+        let found = found.filter(|item| is_kept(item, now));
         found.as_ref().map(read_error).transpose()
     }
 
-    /// Replaces an error, if it is still stored as it was read.
+    /// Replaces an error, if it is still stored as it was read, and announces what then has happened.
     pub async fn replace_error(
         &self,
         project: ProjectId,
         read: &ErrorRecord,
         error: &ErrorRecord,
+        happening: Option<&Happening>,
     ) -> Result<bool, StoreError> {
         let put = self
             .put(TABLE, write_error(project, error))
             .condition_expression(
-                "version = :version AND firstSeen = :firstSeen AND lastSeen = :lastSeen",
+                "version = :version AND firstSeen = :firstSeen AND lastSeen = :lastSeen \
+                 AND expiresAt = :expiresAt AND eventShards = :eventShards",
             )
             .expression_attribute_values(":version", version_number(read.version))
             .expression_attribute_values(":firstSeen", s(read.first_seen))
-            .expression_attribute_values(":lastSeen", s(read.last_seen));
-        self.write_if(put).await
+            .expression_attribute_values(":lastSeen", s(read.last_seen))
+            .expression_attribute_values(":expiresAt", n(read.expires_at.as_seconds()))
+            .expression_attribute_values(":eventShards", n(read.event_shards));
+        let mut actions = vec![put.into_action()?];
+        if error.expires_at != read.expires_at {
+            // Both expire together: neither is found without the other.
+            let renew = self
+                .update_fingerprint(project, error)
+                .update_expression("SET expiresAt = :expiresAt")
+                .expression_attribute_values(":expiresAt", n(error.expires_at.as_seconds()));
+            actions.push(renew.into_action()?);
+        }
+        if let Some(happening) = happening {
+            actions.push(self.announce(happening)?);
+        }
+        Ok(self.commit_all(actions).await?.is_none())
+    }
+
+    /// Spreads the keys of an error's events over twice as many partitions, after one of them was
+    /// throttled. Answers what leads to the error then; `None` if it is gone.
+    pub async fn add_event_shards(
+        &self,
+        project: ProjectId,
+        known: KnownError,
+        now: Timestamp,
+    ) -> Result<Option<KnownError>, StoreError> {
+        let Some(error) = self.find_error(project, known.id, now).await? else { return Ok(None) };
+        if error.event_shards > known.event_shards {
+            return Ok(Some(error.known()));
+        }
+        let event_shards = error.event_shards.saturating_mul(2).min(MAX_EVENT_SHARDS);
+        let spread = ErrorRecord { event_shards, ..error.clone() };
+        let fingerprint = self
+            .update_fingerprint(project, &error)
+            .update_expression("SET eventShards = :shards")
+            .expression_attribute_values(":shards", n(event_shards));
+        let update = self
+            .update(TABLE, error_key(project, error.id))
+            .condition_expression("eventShards = :seen")
+            .update_expression("SET eventShards = :shards")
+            .expression_attribute_values(":seen", n(error.event_shards))
+            .expression_attribute_values(":shards", n(event_shards));
+        let actions = vec![fingerprint.into_action()?, update.into_action()?];
+        if self.commit_all(actions).await?.is_none() {
+            return Ok(Some(spread.known()));
+        }
+        // Somebody else did, or deleted it.
+        let error = self.find_error(project, known.id, now).await?;
+        Ok(error.map(|error| error.known()))
     }
 
     /// Errors of a project, the one last seen latest first. Eventually consistent, as an index is:
@@ -156,70 +225,67 @@ impl Store {
         project: ProjectId,
         status: Option<ErrorStatus>,
         page_request: &PageRequest,
+        now: Timestamp,
     ) -> Result<Page<ErrorRecord>, StoreError> {
-        let (index, attribute) = if status.is_some() { BY_STATUS } else { BY_LAST_SEEN };
-        let prefix = status.map_or_else(String::new, |status| format!("{}#", status.as_str()));
-        let mut query = self
-            .query(TABLE)
-            .index_name(index)
-            .scan_index_forward(false)
-            .expression_attribute_values(":pk", s(errors_pk(project)))
-            .limit(one_more_than(page_request.limit));
-        query = if status.is_some() {
-            query
-                .key_condition_expression(format!("pk = :pk AND begins_with({attribute}, :status)"))
-                .expression_attribute_values(":status", s(&prefix))
-        } else {
-            query.key_condition_expression("pk = :pk")
+        let list = LastSeenList {
+            table: TABLE,
+            pk: errors_pk(project),
+            status: status.map(ErrorStatus::as_str),
+            is_local: false,
         };
-        if let Some((after, id)) = page_request.after.as_deref().and_then(read_position) {
-            let mut start = error_key(project, id);
-            start.insert(attribute.to_owned(), s(format!("{prefix}{after}")));
-            query = query.set_exclusive_start_key(Some(start));
-        }
-        let answer = query.send().await?;
-        let more = answer.last_evaluated_key.is_some();
-        let end_of =
-            |item: &Item| ItemReader { table: TABLE, item }.text(BY_LAST_SEEN.1).map(str::to_owned);
-        self.page(answer.items.unwrap_or_default(), more, page_request.limit, end_of, read_error)
+        let key_at = |position: &str| Some(error_key(project, read_position(position)?));
+        let page = self.page_by_last_seen(&list, page_request, key_at, read_error).await?;
+        let Page { items, end } = page;
+        let kept = items.into_iter().filter(|error| now < error.expires_at);
+        Ok(Page { items: kept.collect(), end })
     }
 
-    /// The errors of a project that are `wanted`, by their fingerprints. Strongly consistent: a status
+    /// The errors of a project that are `wanted`. Strongly consistent: a status
     /// that was just set counts.
     pub(super) async fn find_errors_that(
         &self,
         project: ProjectId,
         wanted: impl Fn(&ErrorRecord) -> bool,
-    ) -> Result<Vec<(Fingerprint, ErrorId)>, StoreError> {
+        now: Timestamp,
+    ) -> Result<Vec<ErrorOutline>, StoreError> {
         let mut items = self
             .query(TABLE)
             .consistent_read(true)
             .key_condition_expression("pk = :pk")
+            .filter_expression("expiresAt > :now")
             .expression_attribute_values(":pk", s(errors_pk(project)))
+            .expression_attribute_values(":now", n(now.as_seconds()))
             .into_paginator()
             .items()
             .send();
         let mut found = Vec::new();
         while let Some(item) = items.next().await {
-            let error = read_error(&item?)?;
-            if wanted(&error) {
-                found.push((error.description.fingerprint, error.id));
-            }
+            let item = item?;
+            // A damaged error is found by nothing that it says, and hides no other.
+            let error = self.unless_damaged(&item, read_error(&item))?;
+            found.extend(error.filter(&wanted).as_ref().map(ErrorOutline::from));
         }
         Ok(found)
     }
 }
 
-fn errors_pk(project: ProjectId) -> String {
+/// An event, as far as its error has seen it.
+#[derive(Debug, Clone, Copy)]
+pub struct SeenEvent {
+    /// When it occurred.
+    pub occurred_at: Timestamp,
+    /// When it was received, by its row.
+    pub received_at: Timestamp,
+    /// Now.
+    pub now: Timestamp,
+}
+
+pub(super) fn errors_pk(project: ProjectId) -> String {
     format!("errors#{project}")
 }
 
-fn error_key(project: ProjectId, id: ErrorId) -> Item {
+pub(super) fn error_key(project: ProjectId, id: ErrorId) -> Item {
     key(&errors_pk(project), &id.to_string())
-}
-
-fn fingerprint_key(project: ProjectId, fingerprint: Fingerprint) -> Item {
-    key(&format!("fingerprints#{project}"), &fingerprint.to_string())
 }
 
 fn version_number(version: u64) -> AttributeValue {
@@ -231,13 +297,11 @@ fn position(error: &ErrorRecord) -> String {
     format!("{}#{}", time_key(error.last_seen), error.id)
 }
 
-fn read_position(position: &str) -> Option<(&str, ErrorId)> {
-    let (_, id) = position.split_once('#')?;
-    Some((position, ErrorId::parse(id)?))
+fn read_position(position: &str) -> Option<ErrorId> {
+    ErrorId::parse(position.split_once('#')?.1)
 }
 
 fn write_error(project: ProjectId, error: &ErrorRecord) -> Item {
-    let position = position(error);
     let ErrorDescription { fingerprint, title, error_type, message, culprit } = &error.description;
     let mut item = item_at(
         error_key(project, error.id),
@@ -251,23 +315,26 @@ fn write_error(project: ProjectId, error: &ErrorRecord) -> Item {
             ("version", version_number(error.version)),
             ("firstSeen", s(error.first_seen)),
             ("lastSeen", s(error.last_seen)),
-            (BY_STATUS.1, s(format!("{}#{position}", error.status.as_str()))),
-            (BY_LAST_SEEN.1, s(position)),
+            ("eventShards", n(error.event_shards)),
+            ("expiresAt", n(error.expires_at.as_seconds())),
         ],
     );
+    let index_attributes = index_attributes(error.status.as_str(), position(error));
+    item.extend(index_attributes.map(|(name, value)| (name.to_owned(), value)));
     if let Some(resolved_at) = error.resolved_at {
         item.insert("resolvedAt".to_owned(), s(resolved_at));
     }
+    if let Some(events_since) = error.events_since {
+        item.insert("eventsSince".to_owned(), n(events_since.as_millis()));
+    }
     item
-}
-
-fn read_error_id(item: &Item) -> Result<ErrorId, StoreError> {
-    ItemReader { table: TABLE, item }.parsed("errorId", ErrorId::parse)
 }
 
 fn read_error(item: &Item) -> Result<ErrorRecord, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     let version = reader.optional_count("version")?;
+    let expires_at = reader.optional_integer("expiresAt")?;
+    let expires_at = expires_at.ok_or_else(|| reader.damaged("expiresAt"))?;
     Ok(ErrorRecord {
         id: reader.parsed("sk", ErrorId::parse)?,
         description: ErrorDescription {
@@ -282,5 +349,8 @@ fn read_error(item: &Item) -> Result<ErrorRecord, StoreError> {
         version: version.ok_or_else(|| reader.damaged("version"))?,
         first_seen: reader.time("firstSeen")?,
         last_seen: reader.time("lastSeen")?,
+        events_since: reader.optional_millis("eventsSince")?,
+        event_shards: reader.small_count("eventShards")?,
+        expires_at: Timestamp::from_millis(expires_at.saturating_mul(1_000)),
     })
 }

@@ -4,29 +4,30 @@
 //! | --- | --- | --- |
 //! | `event#PROJECT#ID` | `payload` | the event as it was sent, trimmed and compressed |
 //! | `event#PROJECT#ID` | `claim` | that the event is counted |
-//! | `error-events#PROJECT#FINGERPRINT` | time and id | that the event is one of an error's |
+//! | `error-events#PROJECT#FINGERPRINT#SHARD` | time and id | that the event is one of an error's |
 //!
 //! An event counts from the moment on at which its claim, its row in the log and its key among its error's
 //! events are written, in one transaction with the condition that there is no claim yet. All keys of
-//! that transaction are the event's own: events do not get into each other's way, and one that is
-//! delivered twice counts once.
+//! that transaction are the event's own, but for the first of an error: events do not get into each
+//! other's way, and one that is delivered twice counts once.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
+use futures_util::future::try_join_all;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde_json::value::RawValue;
 
 use crate::error_tracking::log::row::{EventRow, Fingerprint};
-use crate::error_tracking::{EventId, StoredEvent};
+use crate::error_tracking::{ErrorRecord, EventId, KnownError, NewError, StoredEvent};
 use crate::page::{Page, PageRequest};
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
 use super::errors::TABLE;
 use super::rows::{shard_of, write_row};
-use crate::dynamodb::item::{Item, ItemReader, b, key, n, s, time_key};
+use crate::dynamodb::item::{Item, ItemReader, b, key, n, s, sort_key_at_end, time_key};
 use crate::dynamodb::page::one_more_than;
 use crate::dynamodb::request::IntoAction;
 use crate::dynamodb::{Cause, Store, StoreError};
@@ -43,8 +44,17 @@ const COMPRESSION_LEVEL: i32 = 3;
 /// The most bytes that a payload may have after decompression: more than any event is trimmed to.
 const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 
-/// Which action of the transaction that counts an event puts its row.
+/// The most partitions of the keys of one error's events: 8,000 events a second.
+pub(super) const MAX_EVENT_SHARDS: u8 = 16;
+/// How many events at most are looked through at once for one that was not deleted.
+const EVENTS_AT_ONCE: i32 = 100;
+
+/// Which action of the transaction that counts an event puts its claim.
+const CLAIM_ACTION: usize = 0;
+/// Which one puts its row.
 const ROW_ACTION: usize = 1;
+/// Which one puts its key among the events of its error.
+const KEY_ACTION: usize = 2;
 
 /// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,11 +63,38 @@ pub enum Counting {
     Counted,
     /// It was counted before.
     Duplicate {
-        /// When it occurred by its first delivery, if that was for the same error.
-        first: Option<Timestamp>,
+        /// The error that it counts under.
+        fingerprint: Fingerprint,
+        /// When it occurred by its first delivery.
+        occurred_at: Timestamp,
+        /// When that was received.
+        received_at: Timestamp,
     },
+    /// It is not counted: its error was to be made, and somebody else has just done that.
+    ErrorExists,
     /// It is not counted: the partition of its row takes no more.
     LogThrottled,
+    /// It is not counted: the partition of the keys of its error's events takes no more.
+    EventsThrottled,
+}
+
+/// The error that an event counts under.
+#[derive(Debug, Clone)]
+pub enum ErrorOfEvent {
+    /// One that was there.
+    Known(KnownError),
+    /// One that is made with the event.
+    New(Box<NewError>),
+}
+
+impl ErrorOfEvent {
+    /// What leads to the error, once the event is counted.
+    pub fn known(&self) -> KnownError {
+        match self {
+            Self::Known(known) => *known,
+            Self::New(new) => new.known,
+        }
+    }
 }
 
 impl Store {
@@ -78,21 +115,39 @@ impl Store {
         self.put_unless_there(TABLE, "pk", item).await
     }
 
+    /// Deletes what was sent of an event that counts for nothing, since it was deleted.
+    pub async fn delete_payload(
+        &self,
+        project: ProjectId,
+        event: EventId,
+    ) -> Result<(), StoreError> {
+        self.delete_all(TABLE, vec![payload_key(project, event)]).await
+    }
+
     /// Counts an event, once, as received `now`: its row is in the log soon after that, or never. The
-    /// project must be [wanted](Self::want_packing) in the packing queue.
+    /// project must be [wanted](Self::want_packing) in the packing queue. A new error is made in the same
+    /// transaction, so that none is counted that is not there.
     pub async fn count_event(
         &self,
         project: ProjectId,
         event: EventId,
         row: &EventRow,
-        shards: u8,
+        error: &ErrorOfEvent,
+        log_shards: u8,
         now: Timestamp,
     ) -> Result<Counting, StoreError> {
         let mut claim = key(&event_pk(project, event), "claim");
         claim.insert("fingerprint".to_owned(), b(&row.fingerprint.0));
         claim.insert("occurredAt".to_owned(), s(row.occurred_at));
-        let logged = write_row(project, shard_of(event, shards), event, row, now);
-        let of_error = key(&error_events_pk(project, row.fingerprint), &place_sk(row, event));
+        claim.insert("receivedAt".to_owned(), n(now.as_millis()));
+        let log_shard = shard_of(event, log_shards);
+        let logged = write_row(project, log_shard, event, row, now);
+        let shard = shard_of(event, error.known().event_shards);
+        let mut of_error =
+            key(&error_events_pk(project, row.fingerprint, shard), &event_sk(row, event));
+        // Where its row is.
+        of_error.insert("receivedAt".to_owned(), n(now.as_millis()));
+        of_error.insert("logShard".to_owned(), n(log_shard));
         let [claim, logged, of_error] = [claim, logged, of_error].map(|mut item| {
             item.insert("expiresAt".to_owned(), n(now.plus(EVENT_RETENTION).as_seconds()));
             item
@@ -105,16 +160,24 @@ impl Store {
         for item in [logged, of_error] {
             actions.push(self.put(TABLE, item).into_action()?);
         }
-        match self.commit_all(actions).await {
+        if let ErrorOfEvent::New(new) = error {
+            actions.extend(self.make_error(project, new, row.occurred_at, now)?);
+        }
+        match self.commit_unless_throttled(actions).await {
             Err(StoreError::Throttled { actions, .. }) if actions.contains(&ROW_ACTION) => {
                 Ok(Counting::LogThrottled)
+            }
+            Err(StoreError::Throttled { actions, .. }) if actions.contains(&KEY_ACTION) => {
+                Ok(Counting::EventsThrottled)
             }
             Err(failure) => Err(failure),
             Ok(None) => Ok(Counting::Counted),
             Ok(Some(cancelled)) => {
-                let claim = cancelled.reasons.first().and_then(|reason| reason.item.as_ref());
-                let first = claim.map(|claim| read_claim(claim, row.fingerprint)).transpose()?;
-                Ok(Counting::Duplicate { first: first.flatten() })
+                let claim = cancelled.reasons.get(CLAIM_ACTION);
+                match claim.and_then(|reason| reason.item.as_ref()) {
+                    Some(claim) => read_claim(claim),
+                    None => Ok(Counting::ErrorExists),
+                }
             }
         }
     }
@@ -123,29 +186,24 @@ impl Store {
     pub async fn list_error_events(
         &self,
         project: ProjectId,
-        fingerprint: Fingerprint,
+        error: &EventsOfError,
         page_request: &PageRequest,
         now: Timestamp,
     ) -> Result<Page<StoredEvent>, StoreError> {
-        let pk = error_events_pk(project, fingerprint);
-        let mut query = self
-            .query(TABLE)
-            .consistent_read(true)
-            .scan_index_forward(false)
-            .key_condition_expression("pk = :pk")
-            .filter_expression("expiresAt > :now")
-            .expression_attribute_values(":pk", s(&pk))
-            .expression_attribute_values(":now", n(now.as_seconds()))
-            .limit(one_more_than(page_request.limit));
-        if let Some(after) = &page_request.after {
-            query = query.set_exclusive_start_key(Some(key(&pk, after)));
+        let shards = (0..error.shards).map(|shard| {
+            let limit = one_more_than(page_request.limit);
+            self.read_event_keys(project, error, shard, page_request.after.as_deref(), limit, now)
+        });
+        let shards = try_join_all(shards).await?;
+        // Down to the greatest key that a shard was read to, no event is missing.
+        let bound = shards.iter().filter_map(|page| page.next.clone()).max();
+        let mut keys: Vec<EventKey> = shards.into_iter().flat_map(|page| page.keys).collect();
+        if let Some(bound) = &bound {
+            keys.retain(|key| key.sk >= *bound);
         }
-        let answer = query.send().await?;
-        let stopped_at = answer.last_evaluated_key.as_ref().map(read_event_key).transpose()?;
-        let found = answer.items.unwrap_or_default();
-        let mut keys = found.iter().map(read_event_key).collect::<Result<Vec<_>, _>>()?;
+        keys.sort_unstable_by(|one, other| other.sk.cmp(&one.sk));
         let limit = usize::try_from(page_request.limit).unwrap_or(usize::MAX);
-        let mut end = stopped_at.map(|key| key.sk);
+        let mut end = bound;
         if keys.len() > limit {
             keys.truncate(limit);
             end = keys.last().map(|key| key.sk.clone());
@@ -171,6 +229,38 @@ impl Store {
         Ok(Page { items: items.collect(), end })
     }
 
+    /// Keys of events of an error in one of their partitions, the latest first.
+    async fn read_event_keys(
+        &self,
+        project: ProjectId,
+        error: &EventsOfError,
+        shard: u8,
+        before: Option<&str>,
+        limit: i32,
+        now: Timestamp,
+    ) -> Result<EventKeyPage, StoreError> {
+        let answer = self
+            .query(TABLE)
+            .consistent_read(true)
+            .scan_index_forward(false)
+            .key_condition_expression("pk = :pk AND sk < :before")
+            .filter_expression("expiresAt > :now AND receivedAt >= :since")
+            .expression_attribute_values(
+                ":pk",
+                s(error_events_pk(project, error.fingerprint, shard)),
+            )
+            .expression_attribute_values(":before", s(before.unwrap_or(END)))
+            .expression_attribute_values(":now", n(now.as_seconds()))
+            .expression_attribute_values(":since", n(error.since.map_or(0, Timestamp::as_millis)))
+            .limit(limit)
+            .send()
+            .await?;
+        let next = sort_key_at_end(TABLE, answer.last_evaluated_key.as_ref())?;
+        let items = answer.items.unwrap_or_default();
+        let keys = self.undamaged(&items, read_event_key)?;
+        Ok(EventKeyPage { keys, next })
+    }
+
     async fn read_payloads(
         &self,
         project: ProjectId,
@@ -178,7 +268,7 @@ impl Store {
     ) -> Result<HashMap<EventId, Box<RawValue>>, StoreError> {
         let keys = keys.iter().map(|key| payload_key(project, key.id)).collect();
         let items = self.get_all(TABLE, keys).await?;
-        items.iter().map(read_payload).collect()
+        self.undamaged(&items, read_payload)
     }
 
     /// When the latest event of each of some errors occurred, of those that have one. Strongly
@@ -186,73 +276,141 @@ impl Store {
     pub async fn latest_events(
         &self,
         project: ProjectId,
-        fingerprints: impl Iterator<Item = Fingerprint>,
+        errors: impl Iterator<Item = EventsOfError>,
         now: Timestamp,
     ) -> Result<HashMap<Fingerprint, Timestamp>, StoreError> {
-        let reads: Vec<_> = fingerprints
-            .map(|fingerprint| async move {
-                let latest = self.latest_event(project, fingerprint, now).await?;
-                Ok::<_, StoreError>(latest.map(|latest| (fingerprint, latest)))
+        let reads: Vec<_> = errors
+            .flat_map(|error| (0..error.shards).map(move |shard| (error, shard)))
+            .map(|(error, shard)| async move {
+                let latest = self.latest_event(project, &error, shard, now).await?;
+                Ok::<_, StoreError>(latest.map(|latest| (error.fingerprint, latest)))
             })
             .collect();
-        let latest = stream::iter(reads).buffer_unordered(PARALLEL);
-        latest.try_filter_map(async |latest| Ok(latest)).try_collect().await
+        let mut latest = HashMap::new();
+        let mut found = stream::iter(reads).buffer_unordered(PARALLEL);
+        while let Some(of_shard) = found.try_next().await? {
+            let Some((fingerprint, at)) = of_shard else { continue };
+            let of_error = latest.entry(fingerprint).or_insert(at);
+            *of_error = at.max(*of_error);
+        }
+        Ok(latest)
+    }
+
+    /// When events of an error occurred since a time: the latest of them, no more than `limit` of each of
+    /// their partitions. Eventually consistent: it is to be looked at, and nothing rests on it.
+    pub async fn event_times(
+        &self,
+        project: ProjectId,
+        error: &EventsOfError,
+        since: Timestamp,
+        limit: i32,
+    ) -> Result<Vec<Timestamp>, StoreError> {
+        let shards = (0..error.shards).map(|shard| async move {
+            let pk = error_events_pk(project, error.fingerprint, shard);
+            let received = error.since.map_or(0, Timestamp::as_millis);
+            let query = self
+                .query(TABLE)
+                .scan_index_forward(false)
+                .key_condition_expression("pk = :pk AND sk > :since")
+                .filter_expression("receivedAt >= :received")
+                .expression_attribute_values(":pk", s(pk))
+                .expression_attribute_values(":since", s(time_key(since)))
+                .expression_attribute_values(":received", n(received))
+                .limit(limit);
+            let items = query.send().await?.items.unwrap_or_default();
+            self.undamaged::<_, Vec<EventKey>>(&items, read_event_key)
+        });
+        let keys = try_join_all(shards).await?;
+        Ok(keys.into_iter().flatten().map(|key| key.occurred_at).collect())
     }
 
     async fn latest_event(
         &self,
         project: ProjectId,
-        fingerprint: Fingerprint,
+        error: &EventsOfError,
+        shard: u8,
         now: Timestamp,
     ) -> Result<Option<Timestamp>, StoreError> {
-        let answer = self
-            .query(TABLE)
-            .consistent_read(true)
-            .scan_index_forward(false)
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(error_events_pk(project, fingerprint)))
-            .limit(1)
-            .send()
-            .await?;
-        let items = answer.items.unwrap_or_default();
-        let Some(item) = items.first() else { return Ok(None) };
-        let expires_at = ItemReader { table: TABLE, item }.optional_integer("expiresAt")?;
-        let is_there = expires_at.is_some_and(|expires_at| expires_at > now.as_seconds());
-        Ok(is_there.then_some(read_event_key(item)?.occurred_at))
+        // The latest is the first, but for what expired or was deleted and not yet removed, or is damaged.
+        let (mut before, mut limit) = (None, 1);
+        loop {
+            let read =
+                self.read_event_keys(project, error, shard, before.as_deref(), limit, now).await?;
+            if let Some(key) = read.keys.first() {
+                return Ok(Some(key.occurred_at));
+            }
+            let Some(next) = read.next else { return Ok(None) };
+            (before, limit) = (Some(next), EVENTS_AT_ONCE);
+        }
     }
 }
 
+/// The events of an error: where their keys are, and from when on they are its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventsOfError {
+    /// What they have in common.
+    pub fingerprint: Fingerprint,
+    /// Over how many partitions their keys are spread.
+    pub shards: u8,
+    /// Events that were received before belong to an error that was deleted.
+    pub since: Option<Timestamp>,
+}
+
+impl From<&ErrorRecord> for EventsOfError {
+    fn from(error: &ErrorRecord) -> Self {
+        Self {
+            fingerprint: error.description.fingerprint,
+            shards: error.event_shards,
+            since: error.events_since,
+        }
+    }
+}
+
+/// What sorts after the keys of all events.
+const END: &str = "~";
+
+/// Keys of events that were read at once.
+struct EventKeyPage {
+    keys: Vec<EventKey>,
+    /// The key after which more may follow.
+    next: Option<String>,
+}
+
 /// Where an event stands among those of its error.
-struct EventKey {
-    sk: String,
-    occurred_at: Timestamp,
-    id: EventId,
+pub(super) struct EventKey {
+    pub(super) sk: String,
+    pub(super) occurred_at: Timestamp,
+    pub(super) id: EventId,
 }
 
 fn event_pk(project: ProjectId, event: EventId) -> String {
     format!("event#{project}#{event}")
 }
 
-fn payload_key(project: ProjectId, event: EventId) -> Item {
+pub(super) fn payload_key(project: ProjectId, event: EventId) -> Item {
     key(&event_pk(project, event), "payload")
 }
 
-fn error_events_pk(project: ProjectId, fingerprint: Fingerprint) -> String {
-    format!("error-events#{project}#{fingerprint}")
+/// The partition of keys of an error's events.
+pub(super) fn error_events_pk(project: ProjectId, fingerprint: Fingerprint, shard: u8) -> String {
+    format!("error-events#{project}#{fingerprint}#{shard:02}")
 }
 
-fn place_sk(row: &EventRow, event: EventId) -> String {
+fn event_sk(row: &EventRow, event: EventId) -> String {
     format!("{}#{event}", time_key(row.occurred_at))
 }
 
-/// When a claimed event occurred, if it is one of the error.
-fn read_claim(item: &Item, error: Fingerprint) -> Result<Option<Timestamp>, StoreError> {
+/// What is known of an event that was counted before.
+fn read_claim(item: &Item) -> Result<Counting, StoreError> {
     let reader = ItemReader { table: TABLE, item };
-    let occurred_at = reader.time("occurredAt")?;
-    Ok((reader.bytes("fingerprint")? == error.0).then_some(occurred_at))
+    Ok(Counting::Duplicate {
+        fingerprint: Fingerprint(reader.bytes("fingerprint")?),
+        occurred_at: reader.time("occurredAt")?,
+        received_at: reader.millis("receivedAt")?,
+    })
 }
 
-fn read_event_key(item: &Item) -> Result<EventKey, StoreError> {
+pub(super) fn read_event_key(item: &Item) -> Result<EventKey, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     let sk = reader.text("sk")?;
     let key = sk.split_once('#').and_then(|(time, id)| {

@@ -6,17 +6,19 @@
 
 use std::fmt;
 
-use aws_sdk_dynamodb::types::AttributeValue;
-use aws_sdk_dynamodb::types::TransactWriteItem;
+use aws_sdk_dynamodb::types::builders::UpdateBuilder;
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 
 use crate::dynamodb::item::{Item, ItemReader, key, n, s, time_key};
 use crate::dynamodb::request::IntoAction;
 use crate::dynamodb::{Store, StoreError};
 use crate::error_tracking::log::day::Day;
 use crate::error_tracking::log::manifest::RunId;
+use crate::error_tracking::log::tombstone::Tombstones;
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
+use super::deletion::read_tombstones;
 use super::errors::TABLE;
 use super::manifest::{manifest_key, read_date, run_attribute};
 use super::rows::{MAX_SHARDS, row_time};
@@ -82,6 +84,8 @@ pub(super) struct LogHead {
     pub(super) shards: u8,
     /// Which rows steps have found between which others may have come since, the first step first.
     pub(super) found: Vec<FoundRows>,
+    /// Which errors are deleted.
+    pub(super) tombstones: Tombstones,
 }
 
 /// A step of packing that is to be made.
@@ -106,6 +110,7 @@ impl Default for LogHead {
             step: Vec::new(),
             shards: 1,
             found: Vec::new(),
+            tombstones: Tombstones::default(),
         }
     }
 }
@@ -131,6 +136,20 @@ impl Store {
         }
         // Somebody else added some.
         Ok(self.find_log_head(project).await?.shards)
+    }
+
+    /// What reading a log gave. If that was throttled, further rows are spread over more partitions, so
+    /// that it passes.
+    pub(super) async fn spread_if_throttled<T>(
+        &self,
+        project: ProjectId,
+        head: &LogHead,
+        read: Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if matches!(read, Err(StoreError::Throttled { .. })) {
+            self.add_log_shards(project, head.shards).await?;
+        }
+        read
     }
 
     /// The action that moves the watermark of a log that was read as `head`.
@@ -209,11 +228,7 @@ impl Store {
         Ok(self.commit_all(actions).await?.is_none())
     }
 
-    fn move_readable(
-        &self,
-        project: ProjectId,
-        head: &LogHead,
-    ) -> aws_sdk_dynamodb::types::builders::UpdateBuilder {
+    fn move_readable(&self, project: ProjectId, head: &LogHead) -> UpdateBuilder {
         self.update(TABLE, head_key(project))
             .condition_expression("steps = :steps")
             .update_expression("SET readable = watermark, readableSteps = steps REMOVE step")
@@ -260,6 +275,7 @@ pub(super) fn read_head(item: &Item) -> Result<LogHead, StoreError> {
         step,
         shards: shards.try_into().map_err(|_| reader.damaged("shards"))?,
         found: read_found(item)?,
+        tombstones: read_tombstones(item)?,
     })
 }
 

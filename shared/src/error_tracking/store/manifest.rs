@@ -5,14 +5,13 @@
 //! | `manifest#PROJECT` | `DAY` | an attribute for each run of the day |
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 
 use crate::dynamodb::item::{Item, ItemReader, b, item, key, n, s};
 use crate::dynamodb::request::IntoAction;
 use crate::dynamodb::{Store, StoreError};
-use crate::error_tracking::log::day::Day;
+use crate::error_tracking::log::day::{COUNT_RETENTION, Day};
 use crate::error_tracking::log::manifest::{Manifest, Run, RunForm, RunId};
 use crate::error_tracking::log::run::{ColumnName, Totals};
 use crate::projects::project::ProjectId;
@@ -21,8 +20,6 @@ use crate::timestamp::Timestamp;
 use super::errors::TABLE;
 use super::head::count;
 
-/// How long runs are kept after the day of their events.
-const RUN_RETENTION: Duration = Duration::from_hours(400 * 24);
 /// What the attribute of a run begins with.
 const RUN: &str = "r_";
 /// What the attribute of a run begins with that was merged into another one.
@@ -52,9 +49,25 @@ impl Store {
             .send();
         let mut manifests = Vec::new();
         while let Some(item) = items.next().await {
-            manifests.push(read_manifest(&item?)?);
+            let item = item?;
+            manifests.extend(self.unless_damaged(&item, self.read_manifest(&item))?);
         }
         Ok(manifests)
+    }
+
+    /// A manifest. A run that cannot be read counts nothing, and is in no other's way.
+    fn read_manifest(&self, item: &Item) -> Result<Manifest, StoreError> {
+        let day = ItemReader { table: TABLE, item }.parsed("sk", read_date)?;
+        let (mut runs, mut replaced) = (Vec::new(), Vec::new());
+        for (name, value) in item {
+            if let Some(id) = name.strip_prefix(RUN) {
+                runs.extend(self.unless_damaged(item, read_run(id, value))?);
+            } else if let Some(id) = name.strip_prefix(REPLACED) {
+                replaced.extend(self.unless_damaged(item, read_replaced(id, value))?);
+            }
+        }
+        runs.sort_by_key(|run| (run.first_step, run.id));
+        Ok(Manifest { day, runs, replaced })
     }
 
     /// The action that adds a run to a day.
@@ -137,7 +150,7 @@ pub(super) fn run_attribute(id: RunId) -> String {
 
 /// When the runs of a day expire.
 pub(super) fn run_expiry(day: Day) -> AttributeValue {
-    n(day.next().start().plus(RUN_RETENTION).as_seconds())
+    n(day.next().start().plus(COUNT_RETENTION).as_seconds())
 }
 
 pub(super) fn read_date(date: &str) -> Option<Day> {
@@ -165,35 +178,21 @@ fn write_run_members(run: &Run) -> Item {
     members
 }
 
-fn read_manifest(item: &Item) -> Result<Manifest, StoreError> {
-    let reader = ItemReader { table: TABLE, item };
-    let day = reader.parsed("sk", read_date)?;
-    let (mut runs, mut replaced) = (Vec::new(), Vec::new());
-    for (name, value) in item {
-        let damaged = || reader.damaged("r_");
-        let (id, is_replaced) = match (name.strip_prefix(RUN), name.strip_prefix(REPLACED)) {
-            (Some(id), _) => (id, false),
-            (None, Some(id)) => (id, true),
-            (None, None) => continue,
-        };
-        let id = RunId::parse(id).ok_or_else(damaged)?;
-        let members = value.as_m().map_err(|_| damaged())?;
-        let run = read_run(id, members)?;
-        if is_replaced {
-            let at = ItemReader { table: TABLE, item: members }.optional_integer("replacedAt")?;
-            replaced.push((run, Timestamp::from_millis(at.ok_or_else(damaged)?)));
-        } else {
-            runs.push(run);
-        }
-    }
-    runs.sort_by_key(|run| (run.first_step, run.id));
-    Ok(Manifest { day, runs, replaced })
+fn damaged_run() -> StoreError {
+    StoreError::Damaged { table: TABLE, attribute: RUN }
 }
 
-fn read_run(id: RunId, members: &Item) -> Result<Run, StoreError> {
+fn read_replaced(id: &str, value: &AttributeValue) -> Result<(Run, Timestamp), StoreError> {
+    let run = read_run(id, value)?;
+    let members = value.as_m().map_err(|_| damaged_run())?;
+    let at = ItemReader { table: TABLE, item: members }.millis("replacedAt")?;
+    Ok((run, at))
+}
+
+fn read_run(id: &str, value: &AttributeValue) -> Result<Run, StoreError> {
+    let id = RunId::parse(id).ok_or_else(damaged_run)?;
+    let members = value.as_m().map_err(|_| damaged_run())?;
     let reader = ItemReader { table: TABLE, item: members };
-    let until = reader.optional_integer("until")?.ok_or_else(|| reader.damaged("until"))?;
-    let level = u8::try_from(reader.count("level")?).map_err(|_| reader.damaged("level"))?;
     let form = match members.get("parts") {
         None => RunForm::Bundle,
         Some(AttributeValue::M(parts)) => RunForm::Columns(read_parts(parts)?),
@@ -203,8 +202,8 @@ fn read_run(id: RunId, members: &Item) -> Result<Run, StoreError> {
         id,
         first_step: reader.count("first")?,
         last_step: reader.count("last")?,
-        until: Timestamp::from_millis(until),
-        level,
+        until: reader.millis("until")?,
+        level: reader.small_count("level")?,
         bytes: reader.count("bytes")?,
         form,
         totals: Totals::from_bytes(reader.blob("totals")?).map_err(|_| reader.damaged("totals"))?,

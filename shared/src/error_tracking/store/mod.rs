@@ -1,8 +1,11 @@
 //! Table `errors`.
 
 mod columns;
+mod deletion;
+mod error_count;
 mod errors;
 mod events;
+mod fingerprints;
 mod head;
 mod manifest;
 mod merging;
@@ -12,7 +15,10 @@ mod reading;
 mod rows;
 mod verification;
 
-pub use events::{Counting, EVENT_RETENTION};
+pub use deletion::{Deletion, MAX_TOMBSTONES};
+pub use errors::SeenEvent;
+pub use events::{Counting, EVENT_RETENTION, ErrorOfEvent, EventsOfError};
+pub use fingerprints::FingerprintEntry;
 pub use packing::{NewErrorId, PackingLimits, Step};
-pub use queue::{QueueEntry, Taken};
-pub use reading::{Activity, ProjectEvents};
+pub use queue::{QueueEntry, Taken, Waiting};
+pub use reading::{Activity, EventCounts};

@@ -5,25 +5,34 @@
 //! happens then, or all of it, and the next one goes on.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use futures_util::future::try_join_all;
 
+use crate::dynamodb::server_clock::clock_difference;
+use crate::dynamodb::transaction::Reason;
 use crate::dynamodb::{Cause, Store, StoreError};
-use crate::error_tracking::ingestion::normalize_store_body;
+use crate::error_tracking::ingestion::describe_stored_event;
 use crate::error_tracking::log::day::Day;
 use crate::error_tracking::log::manifest::{MergeLimits, Run};
 use crate::error_tracking::log::row::{EventRow, Fingerprint};
 use crate::error_tracking::log::run::{Base, ColumnName, Columns, Decoder, Totals, pack};
 use crate::error_tracking::log::visit::{Backlog, GRACE};
-use crate::error_tracking::{ErrorDescription, ErrorId};
+use crate::error_tracking::{ErrorDescription, ErrorId, ErrorRecord};
 use crate::page::PageRequest;
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
-use super::errors::TABLE;
+use super::errors::{SeenEvent, TABLE};
+use super::events::EventsOfError;
+use super::fingerprints::fingerprint_key;
 use super::head::{LogHead, LogPosition, NewStep};
-use super::rows::{LogRow, RowPage, RowRange};
+use super::rows::{LogRow, RowCategories, RowPage, RowRange};
 
+/// How far a packer's clock may be from DynamoDB's: [`GRACE`] allows for it, and not for more.
+const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(10);
+/// Which action of the first step of a log checks that there is a project.
+const PROJECT_ACTION: usize = 1;
 /// The most days of a step: one transaction names all of their manifests.
 const MAX_DAYS: usize = 60;
 
@@ -64,6 +73,8 @@ pub enum Step {
     },
     /// Somebody else packed at the same time.
     Lost,
+    /// There is no such project any more.
+    ProjectGone,
 }
 
 /// Rows that are packed together.
@@ -81,6 +92,7 @@ impl Batch {
             rows: self.rows.len(),
             bytes: self.rows.iter().map(LogRow::bytes).sum(),
             oldest: self.rows.first().and_then(LogRow::received_at),
+            has_deletions: false,
         }
     }
 }
@@ -97,28 +109,50 @@ impl Store {
         // The head is read after `now` was taken: rows in shards that it does not know yet are later
         // than what is packed.
         let Some(head) = self.find_finished_head(project).await? else { return Ok(Step::Lost) };
+        let difference = clock_difference();
+        if difference > MAX_CLOCK_DIFFERENCE {
+            let seconds = difference.as_secs();
+            return Err(StoreError::Refused(
+                format!("the clock is {seconds} s from DynamoDB's: rows might be left out").into(),
+            ));
+        }
         let verified = self.verify_steps(project, &head, now).await?;
         let has_missed = !verified.missed.is_empty();
-        let batch = if has_missed {
+        // No step spans a deletion: a run has events of before it, or of after it.
+        let closed = now.minus(GRACE);
+        let deletion = head.tombstones.first_between(head.watermark.time(), closed);
+        let mut batch = if has_missed {
             Batch { rows: verified.missed, end: head.watermark.clone(), has_more: true }
         } else {
-            self.read_batch(project, &head, limits, now).await?
+            let to = LogPosition::before(deletion.unwrap_or(closed));
+            let batch = self.read_batch(project, &head, limits, to, now).await;
+            self.spread_if_throttled(project, &head, batch).await?
         };
-        let backlog = batch.backlog();
-        let is_worth_it = has_missed || !limits.waits || backlog.is_worth_packing(now);
-        if batch.rows.is_empty() || !is_worth_it {
+        let backlog = Backlog { has_deletions: !head.tombstones.0.is_empty(), ..batch.backlog() };
+        let is_worth_it = match deletion {
+            Some(_) => true,
+            None if batch.rows.is_empty() => false,
+            None => has_missed || !limits.waits || backlog.is_worth_packing(now),
+        };
+        batch.has_more |= deletion.is_some();
+        if !is_worth_it {
             if !verified.steps.is_empty() {
                 self.forget_found(project, &verified.steps).await?;
             }
             return Ok(Step::Left(backlog));
         }
         let found = self.note_found(project, &head, &batch.rows, &batch.end, now).await?;
+        let hidden = |row: &LogRow| {
+            let at = row.received_at().unwrap_or(now);
+            head.tombstones.hide_event(row.row.fingerprint, at)
+        };
+        batch.rows.retain(|row| !hidden(row));
+        // Before the rows are out of sight: who packs next does not see them.
+        self.see_errors_of(project, &batch.rows, new_error_id, now).await?;
         let mut days: BTreeMap<Day, Vec<EventRow>> = BTreeMap::new();
         for LogRow { row, .. } in batch.rows {
             days.entry(Day::of(row.occurred_at)).or_default().push(row);
         }
-        // Before the rows are out of sight: who packs next does not see them.
-        self.see_errors_of(project, days.values().flatten(), new_error_id, now).await?;
         let mut runs = Vec::with_capacity(days.len());
         let number = head.steps.saturating_add(1);
         for (day, rows) in days {
@@ -131,8 +165,8 @@ impl Store {
             verified: &verified.steps,
         };
         // What was written in vain, or by who was killed, is named by nothing, and expires.
-        let is_packed = self.commit_step(project, &head, &step, &runs).await?;
-        Ok(if is_packed { Step::Packed { backlog, has_more: batch.has_more } } else { Step::Lost })
+        let refused = self.commit_step(project, &head, &step, &runs).await?;
+        Ok(refused.unwrap_or(Step::Packed { backlog, has_more: batch.has_more }))
     }
 
     /// Adds events of a day that have no rows, as a run of their own, and answers its bytes. For bringing
@@ -179,37 +213,44 @@ impl Store {
         Ok(Run { id, first_step, last_step, until, level, bytes, form, totals })
     }
 
-    /// Makes the runs of a step count in the place of its rows. Answers whether nobody else was faster.
+    /// Makes the runs of a step count in the place of its rows. Answers what it found instead, if it
+    /// cannot.
     async fn commit_step(
         &self,
         project: ProjectId,
         head: &LogHead,
         step: &NewStep<'_>,
         runs: &[(Day, Run)],
-    ) -> Result<bool, StoreError> {
+    ) -> Result<Option<Step>, StoreError> {
         let mut actions = vec![self.move_watermark(project, head, step)?];
+        if head.steps == 0 {
+            // Nothing is to come back of a project that was deleted.
+            actions.push(self.check_project(project)?);
+        }
         for (day, run) in runs {
             actions.push(self.add_run(project, *day, run)?);
         }
-        if self.commit_all(actions).await?.is_some() {
-            return Ok(false);
+        if let Some(cancelled) = self.commit_all(actions).await? {
+            let has_project = head.steps > 0
+                || !cancelled.reasons.get(PROJECT_ACTION).is_some_and(Reason::condition_failed);
+            return Ok(Some(if has_project { Step::Lost } else { Step::ProjectGone }));
         }
         let head = LogHead { steps: head.steps.saturating_add(1), ..head.clone() };
         // If somebody else was faster with that, it is done.
         self.finish_step(project, &head).await?;
-        Ok(true)
+        Ok(None)
     }
 
-    /// The rows after the watermark that nobody writes between any more, in the order of the log: as
-    /// many as a step takes.
+    /// The rows between the watermark and `to`, in the order of the log: as many as a step takes. Nobody
+    /// writes between them any more.
     async fn read_batch(
         &self,
         project: ProjectId,
         head: &LogHead,
         limits: &PackingLimits,
+        to: LogPosition,
         now: Timestamp,
     ) -> Result<Batch, StoreError> {
-        let to = LogPosition::before(now.minus(GRACE));
         if to <= head.watermark {
             let end = head.watermark.clone();
             return Ok(Batch { rows: Vec::new(), end, has_more: false });
@@ -220,6 +261,7 @@ impl Store {
             shards: head.shards,
             from: &head.watermark,
             to: Some(&to),
+            categories: RowCategories::All,
             page,
             now,
         };
@@ -264,29 +306,58 @@ impl Store {
     async fn see_errors_of(
         &self,
         project: ProjectId,
-        rows: impl Iterator<Item = &EventRow>,
+        rows: &[LogRow],
         new_error_id: NewErrorId<'_>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let mut seen: BTreeMap<Fingerprint, (Timestamp, Timestamp)> = BTreeMap::new();
-        for EventRow { fingerprint, occurred_at: at, .. } in rows {
-            let (first, last) = seen.entry(*fingerprint).or_insert((*at, *at));
-            (*first, *last) = ((*first).min(*at), (*last).max(*at));
+        let mut seen: BTreeMap<Fingerprint, SeenRows> = BTreeMap::new();
+        for row in rows {
+            let (at, received_at) = (row.row.occurred_at, row.received_at().unwrap_or(now));
+            let seen = seen.entry(row.row.fingerprint).or_insert(SeenRows {
+                first: at,
+                last: at,
+                received_at,
+            });
+            seen.first = seen.first.min(at);
+            seen.last = seen.last.max(at);
+            seen.received_at = seen.received_at.max(received_at);
         }
-        let known = self.find_errors_of(project, seen.keys().copied()).await?;
-        for (fingerprint, (first, last)) in seen {
-            let (id, description) = if let Some(error) = known.get(&fingerprint) {
-                if error.has_seen(first) && error.has_seen(last) {
-                    continue;
-                }
-                (Some(error.id), error.description.clone())
-            } else {
-                let description = self.describe_error(project, fingerprint, now).await?;
-                let Some(description) = description else { continue };
-                (None, description)
+        let known = self.find_errors_of(project, seen.keys().copied(), now).await?;
+        for (fingerprint, rows) in seen {
+            let error = known.get(&fingerprint);
+            let SeenRows { first, last, received_at } = rows;
+            let has_seen = |it: &ErrorRecord| {
+                it.has_seen(first, received_at) && it.has_seen(last, received_at)
             };
-            let id = self.see_error(project, id, new_error_id(), &description, first).await?;
-            self.see_error(project, Some(id), id, &description, last).await?;
+            if error.is_some_and(has_seen) {
+                continue;
+            }
+            let seen = self.see_rows(project, fingerprint, error, rows, new_error_id, now).await;
+            // One that is damaged must not hold up the others.
+            self.unless_damaged(&fingerprint_key(project, fingerprint), seen)?;
+        }
+        Ok(())
+    }
+
+    async fn see_rows(
+        &self,
+        project: ProjectId,
+        fingerprint: Fingerprint,
+        error: Option<&ErrorRecord>,
+        rows: SeenRows,
+        new_error_id: NewErrorId<'_>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let description = match error {
+            Some(error) => Some(error.description.clone()),
+            None => self.describe_error(project, fingerprint, now).await?,
+        };
+        let Some(description) = description else { return Ok(()) };
+        let mut known = error.map(ErrorRecord::known);
+        let SeenRows { first, last, received_at } = rows;
+        for occurred_at in [first, last] {
+            let seen = SeenEvent { occurred_at, received_at, now };
+            known = self.see_error(project, known, &description, &seen, new_error_id()).await?;
         }
         Ok(())
     }
@@ -299,18 +370,23 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<ErrorDescription>, StoreError> {
         let one = PageRequest { limit: 1, after: None };
-        let events = self.list_error_events(project, fingerprint, &one, now).await?;
+        let entry = self.find_fingerprint(project, fingerprint, now).await?;
+        let (shards, since) = (entry.event_shards, entry.deleted_at);
+        let of_error = EventsOfError { fingerprint, shards, since };
+        let events = self.list_error_events(project, &of_error, &one, now).await?;
         let Some(event) = events.items.first() else { return Ok(None) };
-        // What was stored was normalized before, and normalizing it again changes nothing.
-        let normalized = normalize_store_body(event.event.get().as_bytes(), now);
-        Ok(normalized.ok().flatten().map(|normalized| ErrorDescription {
-            fingerprint,
-            title: normalized.title,
-            error_type: normalized.error_type,
-            message: normalized.message,
-            culprit: normalized.culprit,
-        }))
+        // It may count under another kind than its own.
+        Ok(describe_stored_event(event.event.get().as_bytes(), fingerprint))
     }
+}
+
+/// Rows of one error.
+#[derive(Debug, Clone, Copy)]
+struct SeenRows {
+    first: Timestamp,
+    last: Timestamp,
+    /// When the last of them was received.
+    received_at: Timestamp,
 }
 
 /// How many of the rows, which are in order, fit into a step: one at least.

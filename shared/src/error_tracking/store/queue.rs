@@ -13,12 +13,12 @@ use futures_util::future::try_join_all;
 
 use crate::dynamodb::item::{Item, ItemReader, key, n, s};
 use crate::dynamodb::{Store, StoreError};
-use crate::error_tracking::log::visit::early_visit;
+use crate::error_tracking::log::visit::{GRACE, early_visit};
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
 use super::errors::TABLE;
-use super::head::{head_key, read_head};
+use super::head::{count, head_key, read_head};
 
 /// Over how many partitions the queue is spread: thousands of projects may enter it at once.
 const QUEUE_SHARDS: u8 = 16;
@@ -29,6 +29,9 @@ const UNWANTED: Duration = Duration::from_hours(25);
 /// How long after its first event a project is looked at first.
 const FIRST_VISIT: Duration = Duration::from_mins(5);
 
+/// How long after the deletion of an error its project is looked at.
+const REMOVAL_AFTER: Duration = GRACE.saturating_add(Duration::from_secs(30));
+
 /// A project in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueEntry {
@@ -38,8 +41,17 @@ pub struct QueueEntry {
     pub wanted: Timestamp,
     /// When it is looked at next.
     pub due: Timestamp,
-    /// Since when at the earliest it has rows that are not packed.
-    pub waiting_since: Timestamp,
+    /// What is waiting to be packed.
+    pub waiting: Waiting,
+}
+
+/// Rows of a project that are not packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    /// Since when there are some at the earliest.
+    pub since: Timestamp,
+    /// How many there were when the project was last looked at.
+    pub rows: u64,
 }
 
 /// What one function has taken of a project.
@@ -61,12 +73,15 @@ impl Store {
         now: Timestamp,
     ) -> Result<u8, StoreError> {
         let keys = vec![head_key(project), entry_key(project)];
+        let waiting = Waiting { since: now, rows: 0 };
         let (mut shards, mut entry) = (1, None::<QueueEntry>);
         for item in self.get_all(TABLE, keys).await? {
             if item.get("sk") == Some(&s("head")) {
                 shards = read_head(&item)?.shards;
             } else {
-                entry = Some(read_entry(&item)?);
+                // One that is damaged is as if nobody had wanted it for long: it is written anew.
+                let old = QueueEntry { project, wanted: now.minus(UNWANTED), due: now, waiting };
+                entry = Some(self.unless_damaged(&item, read_entry(&item))?.unwrap_or(old));
             }
         }
         let early = early_visit(taken.events, taken.time, now);
@@ -76,7 +91,7 @@ impl Store {
         match entry {
             None => {
                 let due = early.unwrap_or_else(|| now.plus(FIRST_VISIT));
-                let entry = QueueEntry { project, wanted: now, due, waiting_since: now };
+                let entry = QueueEntry { project, wanted: now, due, waiting };
                 // If somebody else was faster, theirs is as new.
                 self.put_unless_there(TABLE, "pk", write_entry(&entry)).await?;
             }
@@ -87,6 +102,19 @@ impl Store {
             }
         }
         Ok(shards)
+    }
+
+    /// Makes sure that a project is in the queue, and is looked at once everything that was received
+    /// before `now` can be packed. For an error that is about to be deleted: for hours from then on the
+    /// project stays, and as long as something is to be removed.
+    pub async fn want_removal(&self, project: ProjectId, now: Timestamp) -> Result<(), StoreError> {
+        let due = now.plus(REMOVAL_AFTER);
+        let waiting = Waiting { since: now, rows: 0 };
+        let mut entry = QueueEntry { project, wanted: now, due, waiting };
+        if let Some(item) = self.get(TABLE, entry_key(project)).await? {
+            entry = read_entry(&item)?;
+        }
+        self.want_again(&entry, entry.due.min(due), now).await
     }
 
     async fn want_again(
@@ -122,7 +150,9 @@ impl Store {
                 .send();
             let mut entries = Vec::new();
             while let Some(item) = items.next().await {
-                entries.push(read_entry(&item?)?);
+                let item = item?;
+                // One that is damaged must not keep all others from being packed.
+                entries.extend(self.unless_damaged(&item, read_entry(&item))?);
             }
             Ok::<_, StoreError>(entries)
         });
@@ -134,15 +164,16 @@ impl Store {
         &self,
         entry: &QueueEntry,
         due: Timestamp,
-        waiting_since: Timestamp,
+        waiting: Waiting,
     ) -> Result<(), StoreError> {
         let update = self
             .update(TABLE, entry_key(entry.project))
             // One that was removed stays removed.
             .condition_expression("attribute_exists(pk)")
-            .update_expression("SET due = :due, waitingSince = :since")
+            .update_expression("SET due = :due, waitingSince = :since, waitingRows = :rows")
             .expression_attribute_values(":due", n(due.as_millis()))
-            .expression_attribute_values(":since", n(waiting_since.as_millis()));
+            .expression_attribute_values(":since", n(waiting.since.as_millis()))
+            .expression_attribute_values(":rows", count(waiting.rows));
         self.write_if(update).await.map(drop)
     }
 
@@ -177,21 +208,20 @@ fn entry_key(project: ProjectId) -> Item {
 fn write_entry(entry: &QueueEntry) -> Item {
     let mut item = entry_key(entry.project);
     let times =
-        [("wanted", entry.wanted), ("due", entry.due), ("waitingSince", entry.waiting_since)];
+        [("wanted", entry.wanted), ("due", entry.due), ("waitingSince", entry.waiting.since)];
     item.extend(times.map(|(name, at)| (name.to_owned(), n(at.as_millis()))));
     item
 }
 
 fn read_entry(item: &Item) -> Result<QueueEntry, StoreError> {
     let reader = ItemReader { table: TABLE, item };
-    let time = |name| {
-        let millis = reader.optional_integer(name)?;
-        millis.map(Timestamp::from_millis).ok_or_else(|| reader.damaged(name))
-    };
     Ok(QueueEntry {
         project: reader.parsed("sk", ProjectId::parse)?,
-        wanted: time("wanted")?,
-        due: time("due")?,
-        waiting_since: time("waitingSince")?,
+        wanted: reader.millis("wanted")?,
+        due: reader.millis("due")?,
+        waiting: Waiting {
+            since: reader.millis("waitingSince")?,
+            rows: reader.optional_count("waitingRows")?.unwrap_or_default(),
+        },
     })
 }

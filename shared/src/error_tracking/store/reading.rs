@@ -7,25 +7,30 @@ use std::time::Duration;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use crate::dynamodb::{Store, StoreError};
-use crate::error_tracking::ErrorRecord;
+use crate::error_tracking::attribute::Category;
 use crate::error_tracking::log::day::{Day, Hours};
 use crate::error_tracking::log::manifest::{Manifest, Run};
 use crate::error_tracking::log::row::Fingerprint;
 use crate::error_tracking::log::run::{Base, ColumnName, Columns, Decoder};
+use crate::error_tracking::log::tombstone::Tombstones;
 use crate::error_tracking::log::visit::GRACE;
-use crate::error_tracking::query::count::{CountedErrors, Counter, RowCounts};
-use crate::error_tracking::query::day_plan::{Demand, RunPlan};
-use crate::error_tracking::query::search::SearchedError;
-use crate::error_tracking::query::timeseries::TimeseriesQuery;
+use crate::error_tracking::query::count::CountedErrors;
+use crate::error_tracking::query::day_plan::{Counted, Demand, RunPlan};
+use crate::error_tracking::query::errors::{ErrorOutline, RankedError};
+use crate::error_tracking::query::event_query::EventQuery;
+use crate::error_tracking::query::tally::{DayRun, RowTally, Tally};
+use crate::error_tracking::{ErrorId, ErrorRecord};
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
 use super::columns::WantedColumns;
 use super::events::EVENT_RETENTION;
 use super::head::LogHead;
-use super::packing::{NewErrorId, PackingLimits, damaged};
-use super::rows::{PAGE_ROWS, RowRange};
+use super::packing::{NewErrorId, PackingLimits};
+use super::rows::{PAGE_ROWS, RowCategories, RowRange};
 
+/// How many projects are read at the same time: bounds the memory of a query.
+const PROJECTS_AT_ONCE: usize = 5;
 /// The events of the runs that are in memory at once, and as many are being read meanwhile.
 const WINDOW_EVENTS: u64 = 1_000_000;
 /// The most runs of them.
@@ -47,13 +52,34 @@ pub struct Activity {
     pub latest: Option<Timestamp>,
 }
 
+/// How many events each error of a project has.
+#[derive(Debug)]
+pub struct EventCounts {
+    counts: HashMap<Fingerprint, u64>,
+    tombstones: Tombstones,
+}
+
+impl EventCounts {
+    /// Those of an error.
+    pub fn of(&self, fingerprint: Fingerprint) -> u64 {
+        self.counts.get(&fingerprint).copied().unwrap_or_default()
+    }
+
+    /// Whether an error is deleted, which a list that was read before may have.
+    pub fn is_deleted(&self, error: ErrorId) -> bool {
+        self.tombstones.have(error)
+    }
+}
+
 /// What was read of a project to answer a query, and what is still to be read.
-pub struct ProjectEvents<'s> {
+struct ProjectEvents<'s, R> {
     store: &'s Store,
     project: ProjectId,
     demand: Demand<'s>,
     errors: CountedErrors,
-    rows: RowCounts,
+    outlines: Vec<ErrorOutline>,
+    rows: R,
+    tombstones: Tombstones,
     first: Vec<LoadedRun>,
     windows: Vec<Vec<PlannedRun>>,
 }
@@ -71,9 +97,13 @@ struct LoadedRun {
     columns: Columns,
 }
 
-impl ProjectEvents<'_> {
-    /// Counts what was read, and reads what is left.
-    pub async fn count(mut self, counter: &mut Counter<'_>) -> Result<(), StoreError> {
+impl<R: RowTally> ProjectEvents<'_, R> {
+    /// Counts what was read, and reads what is left. Answers the errors by their numbers, if those are
+    /// what is counted.
+    async fn count(
+        mut self,
+        tally: &mut impl Tally<Rows = R>,
+    ) -> Result<Vec<ErrorOutline>, StoreError> {
         let (store, project, demand) = (self.store, self.project, self.demand);
         let reads: Vec<_> = std::mem::take(&mut self.windows)
             .into_iter()
@@ -82,38 +112,38 @@ impl ProjectEvents<'_> {
             })
             .collect();
         let mut reads = stream::iter(reads).buffered(2);
-        count_window(counter, &mut self.errors, &mut self.rows, &self.first)?;
-        self.first.clear();
+        let first = std::mem::take(&mut self.first);
+        self.count_window(tally, &first);
+        drop(first);
         while let Some(window) = reads.try_next().await? {
-            count_window(counter, &mut self.errors, &mut self.rows, &window)?;
+            self.count_window(tally, &window);
         }
-        // Days that have rows only.
-        for (day, rows) in self.rows.into_days() {
-            counter.day(&mut self.errors, day).add_rows(rows);
-        }
-        Ok(())
+        tally.end_project(&mut self.errors, std::mem::take(&mut self.rows));
+        Ok(self.outlines)
     }
-}
 
-/// Counts runs, all of each day together, and the rows of these days.
-fn count_window(
-    counter: &mut Counter<'_>,
-    errors: &mut CountedErrors,
-    rows: &mut RowCounts,
-    window: &[LoadedRun],
-) -> Result<(), StoreError> {
-    for runs in window.chunk_by(|one, other| one.planned.day == other.planned.day) {
-        let Some(day) = runs.first().map(|run| run.planned.day) else { continue };
-        let mut counting = counter.day(errors, day);
-        for LoadedRun { planned, columns } in runs {
-            counting.add_totals(planned.plan.totals, &planned.run.totals);
-            if !planned.plan.columns.is_empty() {
-                counting.add_run(planned.plan.columns, columns).map_err(|_| damaged())?;
+    /// Counts runs, all of each day together, and the rows of these days.
+    fn count_window(&mut self, tally: &mut impl Tally<Rows = R>, window: &[LoadedRun]) {
+        for runs in window.chunk_by(|one, other| one.planned.day == other.planned.day) {
+            let Some(day) = runs.first().map(|run| run.planned.day) else { continue };
+            let tombstones = &self.tombstones;
+            let hidden: Vec<_> = runs
+                .iter()
+                .map(|loaded| {
+                    |fingerprint| tombstones.hide_in_run(fingerprint, &loaded.planned.run)
+                })
+                .collect();
+            let of_day =
+                runs.iter().zip(&hidden).map(|(LoadedRun { planned, columns }, is_hidden)| {
+                    DayRun { plan: planned.plan, totals: &planned.run.totals, columns, is_hidden }
+                });
+            let of_day: Vec<DayRun<'_>> = of_day.collect();
+            let damaged = tally.add_day(&mut self.errors, day, &of_day, &mut self.rows);
+            for damaged in damaged.into_iter().filter_map(|number| runs.get(number)) {
+                self.store.report_damaged_run(self.project, day, &damaged.planned.run);
             }
         }
-        counting.add_rows(rows.take_day(day));
     }
-    Ok(())
 }
 
 /// Runs in parts that are in memory together: days are never divided.
@@ -141,24 +171,65 @@ fn windows(runs: Vec<PlannedRun>) -> Vec<Vec<PlannedRun>> {
 }
 
 impl Store {
-    /// Reads what a query counts of a project. Strongly consistent, but for runs, which never change:
-    /// what was acknowledged is counted.
-    pub async fn read_project_events<'s>(
-        &'s self,
-        project: ProjectId,
-        query: &'s TimeseriesQuery,
+    /// Counts the events of projects, each as soon as it is read.
+    pub async fn count_projects(
+        &self,
+        projects: Vec<ProjectId>,
+        query: &EventQuery,
+        tally: &mut impl Tally,
         new_error_id: NewErrorId<'_>,
         now: Timestamp,
-    ) -> Result<ProjectEvents<'s>, StoreError> {
+    ) -> Result<(), StoreError> {
+        let counted = tally.counted();
+        let reads: Vec<_> = projects
+            .into_iter()
+            .map(|project| self.read_project_events(project, query, counted, new_error_id, now))
+            .collect();
+        let mut reads = stream::iter(reads).buffer_unordered(PROJECTS_AT_ONCE);
+        while let Some(read) = reads.try_next().await? {
+            read.count(tally).await?;
+        }
+        Ok(())
+    }
+
+    /// Counts the events of one project. Answers its errors by their numbers, if those are what is
+    /// counted.
+    pub async fn count_project(
+        &self,
+        project: ProjectId,
+        query: &EventQuery,
+        tally: &mut impl Tally,
+        new_error_id: NewErrorId<'_>,
+        now: Timestamp,
+    ) -> Result<Vec<ErrorOutline>, StoreError> {
+        let counted = tally.counted();
+        let read = self.read_project_events(project, query, counted, new_error_id, now).await?;
+        read.count(tally).await
+    }
+
+    /// Reads what a query counts of a project. Strongly consistent, but for runs, which never change:
+    /// what was acknowledged is counted.
+    async fn read_project_events<'s, R: RowTally>(
+        &'s self,
+        project: ProjectId,
+        query: &'s EventQuery,
+        counted: Counted,
+        new_error_id: NewErrorId<'_>,
+        now: Timestamp,
+    ) -> Result<ProjectEvents<'s, R>, StoreError> {
         let range = &query.range;
-        let every_fingerprint_counts = query.status.is_none() && query.search.matches_every_error();
-        let demand = Demand { range, filters: &query.event_filters, every_fingerprint_counts };
+        // Errors that are answered must be known; that they are there goes before their events.
+        let every_fingerprint_counts = query.wants_every_error() && counted != Counted::Errors;
+        let filters = &query.event_filters;
+        let demand = Demand { range, filters, every_fingerprint_counts, counted };
         let mut events = ProjectEvents {
             store: self,
             project,
             demand,
             errors: CountedErrors::default(),
-            rows: RowCounts::default(),
+            outlines: Vec::new(),
+            rows: R::default(),
+            tombstones: Tombstones::default(),
             first: Vec::new(),
             windows: Vec::new(),
         };
@@ -168,27 +239,33 @@ impl Store {
         for _ in 0..MAX_ROUNDS {
             let head = self.find_log_head(project).await?;
             let read_rows = async {
-                let mut errors = CountedErrors::default();
+                let (mut errors, mut outlines) = (CountedErrors::default(), Vec::new());
                 if !every_fingerprint_counts {
-                    let wanted = |error: &ErrorRecord| is_wanted(error, query);
-                    errors = CountedErrors::only(self.find_errors_that(project, wanted).await?);
+                    let wanted = |error: &ErrorRecord| query.wants(error);
+                    outlines = self.find_errors_that(project, wanted, now).await?;
+                    let wanted = outlines.iter().map(|error| (error.fingerprint, error.id));
+                    errors = CountedErrors::only(wanted);
                 }
                 let (rows, packable) =
                     self.count_rows(project, &head, &demand, &mut errors, now).await?;
-                Ok::<_, StoreError>((errors, rows, packable))
+                Ok::<_, StoreError>((errors, outlines, rows, packable))
             };
-            let (manifests, (errors, rows, packable)) =
-                tokio::try_join!(self.list_manifests(project, first, last, now), read_rows)?;
+            let read = tokio::try_join!(self.list_manifests(project, first, last, now), read_rows);
+            let (manifests, (errors, outlines, rows, packable)) =
+                self.spread_if_throttled(project, &head, read).await?;
             let Some(manifests) = readable(manifests, &head) else { continue };
-            if packable > MANY_ROWS {
+            // A log begins with the packer, which checks that there is the project.
+            if packable > MANY_ROWS && head.steps > 0 {
                 let limits =
                     PackingLimits { rows: MANY_ROWS, waits: false, ..PackingLimits::default() };
                 let packing = self.pack_step(project, &limits, new_error_id, now);
                 // What is not packed in time is counted from rows, as it was now.
                 let _ = tokio::time::timeout(PACKING_BUDGET, packing).await;
             }
-            (events.errors, events.rows) = (errors, rows);
-            let mut windows = windows(plan(&demand, manifests, &events.rows)).into_iter();
+            (events.errors, events.outlines, events.rows) = (errors, outlines, rows);
+            let planned = plan(&demand, manifests, &events.rows, &head.tombstones);
+            events.tombstones = head.tombstones;
+            let mut windows = windows(planned).into_iter();
             if let Some(window) = windows.next() {
                 let columns = |run: &PlannedRun| demand.columns(run.day, run.plan.columns);
                 events.first = self.load(project, window, columns).await?;
@@ -201,22 +278,26 @@ impl Store {
 
     /// Counts the rows of a log that readers count as rows. Answers also how many of them could have
     /// been packed.
-    async fn count_rows(
+    async fn count_rows<R: RowTally>(
         &self,
         project: ProjectId,
         head: &LogHead,
         demand: &Demand<'_>,
         errors: &mut CountedErrors,
         now: Timestamp,
-    ) -> Result<(RowCounts, usize), StoreError> {
-        let (mut counts, mut packable) = (RowCounts::default(), 0);
+    ) -> Result<(R, usize), StoreError> {
+        let (mut counts, mut packable) = (R::default(), 0);
         let closed = now.minus(GRACE);
-        let range = readable_rows(project, head, now);
+        let categories = demand.categories();
+        let range = readable_rows(project, head, &categories, now);
         let mut pages = Box::pin(self.row_pages(&range));
         while let Some(rows) = pages.try_next().await? {
             for row in rows {
-                packable += usize::from(row.received_at().is_some_and(|at| at < closed));
-                counts.add(&row.row, demand.range, demand.filters, errors);
+                let received_at = row.received_at().unwrap_or(now);
+                packable += usize::from(received_at < closed);
+                if !head.tombstones.hide_event(row.row.fingerprint, received_at) {
+                    counts.add(&row.row, demand, errors);
+                }
             }
         }
         Ok((counts, packable))
@@ -235,25 +316,46 @@ impl Store {
         });
         let columns = self.read_columns(project, &wanted.collect::<Vec<_>>()).await?;
         let loaded = runs.into_iter().zip(columns);
-        Ok(loaded.map(|(planned, columns)| LoadedRun { planned, columns }).collect())
+        Ok(loaded
+            .filter_map(|(planned, columns)| Some(LoadedRun { planned, columns: columns? }))
+            .collect())
     }
 
-    /// What is known of the events of an error.
+    /// What query-errors answers of the errors of a page: those that were not deleted meanwhile.
+    /// Strongly consistent.
+    pub async fn find_ranked_errors(
+        &self,
+        project: ProjectId,
+        ranked: &[RankedError],
+        now: Timestamp,
+    ) -> Result<Vec<(RankedError, ErrorRecord, Option<Timestamp>)>, StoreError> {
+        let ids = ranked.iter().map(|error| error.id);
+        let mut records = self.find_errors(project, ids, now).await?;
+        let events = records.values().map(Into::into);
+        let latest = self.latest_events(project, events, now).await?;
+        let found = ranked.iter().filter_map(|error| {
+            let record = records.remove(&error.id)?;
+            Some((*error, record, latest.get(&error.fingerprint).copied()))
+        });
+        Ok(found.collect())
+    }
+
+    /// What is known of the events of an error; `None` if it was deleted meanwhile.
     pub async fn find_activity(
         &self,
         project: ProjectId,
         error: &ErrorRecord,
         now: Timestamp,
-    ) -> Result<Activity, StoreError> {
+    ) -> Result<Option<Activity>, StoreError> {
         let fingerprint = error.description.fingerprint;
         let (counts, latest) = tokio::try_join!(
             self.count_events_by_error(project, now),
-            self.latest_events(project, std::iter::once(fingerprint), now)
+            self.latest_events(project, std::iter::once(error.into()), now)
         )?;
-        Ok(Activity {
-            events: counts.get(&fingerprint).copied().unwrap_or_default(),
+        Ok((!counts.is_deleted(error.id)).then(|| Activity {
+            events: counts.of(fingerprint),
             latest: latest.get(&fingerprint).copied(),
-        })
+        }))
     }
 
     /// How many events each error of a project has that can still be listed.
@@ -261,7 +363,7 @@ impl Store {
         &self,
         project: ProjectId,
         now: Timestamp,
-    ) -> Result<HashMap<Fingerprint, u64>, StoreError> {
+    ) -> Result<EventCounts, StoreError> {
         let (first, last) = (Day::of(now.minus(EVENT_RETENTION)), Day::of(now).next());
         for _ in 0..MAX_ROUNDS {
             let mut counts = HashMap::new();
@@ -283,15 +385,20 @@ impl Store {
             let mut reads = stream::iter(reads).buffered(2);
             let mut decoder = Decoder::new();
             while let Some(window) = reads.try_next().await? {
-                for run in window {
-                    let base = run.columns.get(ColumnName::Base).map_err(|_| damaged())?;
-                    let base = Base::decode(&mut decoder, base).map_err(|_| damaged())?;
+                for LoadedRun { planned, columns } in window {
+                    let base = columns.get(ColumnName::Base);
+                    let Ok(base) = base.and_then(|base| Base::decode(&mut decoder, base)) else {
+                        self.report_damaged_run(project, planned.day, &planned.run);
+                        continue;
+                    };
                     for (fingerprint, events) in base.events_by_fingerprint(Hours::ALL) {
-                        *counts.entry(fingerprint).or_default() += events;
+                        if !head.tombstones.hide_in_run(fingerprint, &planned.run) {
+                            *counts.entry(fingerprint).or_default() += events;
+                        }
                     }
                 }
             }
-            return Ok(counts);
+            return Ok(EventCounts { counts, tombstones: head.tombstones });
         }
         Err(StoreError::Contended("the log kept being packed".into()))
     }
@@ -303,11 +410,14 @@ impl Store {
         counts: &mut HashMap<Fingerprint, u64>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let range = readable_rows(project, head, now);
+        let range = readable_rows(project, head, &[], now);
         let mut pages = Box::pin(self.row_pages(&range));
         while let Some(rows) = pages.try_next().await? {
             for row in rows {
-                *counts.entry(row.row.fingerprint).or_default() += 1;
+                let (fingerprint, at) = (row.row.fingerprint, row.received_at().unwrap_or(now));
+                if !head.tombstones.hide_event(fingerprint, at) {
+                    *counts.entry(fingerprint).or_default() += 1;
+                }
             }
         }
         Ok(())
@@ -315,8 +425,21 @@ impl Store {
 }
 
 /// The rows that readers of a head count, since no run that they count has them.
-fn readable_rows(project: ProjectId, head: &LogHead, now: Timestamp) -> RowRange<'_> {
-    RowRange { project, shards: head.shards, from: &head.readable, to: None, page: PAGE_ROWS, now }
+fn readable_rows<'h>(
+    project: ProjectId,
+    head: &'h LogHead,
+    categories: &'h [Category],
+    now: Timestamp,
+) -> RowRange<'h> {
+    RowRange {
+        project,
+        shards: head.shards,
+        from: &head.readable,
+        to: None,
+        categories: RowCategories::Only(categories),
+        page: PAGE_ROWS,
+        now,
+    }
 }
 
 /// The manifests with the runs that readers of a head count; `None` if the head is too old for them:
@@ -334,24 +457,22 @@ fn readable(mut manifests: Vec<Manifest>, head: &LogHead) -> Option<Vec<Manifest
 }
 
 /// What a query needs of each run.
-fn plan(demand: &Demand<'_>, manifests: Vec<Manifest>, rows: &RowCounts) -> Vec<PlannedRun> {
+fn plan(
+    demand: &Demand<'_>,
+    manifests: Vec<Manifest>,
+    rows: &impl RowTally,
+    tombstones: &Tombstones,
+) -> Vec<PlannedRun> {
     let mut planned = Vec::new();
     for Manifest { day, runs, .. } in manifests {
+        // Totals tell nothing where something of them does not count.
+        let is_whole = !runs.iter().any(|run| tombstones.may_hide_in(day, run));
+        let every_fingerprint_counts = demand.every_fingerprint_counts && is_whole;
+        let demand = Demand { every_fingerprint_counts, ..*demand };
         let totals: Vec<_> = runs.iter().map(|run| &run.totals).collect();
         let plans = demand.plan(day, &totals, rows.hours_of(day));
         let of_day = runs.into_iter().zip(plans).filter(|(_, plan)| !plan.is_empty());
         planned.extend(of_day.map(|(run, plan)| PlannedRun { day, run, plan }));
     }
     planned
-}
-
-fn is_wanted(error: &ErrorRecord, query: &TimeseriesQuery) -> bool {
-    let description = &error.description;
-    query.status.is_none_or(|status| status == error.status)
-        && query.search.matches(&SearchedError {
-            error_type: &description.error_type,
-            message: &description.message,
-            title: &description.title,
-            culprit: &description.culprit,
-        })
 }

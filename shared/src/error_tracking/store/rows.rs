@@ -7,10 +7,12 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::stream::{self, Stream, StreamExt};
 
-use crate::dynamodb::item::{Item, ItemReader, b, key, n, read_time_key, s, time_key};
+use crate::dynamodb::item::{
+    Item, ItemReader, b, key, n, read_time_key, s, sort_key_at_end, time_key,
+};
 use crate::dynamodb::{Store, StoreError};
 use crate::error_tracking::EventId;
-use crate::error_tracking::attribute::{Attribute, Attributes};
+use crate::error_tracking::attribute::{Attribute, Attributes, Category, UserHash};
 use crate::error_tracking::log::row::{EventRow, Fingerprint};
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
@@ -23,6 +25,8 @@ pub(super) const MAX_SHARDS: u8 = 16;
 /// The most rows of a page: a function with little of a processor reads them well within the time of
 /// one attempt.
 pub(super) const PAGE_ROWS: usize = 1_000;
+/// The attribute that has the hash of the user.
+const USER: &str = "user";
 /// What sorts after the sort keys of all rows.
 const END: &str = "~";
 /// What a row takes besides the values of its attributes.
@@ -64,9 +68,36 @@ pub(super) struct RowRange<'p> {
     pub(super) from: &'p LogPosition,
     /// Before which rows are read; `None` for all that there are.
     pub(super) to: Option<&'p LogPosition>,
+    /// What of events is read besides their time and their error.
+    pub(super) categories: RowCategories<'p>,
     /// The most rows that are wanted of a shard at once.
     pub(super) page: usize,
     pub(super) now: Timestamp,
+}
+
+/// What of the events of rows is read: the less, the sooner.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum RowCategories<'p> {
+    /// Everything, for packing.
+    All,
+    /// What is asked for.
+    Only(&'p [Category]),
+}
+
+impl RowCategories<'_> {
+    /// The attributes of items that tell it; `None` for all.
+    fn names(self) -> Option<Vec<&'static str>> {
+        let Self::Only(categories) = self else { return None };
+        let mut names = vec!["sk", "occurredAt", "fingerprint"];
+        names.extend(categories.iter().map(|category| category.name()));
+        // Where there is a transaction, a row may not have it as the culprit again.
+        if categories.contains(&Category::Attribute(Attribute::Culprit)) {
+            names.push(Attribute::Transaction.name());
+        }
+        names.sort_unstable();
+        names.dedup();
+        Some(names)
+    }
 }
 
 impl Store {
@@ -81,8 +112,19 @@ impl Store {
         let pk = log_pk(range.project, shard);
         let to = range.to.map_or_else(|| END.to_owned(), ToString::to_string);
         let start = after.map(|after| key(&pk, after));
-        let answer = self
-            .query(TABLE)
+        let mut query = self.query(TABLE);
+        if let Some(names) = range.categories.names() {
+            // By placeholders: a name may be a reserved word.
+            let names: Vec<_> =
+                (0..).map(|number: u32| format!("#read{number}")).zip(names).collect();
+            let read: Vec<&str> =
+                names.iter().map(|(placeholder, _)| placeholder.as_str()).collect();
+            query = query.projection_expression(read.join(", "));
+            for (placeholder, name) in names {
+                query = query.expression_attribute_names(placeholder, name);
+            }
+        }
+        let answer = query
             .consistent_read(true)
             // No row has the sort key of a position, so the end is left out.
             .key_condition_expression("pk = :pk AND sk BETWEEN :from AND :to")
@@ -96,11 +138,11 @@ impl Store {
             .set_exclusive_start_key(start)
             .send()
             .await?;
-        let next = answer.last_evaluated_key.as_ref();
-        let next = next.map(|key| ItemReader { table: TABLE, item: key }.text("sk")).transpose()?;
+        let next = sort_key_at_end(TABLE, answer.last_evaluated_key.as_ref())?;
         let rows = answer.items.unwrap_or_default();
-        let rows = rows.iter().map(read_row).collect::<Result<_, _>>()?;
-        Ok(RowPage { rows, next: next.map(str::to_owned) })
+        // One that is damaged must not keep all others from being packed and counted.
+        let rows = self.undamaged(&rows, read_row)?;
+        Ok(RowPage { rows, next })
     }
 
     /// All rows of a range, page by page, in no order.
@@ -125,7 +167,7 @@ fn log_pk(project: ProjectId, shard: u8) -> String {
     format!("log#{project}#{shard:02}")
 }
 
-/// In which of the partitions of its log an event is.
+/// In which of some partitions an event is.
 pub(super) fn shard_of(event: EventId, shards: u8) -> u8 {
     let last = event.as_bytes().last().copied().unwrap_or_default();
     last.checked_rem(shards).unwrap_or_default()
@@ -136,6 +178,16 @@ pub(super) fn row_time(sk: &str) -> Option<Timestamp> {
     read_time_key(sk.get(..15)?)
 }
 
+/// The key of the row of an event.
+pub(super) fn row_key(
+    project: ProjectId,
+    shard: u8,
+    event: EventId,
+    received_at: Timestamp,
+) -> Item {
+    key(&log_pk(project, shard), &format!("{}#{event}", time_key(received_at)))
+}
+
 pub(super) fn write_row(
     project: ProjectId,
     shard: u8,
@@ -143,15 +195,27 @@ pub(super) fn write_row(
     row: &EventRow,
     received_at: Timestamp,
 ) -> Item {
-    let mut item = key(&log_pk(project, shard), &format!("{}#{event}", time_key(received_at)));
+    let mut item = row_key(project, shard, event, received_at);
     item.insert("occurredAt".to_owned(), n(row.occurred_at.as_millis()));
     item.insert("fingerprint".to_owned(), b(&row.fingerprint.0));
+    let attributes = &row.attributes;
     for attribute in Attribute::ALL {
-        if let Some(value) = row.attributes.get(attribute) {
+        if let Some(value) = attributes.get(attribute)
+            && !is_told_by_transaction(attribute, attributes)
+        {
             item.insert(attribute.name().to_owned(), AttributeValue::S(value.to_owned()));
         }
     }
+    if let Some(user) = attributes.user() {
+        item.insert(USER.to_owned(), b(&user.to_bytes()));
+    }
     item
+}
+
+/// Where there is a transaction, it is also the culprit: a row need not have it twice.
+fn is_told_by_transaction(attribute: Attribute, attributes: &Attributes) -> bool {
+    attribute == Attribute::Culprit
+        && attributes.get(Attribute::Culprit) == attributes.get(Attribute::Transaction)
 }
 
 fn read_row(item: &Item) -> Result<LogRow, StoreError> {
@@ -160,12 +224,87 @@ fn read_row(item: &Item) -> Result<LogRow, StoreError> {
     for attribute in Attribute::ALL {
         attributes.set(attribute, reader.optional_text(attribute.name())?.map(str::to_owned));
     }
-    let occurred_at = reader.optional_integer("occurredAt")?;
-    let occurred_at = occurred_at.ok_or_else(|| reader.damaged("occurredAt"))?;
+    if attributes.get(Attribute::Culprit).is_none() {
+        let transaction = attributes.get(Attribute::Transaction).map(str::to_owned);
+        attributes.set(Attribute::Culprit, transaction);
+    }
+    if item.contains_key(USER) {
+        attributes.set_user(UserHash::from_bytes(reader.bytes(USER)?));
+    }
     let row = EventRow {
-        occurred_at: Timestamp::from_millis(occurred_at),
+        occurred_at: reader.millis("occurredAt")?,
         fingerprint: Fingerprint(reader.bytes("fingerprint")?),
         attributes,
     };
     Ok(LogRow { sk: reader.text("sk")?.to_owned(), row })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error_tracking::ingestion::normalize_store_body;
+
+    fn row(values: &[(Attribute, String)]) -> EventRow {
+        let mut attributes = Attributes::default();
+        for (attribute, value) in values {
+            attributes.set(*attribute, Some(value.clone()));
+        }
+        attributes.set_user(UserHash::of("42"));
+        let occurred_at = Timestamp::from_millis(1_795_000_000_000);
+        EventRow { occurred_at, fingerprint: Fingerprint([7; 16]), attributes }
+    }
+
+    fn written(row: &EventRow) -> Item {
+        let project = ProjectId::new(uuid::Uuid::max());
+        let event = EventId::from_random_bytes([0xff; 16]).unwrap();
+        write_row(project, 15, event, row, row.occurred_at)
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for values in [
+            Attribute::ALL.map(|name| (name, format!("{name:?}"))).as_slice(),
+            &[(Attribute::Culprit, "shop in add".to_owned())],
+            &[
+                (Attribute::Transaction, "GET /".to_owned()),
+                (Attribute::Culprit, "GET /".to_owned()),
+            ],
+        ] {
+            let row = row(values);
+            assert_eq!(read_row(&written(&row)).unwrap().row, row);
+        }
+        let without_user = EventRow { attributes: Attributes::default(), ..row(&[]) };
+        assert_eq!(read_row(&written(&without_user)).unwrap().row, without_user);
+    }
+
+    /// The bytes that DynamoDB counts of an item, a number of which has two digits a byte.
+    fn size(item: &Item) -> usize {
+        let size_of = |value: &AttributeValue| match value {
+            AttributeValue::S(text) => text.len(),
+            AttributeValue::B(bytes) => bytes.as_ref().len(),
+            AttributeValue::N(number) => number.len().div_ceil(2) + 1,
+            other => panic!("{other:?}"),
+        };
+        item.iter().map(|(name, value)| name.len() + size_of(value)).sum()
+    }
+
+    #[test]
+    fn the_longest_row_takes_one_write_unit() {
+        let long = "x".repeat(300);
+        for transaction in [long.as_str(), ""] {
+            let event = format!(
+                r#"{{"environment":"{long}","release":"{long}","level":"warning","platform":"{long}",
+                "transaction":"{transaction}","user":{{"id":"{long}","geo":{{"country_code":"de"}}}},
+                "request":{{"url":"https://h/{long}"}},"contexts":{{"browser":{{"name":"{long}"}},
+                "os":{{"name":"{long}"}},"device":{{"family":"{long}"}}}},
+                "exception":[{{"type":"{long}","mechanism":{{"handled":false}},
+                "stacktrace":{{"frames":[{{"function":"{long}"}}]}}}}]}}"#
+            );
+            let received_at = Timestamp::from_millis(1_795_000_000_000);
+            let event = normalize_store_body(event.as_bytes(), received_at).unwrap().unwrap();
+            let mut item = written(&EventRow { attributes: event.attributes, ..row(&[]) });
+            item.insert("expiresAt".to_owned(), n(received_at.as_seconds()));
+            assert!((1_000..=1_024).contains(&size(&item)), "{}", size(&item));
+        }
+    }
 }

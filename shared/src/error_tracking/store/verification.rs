@@ -23,7 +23,7 @@ use crate::timestamp::Timestamp;
 
 use super::errors::TABLE;
 use super::head::{LogHead, LogPosition, count};
-use super::rows::{LogRow, PAGE_ROWS, RowRange};
+use super::rows::{LogRow, PAGE_ROWS, RowCategories, RowRange};
 
 /// How long after they were packed rows are looked for once more, and how long before they were packed
 /// they were received.
@@ -124,7 +124,15 @@ impl Store {
             known.extend(hashes.as_chunks().0);
         }
         let (from, to) = (&found.from, Some(&found.to));
-        let range = RowRange { project, shards: head.shards, from, to, page: PAGE_ROWS, now };
+        let range = RowRange {
+            project,
+            shards: head.shards,
+            from,
+            to,
+            categories: RowCategories::All,
+            page: PAGE_ROWS,
+            now,
+        };
         let mut pages = Box::pin(self.row_pages(&range));
         let mut missed = Vec::new();
         while let Some(rows) = pages.try_next().await? {
@@ -172,12 +180,11 @@ pub(super) fn read_found(head: &Item) -> Result<Vec<FoundRows>, StoreError> {
     for (_, value) in head.iter().filter(|(name, _)| name.starts_with(FOUND)) {
         let members = value.as_m().map_err(|_| damaged())?;
         let reader = ItemReader { table: TABLE, item: members };
-        let at = reader.optional_integer("at")?.ok_or_else(damaged)?;
         found.push(FoundRows {
             step: reader.count("step")?,
             from: LogPosition::read(reader.text("from")?),
             to: LogPosition::read(reader.text("to")?),
-            at: Timestamp::from_millis(at),
+            at: reader.millis("at")?,
             id: reader.optional_parsed("id", RunId::parse)?,
         });
     }

@@ -82,16 +82,17 @@ fn every_operator_can_be_read_back() {
     let mut count = 0;
     for name in names.split('`').skip(1).step_by(2).filter(|name| *name != "?") {
         let (attribute, values) = match name {
-            "exists" | "not_exists" => ("a", json!([])),
-            "before" | "after" => ("$now", json!(["2026-01-01T00:00:00Z"])),
-            _ => ("a", json!(["1"])),
+            "exists" | "not_exists" => (json!("a"), json!([])),
+            "before" | "after" => (json!("$now"), json!(["2026-01-01T00:00:00Z"])),
+            "in_segment" | "not_in_segment" => (json!(null), json!(["beta"])),
+            _ => (json!("a"), json!(["1"])),
         };
         let stored = json!({"attribute": attribute, "operator": name, "values": values});
         let condition: Condition = serde_json::from_value(stored.clone()).unwrap();
         assert_eq!(serde_json::to_value(condition).unwrap(), stored);
         count += 1;
     }
-    assert_eq!(count, 26);
+    assert_eq!(count, 28);
 }
 
 fn key() -> impl Strategy<Value = String> {
@@ -127,11 +128,12 @@ fn condition() -> impl Strategy<Value = Condition> {
         (Just(Operator::NotIn), texts.clone()),
         (Just(Operator::Matches), texts),
         (Just(Operator::Exists), Just(Vec::new())),
+        (Just(Operator::NotInSegment), Just(vec!["beta".to_owned()])),
         (Just(Operator::SemverLessThan), Just(vec!["1.2".to_owned()])),
     ]
     .prop_flat_map(|(operator, values)| {
         r"[^\p{Cc}]{1,20}".prop_map(move |attribute| Condition {
-            attribute,
+            attribute: Some(attribute).filter(|_| !operator.is_about_segments()),
             operator,
             values: values.clone(),
         })

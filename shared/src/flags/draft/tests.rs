@@ -658,7 +658,7 @@ fn attribute_names_are_kept_as_sent() {
     // An evaluation looks them up exactly, so a space at either end is part of the name.
     for name in ["user.plan", "$Now", " plan", "plan ", " "] {
         let flag = create(&with(ATTRIBUTE, name)).unwrap();
-        assert_eq!(flag.rules[0].conditions[0].attribute, name);
+        assert_eq!(flag.rules[0].conditions[0].attribute.as_deref(), Some(name));
     }
     assert_faults(&with(ATTRIBUTE, "plan\n"), &[(ATTRIBUTE, InvalidFormat)]);
 }

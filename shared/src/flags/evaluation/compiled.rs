@@ -4,15 +4,16 @@ use std::collections::HashMap;
 use std::fmt;
 
 use crate::flags::{
-    FeatureFlag, FlagKey, Prerequisite, Rule, RuleId, Serve, Target, TargetKind, VariantKey,
+    FeatureFlag, FlagKey, Prerequisite, Rule, RuleId, SegmentKey, Serve, Target, TargetKind,
+    VariantKey,
 };
 use crate::projects::project::ProjectId;
-use crate::timestamp::Timestamp;
 
 use super::attribute::{AttributePaths, Found};
 use super::bucketing::{Bucketing, Shares};
 use super::condition::CompiledCondition;
 use super::context::Context;
+use super::segments::Memberships;
 use super::variant::TypedVariant;
 
 /// A flag with everything that its evaluation needs parsed, and nothing else.
@@ -24,6 +25,8 @@ pub struct CompiledFlag {
     pub(super) enabled: bool,
     pub(super) prerequisites: Box<[Prerequisite]>,
     pub(super) fallthrough: CompiledServe,
+    /// The segments that its rules ask for.
+    pub(super) segments: Box<[SegmentKey]>,
     variants: Box<[TypedVariant]>,
     off_variant: Option<usize>,
     rules: Box<[CompiledRule]>,
@@ -70,8 +73,8 @@ impl CompiledRule {
         Ok(Self { id, conditions, serve: indices.serve(&rule.serve)? })
     }
 
-    fn holds(&self, attributes: &Found<'_, '_>, now: Timestamp) -> bool {
-        self.conditions.iter().all(|condition| condition.holds(attributes, now))
+    fn holds(&self, attributes: &Found<'_, '_>, memberships: &Memberships<'_, '_>) -> bool {
+        self.conditions.iter().all(|condition| condition.holds(attributes, memberships))
     }
 }
 
@@ -103,6 +106,7 @@ impl CompiledFlag {
             prerequisites: flag.prerequisites.as_slice().into(),
             rules: flag.rules.iter().map(rule).collect::<Result<_, _>>()?,
             attributes,
+            segments: flag.segments().into_iter().collect(),
             fallthrough: indices.serve(&flag.fallthrough)?,
             variants: TypedVariant::all_of(flag.flag_type, &flag.variants)?,
             off_variant: flag.off_variant.as_ref().map(|key| indices.get(key)).transpose()?,
@@ -117,13 +121,9 @@ impl CompiledFlag {
     }
 
     /// The first rule whose conditions all hold.
-    pub(super) fn matching_rule(
-        &self,
-        context: &Context<'_>,
-        now: Timestamp,
-    ) -> Option<&CompiledRule> {
-        let attributes = Found::new(&self.attributes, context.attributes());
-        self.rules.iter().find(|rule| rule.holds(&attributes, now))
+    pub(super) fn matching_rule(&self, memberships: &Memberships<'_, '_>) -> Option<&CompiledRule> {
+        let attributes = Found::new(&self.attributes, memberships.context().attributes());
+        self.rules.iter().find(|rule| rule.holds(&attributes, memberships))
     }
 
     pub(super) fn off_variant(&self) -> Option<&TypedVariant> {

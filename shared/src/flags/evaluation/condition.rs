@@ -6,6 +6,7 @@ use ipnet::IpNet;
 use regex::Regex;
 use semver::Version;
 
+use crate::flags::SegmentKey;
 use crate::flags::condition::{
     Condition, NOW, Operator, compile_pattern, is_number, parse_address_range, parse_version,
 };
@@ -13,6 +14,7 @@ use crate::json_number::JsonNumber;
 use crate::timestamp::Timestamp;
 
 use super::attribute::{Attribute, AttributePaths, Found, Text};
+use super::segments::Memberships;
 
 /// A condition whose values are parsed; attributes are indices of the flag's [`AttributePaths`].
 #[derive(Debug)]
@@ -23,6 +25,8 @@ pub(super) enum CompiledCondition {
     Presence { of: usize, expected: bool },
     /// The attribute matches one of the values, or none.
     Attribute { of: usize, test: Test, negated: bool },
+    /// The context is in one of the segments, or in none.
+    Segments { any_of: Box<[SegmentKey]>, negated: bool },
 }
 
 /// Whether a comparison's outcome is the wanted one.
@@ -55,6 +59,15 @@ impl CompiledCondition {
         use Operator as O;
         let Condition { attribute, operator, values } = condition;
         let operator = *operator;
+        let Some(attribute) = attribute else {
+            return match operator {
+                O::InSegment | O::NotInSegment => Ok(Self::Segments {
+                    any_of: parse_all(values, |key| SegmentKey::parse(key).ok())?,
+                    negated: operator == O::NotInSegment,
+                }),
+                _ => Err("an operator asks for no attribute".to_owned()),
+            };
+        };
         if attribute == NOW {
             let parsed = parse_all(values, |value| Timestamp::parse_rfc3339(value).ok())?;
             let than = parsed.first().copied().ok_or("`$now` is compared with nothing")?;
@@ -88,13 +101,22 @@ impl CompiledCondition {
             O::SemverLessThan => versions(Ordering::is_lt, values)?,
             O::SemverLessThanOrEqual => versions(Ordering::is_le, values)?,
             O::InCidr => Test::AddressIn(parse_all(values, parse_address_range)?),
+            O::InSegment | O::NotInSegment => {
+                return Err("an operator asks for segments of an attribute".to_owned());
+            }
         };
         Ok(Self::Attribute { of, test, negated: is_negated(operator) })
     }
 
     /// Whether the condition holds. One on an attribute that is missing, null or of a type that
-    /// the operator does not know fails, negated or not; only `not_exists` can hold then.
-    pub(super) fn holds(&self, attributes: &Found<'_, '_>, now: Timestamp) -> bool {
+    /// the operator does not know fails, negated or not; only `not_exists` can hold then. That a
+    /// segment's condition fails so means that the context is not in the segment.
+    pub(super) fn holds(
+        &self,
+        attributes: &Found<'_, '_>,
+        memberships: &Memberships<'_, '_>,
+    ) -> bool {
+        let now = memberships.now();
         match self {
             Self::Now { holds, than } => holds(now.cmp(than)),
             Self::Presence { of, expected } => attributes.get(*of).is_some() == *expected,
@@ -105,6 +127,9 @@ impl CompiledCondition {
                 }
                 Some(scalar) => test.matches(scalar).is_some_and(|matches| matches != *negated),
             },
+            Self::Segments { any_of, negated } => {
+                any_of.iter().any(|segment| memberships.includes(segment)) != *negated
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod context;
 pub(crate) mod outcome;
 mod prerequisites;
 pub(crate) mod project_flags;
+pub(crate) mod segments;
 #[cfg(test)]
 pub(crate) mod test_flags;
 pub(crate) mod variant;
@@ -19,4 +20,5 @@ pub use compiled::{CompiledFlag, DamagedFlag};
 pub use context::{Context, InvalidContext};
 pub use outcome::{ErrorCode, Evaluation, EvaluationError, Metadata, Reason};
 pub use project_flags::{Flags, LoadedFlag};
+pub use segments::{LoadedSegment, Segments};
 pub use variant::TypedVariant;

@@ -7,12 +7,12 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::flags::{FlagKey, MAX_PREREQUISITE_DEPTH, RuleId, VariantKey};
+use crate::flags::{FlagKey, MAX_PREREQUISITE_DEPTH, RuleId, SegmentKey, VariantKey};
 use crate::projects::project::ProjectId;
-use crate::timestamp::Timestamp;
 
 use super::compiled::{CompiledFlag, CompiledServe, DamagedFlag};
 use super::context::Context;
+use super::segments::Memberships;
 use super::variant::TypedVariant;
 
 /// What a flag is for a context.
@@ -73,6 +73,8 @@ pub enum EvaluationError<'f> {
     TargetingKeyMissing(&'f FlagKey),
     /// This flag is damaged.
     Damaged(&'f FlagKey, &'f DamagedFlag),
+    /// This flag asks for this segment, which is damaged.
+    SegmentDamaged(&'f FlagKey, &'f SegmentKey),
     /// This flag is reached by its own prerequisites.
     PrerequisiteCycle(&'f FlagKey),
     /// This flag has too long a chain of prerequisites.
@@ -123,9 +125,10 @@ impl EvaluationError<'_> {
         match self {
             Self::FlagNotFound => ErrorCode::FlagNotFound,
             Self::TargetingKeyMissing(_) => ErrorCode::TargetingKeyMissing,
-            Self::Damaged(..) | Self::PrerequisiteCycle(_) | Self::PrerequisitesTooDeep(_) => {
-                ErrorCode::ParseError
-            }
+            Self::Damaged(..)
+            | Self::SegmentDamaged(..)
+            | Self::PrerequisiteCycle(_)
+            | Self::PrerequisitesTooDeep(_) => ErrorCode::ParseError,
         }
     }
 }
@@ -141,6 +144,12 @@ impl fmt::Display for EvaluationError<'_> {
             ),
             Self::Damaged(flag, damage) => {
                 write!(formatter, "the stored flag {flag} is damaged: {damage}")
+            }
+            Self::SegmentDamaged(flag, segment) => {
+                write!(
+                    formatter,
+                    "the flag {flag} asks for the segment {segment}, which is damaged"
+                )
             }
             Self::PrerequisiteCycle(flag) => {
                 write!(formatter, "the flag {flag} depends on itself through its prerequisites")
@@ -164,15 +173,18 @@ impl CompiledFlag {
     /// Evaluates an enabled flag whose prerequisites are met.
     pub(super) fn evaluate_on(
         &self,
-        context: &Context<'_>,
-        now: Timestamp,
+        memberships: &Memberships<'_, '_>,
     ) -> Result<Evaluation<'_>, EvaluationError<'_>> {
+        let context = memberships.context();
         if let Some(variant) = self.targeted_variant(context) {
             let metadata = Metadata { targeted: Some(true), ..self.metadata() };
             let reason = Reason::TargetingMatch;
             return Ok(Evaluation { variant: Some(variant), reason, metadata });
         }
-        if let Some(rule) = self.matching_rule(context, now) {
+        if let Some(damaged) = self.segments.iter().find(|key| !memberships.knows(key)) {
+            return Err(EvaluationError::SegmentDamaged(&self.key, damaged));
+        }
+        if let Some(rule) = self.matching_rule(memberships) {
             let metadata = Metadata { rule_id: Some(&rule.id), ..self.metadata() };
             let (variant, bucketed) = self.serve(&rule.serve, context)?;
             let metadata = Metadata { bucketed: Some(bucketed), ..metadata };

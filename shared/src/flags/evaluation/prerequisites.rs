@@ -12,14 +12,14 @@ use super::compiled::CompiledFlag;
 use super::context::Context;
 use super::outcome::{Evaluation, EvaluationError};
 use super::project_flags::{Flags, LoadedFlag};
+use super::segments::Memberships;
 
 type Outcome<'f> = Result<Evaluation<'f>, EvaluationError<'f>>;
 
 /// Evaluates flags of a project for one context, each at most once.
 pub(super) struct Evaluator<'f, 'c> {
     flags: &'f Flags,
-    context: &'c Context<'c>,
-    now: Timestamp,
+    memberships: Memberships<'f, 'c>,
     progress: HashMap<usize, Progress<'f>>,
 }
 
@@ -42,7 +42,8 @@ impl<'f, 'c> Evaluator<'f, 'c> {
         now: Timestamp,
         expected_flags: usize,
     ) -> Self {
-        Self { flags, context, now, progress: HashMap::with_capacity(expected_flags) }
+        let memberships = Memberships::new(flags.segments(), context, now);
+        Self { flags, memberships, progress: HashMap::with_capacity(expected_flags) }
     }
 
     /// Evaluates the flag at an index of the project's flags.
@@ -99,7 +100,7 @@ impl<'f, 'c> Evaluator<'f, 'c> {
         let (unmet, chain) = self.find_unmet(flag, depth);
         let outcome = match unmet {
             Ok(Some(unmet)) => Ok(flag.evaluate_off(Some(unmet))),
-            Ok(None) => flag.evaluate_on(self.context, self.now),
+            Ok(None) => flag.evaluate_on(&self.memberships),
             Err(error) => Err(error),
         };
         Reached { outcome, chain }

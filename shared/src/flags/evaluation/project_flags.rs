@@ -13,6 +13,7 @@ use super::compiled::{CompiledFlag, DamagedFlag};
 use super::context::Context;
 use super::outcome::{Evaluation, EvaluationError};
 use super::prerequisites::Evaluator;
+use super::segments::Segments;
 
 /// A flag as it was read from its store. It is compiled when it is first evaluated: whoever asks for
 /// one flag of a project of thousands waits for no other.
@@ -73,7 +74,8 @@ impl fmt::Debug for LoadedFlag {
 pub struct Flags {
     project_id: ProjectId,
     /// Sorted by key, each key once.
-    flags: Vec<Arc<LoadedFlag>>,
+    live: Vec<Arc<LoadedFlag>>,
+    segments: Segments,
 }
 
 impl Flags {
@@ -86,7 +88,18 @@ impl Flags {
         let mut flags: Vec<_> = live_flags.into_iter().collect();
         flags.sort_by(|one, other| one.key.cmp(&other.key));
         flags.dedup_by(|one, other| one.key == other.key);
-        Self { project_id, flags }
+        Self { project_id, live: flags, segments: Segments::default() }
+    }
+
+    /// The same flags with the segments that their rules ask for.
+    #[must_use]
+    pub fn with_segments(self, segments: Segments) -> Self {
+        Self { segments, ..self }
+    }
+
+    /// The segments.
+    pub fn segments(&self) -> &Segments {
+        &self.segments
     }
 
     /// The project.
@@ -96,7 +109,7 @@ impl Flags {
 
     /// A flag by its key, to be kept where a newer reading has the same version of it.
     pub fn get(&self, key: &str) -> Option<&Arc<LoadedFlag>> {
-        self.flags.get(self.index_of(key)?)
+        self.live.get(self.index_of(key)?)
     }
 
     /// Evaluates one flag.
@@ -116,18 +129,18 @@ impl Flags {
         context: &Context<'_>,
         now: Timestamp,
     ) -> Vec<(&'f FlagKey, Result<Evaluation<'f>, EvaluationError<'f>>)> {
-        let mut evaluator = Evaluator::new(self, context, now, self.flags.len());
+        let mut evaluator = Evaluator::new(self, context, now, self.live.len());
         let evaluated =
             |(index, flag): (usize, &'f Arc<LoadedFlag>)| (flag.key(), evaluator.evaluate(index));
-        self.flags.iter().enumerate().map(evaluated).collect()
+        self.live.iter().enumerate().map(evaluated).collect()
     }
 
     pub(super) fn at(&self, index: usize) -> Option<&LoadedFlag> {
-        self.flags.get(index).map(Arc::as_ref)
+        self.live.get(index).map(Arc::as_ref)
     }
 
     pub(super) fn index_of(&self, key: &str) -> Option<usize> {
-        self.flags.binary_search_by(|flag| flag.key.as_str().cmp(key)).ok()
+        self.live.binary_search_by(|flag| flag.key.as_str().cmp(key)).ok()
     }
 }
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::flags::FeatureFlag;
 use crate::flags::draft::FlagDraft;
+use crate::flags::segment::SegmentDraft;
+use crate::flags::{FeatureFlag, Segment};
 use crate::json::{Json, MAX_BODY_DEPTH};
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
@@ -31,6 +32,13 @@ pub(crate) fn flag(key: &str, members: &Value) -> FeatureFlag {
     let draft = FlagDraft::read(&Json::parse(&text, MAX_BODY_DEPTH).unwrap()).unwrap();
     let mut ids = (1..).map(Uuid::from_u128);
     draft.into_flag(project(), now(), || ids.next().unwrap()).unwrap()
+}
+
+/// A segment of these conditions.
+pub(crate) fn segment(key: &str, conditions: &Value) -> Segment {
+    let text = json!({"key": key, "name": key, "conditions": conditions}).to_string();
+    let draft = SegmentDraft::read(&Json::parse(&text, MAX_BODY_DEPTH).unwrap()).unwrap();
+    draft.into_segment(project(), now(), Uuid::from_u128(1)).unwrap()
 }
 
 pub(crate) fn flags(flags: impl IntoIterator<Item = FeatureFlag>) -> Flags {

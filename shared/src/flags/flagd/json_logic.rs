@@ -1,4 +1,4 @@
-//! Conditions in flagd's `JsonLogic`.
+//! Conditions about attributes in flagd's `JsonLogic`.
 
 use serde_json::{Value, json};
 
@@ -9,9 +9,9 @@ use crate::timestamp::Timestamp;
 pub(super) fn condition(condition: &Condition) -> Result<Value, String> {
     use Operator as O;
     let Condition { attribute, operator, values } = condition;
-    let attribute = if attribute == NOW { "$flagd.timestamp" } else { attribute };
-    let var = json!({"var": attribute});
-    let is_now = condition.attribute == NOW;
+    let Some(attribute) = attribute else { return Err("it is about no attribute".to_owned()) };
+    let is_now = attribute == NOW;
+    let var = json!({"var": if is_now { "$flagd.timestamp" } else { attribute }});
     Ok(match operator {
         O::Exists => is_present(&var),
         O::NotExists => json!({"===": [var, null]}),
@@ -43,6 +43,7 @@ pub(super) fn condition(condition: &Condition) -> Result<Value, String> {
         O::SemverLessThanOrEqual => version(&var, "<=", values)?,
         O::Matches | O::NotMatches => return Err("flagd has no regular expressions".to_owned()),
         O::InCidr => return Err("flagd has no address ranges".to_owned()),
+        O::InSegment | O::NotInSegment => return Err("it is about segments".to_owned()),
     })
 }
 
@@ -61,7 +62,7 @@ fn of_text(var: &Value, condition: Value) -> Value {
     all(vec![present, text, condition])
 }
 
-fn not(condition: &Value) -> Value {
+pub(super) fn not(condition: &Value) -> Value {
     json!({"!": [condition]})
 }
 
@@ -74,7 +75,10 @@ pub(super) fn all(mut conditions: Vec<Value>) -> Value {
 }
 
 fn any_of(values: &[String], condition: impl Fn(&str) -> Value) -> Value {
-    let mut conditions: Vec<Value> = values.iter().map(|value| condition(value)).collect();
+    any(values.iter().map(|value| condition(value)).collect())
+}
+
+pub(super) fn any(mut conditions: Vec<Value>) -> Value {
     if conditions.len() == 1 { conditions.remove(0) } else { json!({"or": conditions}) }
 }
 

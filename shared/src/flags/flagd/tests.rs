@@ -1,9 +1,9 @@
 use super::*;
-use crate::flags::evaluation::test_flags::{flag, project};
+use crate::flags::evaluation::test_flags::{flag, project, segment};
 
 fn exported(flag: FeatureFlag) -> (Value, Vec<(String, bool)>) {
     let key = flag.key.clone();
-    let FlagdExport { document, differences } = export(project(), &[flag]);
+    let FlagdExport { document, differences } = export(project(), &[flag], &[], Layout::Compact);
     let mut document: Value = serde_json::from_str(&document).unwrap();
     let found = document["flags"].as_object_mut().unwrap().remove(key.as_str());
     assert!(differences.iter().all(|d| d.flag_key == key && !d.reason.is_empty()));
@@ -38,7 +38,7 @@ fn a_flag_without_targeting_is_its_default_variant() {
         "metadata": {"version": "1"},
     });
     assert_eq!((found, differences), (expected, vec![]));
-    let document = export(project(), &[]).document;
+    let document = export(project(), &[], &[], Layout::Compact).document;
     let expected = json!({
         "$schema": "https://flagd.dev/schema/v0/flags.json", "flags": {},
         "metadata": {"flagSetId": project()},
@@ -117,7 +117,7 @@ fn a_rollout_to_everyone_is_a_variant() {
 }
 
 #[test]
-fn a_disabled_flag_serves_its_off_variant_and_says_so() {
+fn a_disabled_flag_is_exported_as_one_and_says_so() {
     let rule = json!({"conditions": [
         {"attribute": "a", "operator": "matches", "values": ["x"]},
     ], "serve": {"variant": "on"}});
@@ -125,7 +125,7 @@ fn a_disabled_flag_serves_its_off_variant_and_says_so() {
     let disabled =
         flag("f", &json!({"enabled": false, "rules": [rule], "prerequisites": prerequisites}));
     let (found, differences) = exported(disabled);
-    assert_eq!((&found["state"], &found["defaultVariant"]), (&json!("ENABLED"), &json!("off")));
+    assert_eq!((&found["state"], &found["defaultVariant"]), (&json!("DISABLED"), &json!("off")));
     assert_eq!(found["targeting"], Value::Null);
     assert_eq!(differences, [("/enabled".to_owned(), false)]);
 }
@@ -164,7 +164,7 @@ fn what_flagd_cannot_express_is_left_out_with_every_reason() {
 fn values_keep_their_type() {
     let variants = json!([{"key": "a", "value": "1"}, {"key": "b", "value": "0.1"}]);
     let numbers = flag("f", &json!({"type": "number", "variants": variants}));
-    let document = export(project(), &[numbers]).document;
+    let document = export(project(), &[numbers], &[], Layout::Indented).document;
     assert!(document.contains(r#""a": 1.0"#) && document.contains(r#""b": 0.1"#), "{document}");
 }
 
@@ -217,4 +217,72 @@ fn a_scheduled_release_follows_flagds_clock() {
     assert_eq!(at("after", "1970-01-01T00:01:00Z"), json!({">=": [clock, 60]}));
     assert_eq!(at("before", "1970-01-01T00:01:00.5Z"), json!({"<": [clock, 61]}));
     assert_eq!(at("before", "1969-12-31T23:59:59.5Z"), json!({"<": [clock, 0]}));
+}
+
+/// What an enabled flag becomes that is on in these segments, beside the whole document.
+fn asking(condition: &Value, segments: &[Segment]) -> (Value, Value, Vec<Difference>) {
+    let rules = json!([{"conditions": [condition], "serve": {"variant": "off"}}]);
+    let asking = flag("f", &json!({"rules": rules}));
+    let exported = export(project(), &[asking], segments, Layout::Compact);
+    let document: Value = serde_json::from_str(&exported.document).unwrap();
+    let asked = document["flags"]["f"]["targeting"]["if"][0].clone();
+    (asked, document, exported.differences)
+}
+
+#[test]
+fn segments_become_evaluators_that_flags_refer_to() {
+    let exists = |attribute: &str| json!({"attribute": attribute, "operator": "exists"});
+    let segments = [
+        segment("staff", &json!([exists("a"), exists("b")])),
+        segment("beta", &json!([exists("a")])),
+        segment("unused", &json!([exists("c")])),
+    ];
+    let present = |attribute: &str| json!({"!==": [{"var": attribute}, null]});
+    let is_in = json!({"operator": "in_segment", "values": ["staff"]});
+    let (asked, document, differences) = asking(&is_in, &segments);
+    assert_eq!(asked, json!({"$ref": "staff"}));
+    let evaluators = json!({"staff": {"and": [present("a"), present("b")]}});
+    assert_eq!(document["$evaluators"], evaluators);
+    assert_eq!(differences, []);
+    let is_in_none = json!({"operator": "not_in_segment", "values": ["staff", "beta"]});
+    let (asked, document, _) = asking(&is_in_none, &segments);
+    assert_eq!(asked, json!({"!": [{"or": [{"$ref": "staff"}, {"$ref": "beta"}]}]}));
+    let names: Vec<_> = document["$evaluators"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["beta", "staff"]);
+    assert_eq!(asking(&exists("a"), &segments).1.get("$evaluators"), None);
+}
+
+#[test]
+fn what_no_core_can_put_in_the_place_of_a_reference_is_written_out() {
+    for value in ["é", "\"", "\\", "$&", "\u{7f}"] {
+        let starts = json!({"attribute": "a", "operator": "starts_with", "values": [value]});
+        let segments = [segment("s", &json!([starts]))];
+        let is_in = json!({"operator": "in_segment", "values": ["s"]});
+        let (asked, document, _) = asking(&is_in, &segments);
+        assert_eq!(asked, json!({"starts_with": [{"var": "a"}, value]}), "{value:?}");
+        assert_eq!(document.get("$evaluators"), None, "{value:?}");
+    }
+}
+
+#[test]
+fn a_flag_whose_segment_flagd_cannot_express_is_left_out() {
+    let matches = json!({"attribute": "a", "operator": "matches", "values": ["x"]});
+    let segments = [segment("s", &json!([matches]))];
+    let is_in = json!({"operator": "in_segment", "values": ["s"]});
+    let (_, document, differences) = asking(&is_in, &segments);
+    assert_eq!((&document["flags"], document.get("$evaluators")), (&json!({}), None));
+    let [difference] = differences.as_slice() else { panic!("{differences:?}") };
+    assert_eq!((difference.pointer.as_str(), difference.left_out), ("/rules/0/conditions/0", true));
+    assert_eq!(difference.reason, "the segment s: flagd has no regular expressions");
+}
+
+#[test]
+fn a_value_that_flagd_would_take_for_a_reference_is_left_out() {
+    let theme = |value: &str| {
+        flag("f", &json!({"type": "json", "variants": [{"key": "a", "value": value}]}))
+    };
+    for value in [r#"{"$ref": "s"}"#, r#"{"a": [{"\u0024ref": "s"}]}"#] {
+        assert_left_out(theme(value), &["/variants/0/value"]);
+    }
+    assert!(exported(theme(r#"{"a": "$ref"}"#)).1.is_empty());
 }

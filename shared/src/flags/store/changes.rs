@@ -3,11 +3,14 @@
 //! A flag is put on the condition that it still is as it was read. Where a change touches what other
 //! flags rest on, or what the flag rests on, that is checked by the same transaction.
 
+use std::collections::BTreeSet;
+
 use crate::flags::{Dependencies, FeatureFlag, FlagKey, Prerequisite, VariantKey};
 use crate::json::Violations;
 
-use super::items::{LiveFlags, ProjectChange, TABLE, key, limit_reached, version_number};
+use super::items::{Count, ProjectChange, TABLE, key, limit_reached, version_number};
 use super::prerequisites::{Blamed, ChainGuard, refusals};
+use super::segments::{UseChange, unknown_segments};
 use crate::dynamodb::item::s;
 use crate::dynamodb::request::IntoAction;
 use crate::dynamodb::transaction::Reason;
@@ -22,9 +25,9 @@ pub enum FlagReplacement {
     Outdated,
     /// It is not stored: the project has as many live flags as it may have.
     LimitReached,
-    /// It is not stored: prerequisites do not fit the project's other flags, by their place in the
-    /// body.
-    PrerequisitesRefused(Violations),
+    /// It is not stored: it names flags and segments that do not fit what the project has, by their
+    /// place in the body.
+    ReferencesRefused(Violations),
     /// It is not stored: these flags depend on what it takes away.
     InUse(Vec<FlagKey>),
 }
@@ -40,7 +43,7 @@ pub enum FlagDeletion {
 
 /// What a change means for other flags.
 struct Effect {
-    live_flags: LiveFlags,
+    live_flags: Count,
     /// Whether what the flag depends on changes.
     prerequisites_change: bool,
     /// Whether it depends on anything that it did not depend on before.
@@ -55,19 +58,15 @@ impl Effect {
         let is_lost = |key: &VariantKey| lost(flag, key);
         Self {
             live_flags: match (stored.archived_at, flag.archived_at) {
-                (Some(_), None) => LiveFlags::OneMore,
-                (None, Some(_)) => LiveFlags::OneLess,
-                _ => LiveFlags::Same,
+                (Some(_), None) => Count::OneMore,
+                (None, Some(_)) => Count::OneLess,
+                _ => Count::Same,
             },
             prerequisites_change: before != after,
             adds_prerequisites: after.iter().any(|it| !before.contains(it)),
             loses_variants: stored.archived_at.is_none()
                 && stored.variants.iter().any(|variant| is_lost(&variant.key)),
         }
-    }
-
-    fn concerns_others(&self) -> bool {
-        self.live_flags != LiveFlags::Same || self.prerequisites_change || self.loses_variants
     }
 
     /// Whether the change rests on how the project's flags depend on each other.
@@ -98,11 +97,9 @@ impl Store {
         flag: &FeatureFlag,
     ) -> Result<FlagReplacement, StoreError> {
         let effect = Effect::of(stored, flag);
-        if !effect.concerns_others() {
-            return self.replace_alone(stored, flag).await;
-        }
         let mut change = ProjectChange {
             live_flags: effect.live_flags,
+            segments: Count::Same,
             prerequisites_change: effect.prerequisites_change,
             only_at_state: None,
         };
@@ -120,16 +117,26 @@ impl Store {
                 }
             }
         }
-        let mut actions = vec![self.put_flag(flag, Some(stored))?.into_action()?];
-        actions.extend(self.change_project(flag.project_id, change)?);
+        let mut actions = vec![
+            self.put_flag(flag, Some(stored))?.into_action()?,
+            self.change_project(flag.project_id, change)?,
+        ];
         actions.extend(checks);
+        let segments_from = actions.len();
+        let uses = UseChange::between(&stored.segments(), &flag.segments());
+        actions.extend(self.count_uses(flag.project_id, &uses)?);
         match self.commit_all(actions).await? {
             None => Ok(FlagReplacement::Done),
             Some(cancelled) => {
                 let failed = |index: usize| {
                     cancelled.reasons.get(index).is_some_and(Reason::condition_failed)
                 };
-                let is_full = effect.live_flags == LiveFlags::OneMore
+                let missing = uses.missing(|index| failed(segments_from + index));
+                if !failed(0) && !missing.is_empty() {
+                    let unknown = unknown_segments(flag, &missing);
+                    return Ok(FlagReplacement::ReferencesRefused(unknown));
+                }
+                let is_full = effect.live_flags == Count::OneMore
                     && failed(PROJECT)
                     && limit_reached(&cancelled, PROJECT)?;
                 Ok(if is_full && !failed(0) {
@@ -139,15 +146,6 @@ impl Store {
                 })
             }
         }
-    }
-
-    async fn replace_alone(
-        &self,
-        stored: &FeatureFlag,
-        flag: &FeatureFlag,
-    ) -> Result<FlagReplacement, StoreError> {
-        let is_stored = self.write_if(self.put_flag(flag, Some(stored))?).await?;
-        Ok(if is_stored { FlagReplacement::Done } else { FlagReplacement::Outdated })
     }
 
     /// Why a change is not possible in a state of the project's prerequisites.
@@ -174,7 +172,7 @@ impl Store {
             let links = self.read_links_of(flag.project_id, &keys).await?;
             let violations = refusals(flag, &links, &dependencies, blamed);
             if !violations.is_empty() {
-                return Ok(Some(FlagReplacement::PrerequisitesRefused(violations)));
+                return Ok(Some(FlagReplacement::ReferencesRefused(violations)));
             }
         }
         if effect.loses_variants {
@@ -196,7 +194,11 @@ impl Store {
             )
             .expression_attribute_values(":id", s(stored.id))
             .expression_attribute_values(":version", version_number(stored.version));
-        let is_gone = self.write_if(delete).await?;
-        Ok(if is_gone { FlagDeletion::Done } else { FlagDeletion::Outdated })
+        let project = self.change_project(stored.project_id, ProjectChange::default())?;
+        let mut actions = vec![delete.into_action()?, project];
+        let uses = UseChange::between(&stored.segments(), &BTreeSet::new());
+        actions.extend(self.count_uses(stored.project_id, &uses)?);
+        let cancelled = self.commit_all(actions).await?;
+        Ok(if cancelled.is_none() { FlagDeletion::Done } else { FlagDeletion::Outdated })
     }
 }

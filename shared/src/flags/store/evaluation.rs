@@ -1,4 +1,4 @@
-//! Table `feature-flags`: flags as they are evaluated.
+//! Table `feature-flags`: flags as they are evaluated, and the segments that they ask for.
 //!
 //! Reads are strongly consistent, so that what a function remembers for some seconds is not older
 //! than that. A flag that cannot be read is there all the same: its evaluation fails, others' do not.
@@ -6,13 +6,17 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::flags::evaluation::{DamagedFlag, Flags, LoadedFlag};
-use crate::flags::{FlagKey, MAX_PREREQUISITE_DEPTH};
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
+
+use crate::flags::evaluation::{DamagedFlag, Flags, LoadedFlag, LoadedSegment, Segments};
+use crate::flags::{FeatureFlag, FlagKey, MAX_PREREQUISITE_DEPTH, Segment, SegmentKey};
 use crate::projects::project::ProjectId;
 
 use super::items::{
-    FIRST_FLAG, TABLE, key, read_flag, read_id, read_key, read_prerequisites, read_version,
+    PROJECT_ITEM, TABLE, key, read_flag, read_id, read_key, read_prerequisites, read_segment_keys,
+    read_version,
 };
+use super::segments::{SEGMENT, is_segment, read_segment, read_segment_key, sort_key};
 use crate::dynamodb::item::{Item, ItemReader, s};
 use crate::dynamodb::{Store, StoreError};
 
@@ -31,69 +35,106 @@ struct Reading<'k> {
     project: ProjectId,
     known: Option<&'k Flags>,
     flags: Vec<Arc<LoadedFlag>>,
+    segments: Vec<Arc<LoadedSegment>>,
     bytes: usize,
 }
 
 impl Store {
-    /// All flags of a project that are not archived. Those that are `known` in the same version are
+    /// All flags of a project that are not archived, and all its segments. Those that are `known` in the same version are
     /// taken over as they are.
     pub async fn flags_to_evaluate(
         &self,
         project: ProjectId,
         known: Option<&Flags>,
     ) -> Result<StoredFlags, StoreError> {
-        let mut pages = self
-            .query(TABLE)
-            .consistent_read(true)
-            .key_condition_expression("projectId = :project AND #key >= :first")
-            .filter_expression("attribute_not_exists(archivedAt)")
-            .expression_attribute_names("#key", "key")
-            .expression_attribute_values(":project", s(project))
-            .expression_attribute_values(":first", s(FIRST_FLAG))
-            .into_paginator()
-            .items()
-            .send();
-        let mut reading = Reading { store: self, project, known, flags: Vec::new(), bytes: 0 };
+        let mut pages = self.flags_and_segments(project).into_paginator().items().send();
+        let mut reading = Reading::new(self, project, known);
         while let Some(item) = pages.next().await {
             reading.take(&item?);
         }
         Ok(reading.finish())
     }
 
-    /// A flag with all that it depends on, as far as an evaluation may follow, of which what is not
-    /// there or archived is left out. Otherwise as [`Self::flags_to_evaluate`].
+    /// All flags of a project that are not archived, and all its segments, each by its key. Strongly
+    /// consistent, as [`Self::flags_to_evaluate`]; what cannot be read is left out, and reported.
+    pub async fn flags_to_export(
+        &self,
+        project: ProjectId,
+    ) -> Result<(Vec<FeatureFlag>, Vec<Segment>), StoreError> {
+        let mut pages = self.flags_and_segments(project).into_paginator().items().send();
+        let (mut flags, mut segments) = (Vec::new(), Vec::new());
+        while let Some(item) = pages.next().await {
+            let item = item?;
+            if is_segment(&item) {
+                segments.extend(self.unless_damaged(&item, read_segment(project, &item))?);
+            } else {
+                flags.extend(self.unless_damaged(&item, read_flag(project, &item))?);
+            }
+        }
+        Ok((flags, segments))
+    }
+
+    /// The query of a project's flags that are not archived, and of its segments.
+    fn flags_and_segments(&self, project: ProjectId) -> QueryFluentBuilder {
+        self.query(TABLE)
+            .consistent_read(true)
+            .key_condition_expression("projectId = :project AND #key >= :first")
+            .filter_expression("attribute_not_exists(archivedAt)")
+            .expression_attribute_names("#key", "key")
+            .expression_attribute_values(":project", s(project))
+            .expression_attribute_values(":first", s(SEGMENT))
+    }
+
+    /// The number of the state that a project's flags and segments are in: it grows with every write of
+    /// one. One read unit.
+    pub async fn flags_state(&self, project: ProjectId) -> Result<i64, StoreError> {
+        let item = self.get(TABLE, key(project, PROJECT_ITEM)).await?.unwrap_or_default();
+        let state = ItemReader { table: TABLE, item: &item }.optional_integer("flagsState")?;
+        Ok(state.unwrap_or_default())
+    }
+
+    /// A flag with all that it depends on, as far as an evaluation may follow, and the segments that any
+    /// of these ask for; what is not there or archived is left out. Otherwise as [`Self::flags_to_evaluate`].
     pub async fn flag_to_evaluate(
         &self,
         project: ProjectId,
         flag: &FlagKey,
         known: Option<&Flags>,
     ) -> Result<StoredFlags, StoreError> {
-        let mut reading = Reading { store: self, project, known, flags: Vec::new(), bytes: 0 };
-        let mut wanted = HashSet::from([flag.clone()]);
+        let mut reading = Reading::new(self, project, known);
+        let mut wanted = HashSet::from([flag.to_string()]);
         let mut asked_for = HashSet::new();
         // One level more than a chain may have shows that a chain is too long.
         for _ in 0..=MAX_PREREQUISITE_DEPTH {
             if wanted.is_empty() {
                 break;
             }
-            let keys = wanted.iter().map(|wanted| key(project, wanted.as_str())).collect();
+            let keys = wanted.iter().map(|wanted| key(project, wanted)).collect();
             asked_for.extend(wanted.drain());
             for item in self.get_all(TABLE, keys).await? {
                 reading.take(&item);
                 // Those of a flag that cannot be read do not matter any more.
                 let next = read_prerequisites(&item).unwrap_or_default();
-                let next = next.into_iter().map(|prerequisite| prerequisite.flag_key);
-                wanted.extend(next.filter(|key| !asked_for.contains(key)));
+                let next = next.into_iter().map(|prerequisite| prerequisite.flag_key.to_string());
+                let segments = read_segment_keys(&item).into_iter().map(|key| sort_key(&key));
+                wanted.extend(next.chain(segments).filter(|key| !asked_for.contains(key)));
             }
         }
         Ok(reading.finish())
     }
 }
 
-impl Reading<'_> {
+impl<'k> Reading<'k> {
+    fn new(store: &'k Store, project: ProjectId, known: Option<&'k Flags>) -> Self {
+        Self { store, project, known, flags: Vec::new(), segments: Vec::new(), bytes: 0 }
+    }
+
     fn take(&mut self, item: &Item) {
         if item.contains_key("archivedAt") {
             return;
+        }
+        if is_segment(item) {
+            return self.take_segment(item);
         }
         let key = match read_key(item) {
             Ok(key) => key,
@@ -113,6 +154,32 @@ impl Reading<'_> {
         self.flags.push(loaded);
     }
 
+    fn take_segment(&mut self, item: &Item) {
+        let key = match read_segment_key(item) {
+            Ok(key) => key,
+            // No flag can ask for a segment whose key is none.
+            Err(damage) => return self.report(item, &damage),
+        };
+        self.bytes += item.get("conditions").and_then(|it| it.as_s().ok()).map_or(0, String::len);
+        let loaded = self.known_segment(&key, item).unwrap_or_else(|| {
+            Arc::new(match read_segment(self.project, item) {
+                Ok(segment) => LoadedSegment::new(segment),
+                Err(damage) => {
+                    self.report(item, &damage);
+                    LoadedSegment::damaged(key)
+                }
+            })
+        });
+        self.segments.push(loaded);
+    }
+
+    fn known_segment(&self, key: &SegmentKey, item: &Item) -> Option<Arc<LoadedSegment>> {
+        let known = self.known?.segments().get(key)?;
+        let reader = ItemReader { table: TABLE, item };
+        let (id, version) = (read_id(reader).ok()?, read_version(reader).ok()?);
+        known.is(id, version).then(|| Arc::clone(known))
+    }
+
     fn report(&self, item: &Item, damage: &StoreError) {
         if let StoreError::Damaged { table, attribute } = damage {
             self.store.report_damaged(table, item, attribute);
@@ -127,7 +194,9 @@ impl Reading<'_> {
     }
 
     fn finish(self) -> StoredFlags {
-        StoredFlags { flags: Flags::new(self.project, self.flags), bytes: self.bytes }
+        let segments = Segments::new(self.segments);
+        let flags = Flags::new(self.project, self.flags).with_segments(segments);
+        StoredFlags { flags, bytes: self.bytes }
     }
 }
 

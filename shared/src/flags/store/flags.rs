@@ -1,6 +1,8 @@
 //! Table `feature-flags`: creating flags, and finding them. See [`super::flag_items`] for what it
 //! holds.
 
+use std::collections::BTreeSet;
+
 use aws_sdk_dynamodb::types::TransactWriteItem;
 
 use crate::flags::{FeatureFlag, FlagKey};
@@ -8,8 +10,9 @@ use crate::json::Violations;
 use crate::page::{Page, PageRequest};
 use crate::projects::project::ProjectId;
 
-use super::items::{FIRST_FLAG, LiveFlags, ProjectChange, TABLE, key, limit_reached, read_flag};
+use super::items::{Count, FIRST_FLAG, ProjectChange, TABLE, key, limit_reached, read_flag};
 use super::prerequisites::{Blamed, ChainGuard, dependencies_among, refusals};
+use super::segments::{UseChange, unknown_segments};
 use crate::dynamodb::idempotency::{Idempotent, Replay};
 use crate::dynamodb::item::{Item, ItemReader, s};
 use crate::dynamodb::page::one_more_than;
@@ -26,8 +29,8 @@ pub enum FlagCreation {
     KeyTaken,
     /// The project has as many live flags as it may have.
     LimitReached,
-    /// Prerequisites that do not fit the project's other flags, by their place in the body.
-    PrerequisitesRefused(Violations),
+    /// It names flags and segments that do not fit what the project has, by their place in the body.
+    ReferencesRefused(Violations),
     /// The idempotency key was used before.
     Replay(Replay),
 }
@@ -55,8 +58,8 @@ const MAX_QUERIES: u32 = 10;
 impl Store {
     /// Stores a new flag, and with it the answer to its request where that has an idempotency key.
     ///
-    /// One transaction checks that the key is free, that the project may have one more flag, and
-    /// that every prerequisite exists with its variant. It is the only round trip, unless a
+    /// One transaction checks that the key is free, that the project may have one more flag, that every
+    /// prerequisite exists with its variant, and that every segment exists. It is the only round trip, unless a
     /// prerequisite is refused or has prerequisites itself: then the chains are read.
     pub async fn create_flag(
         &self,
@@ -64,8 +67,9 @@ impl Store {
         idempotent: Option<Idempotent<'_>>,
     ) -> Result<FlagCreation, StoreError> {
         let mut guard = ChainGuard::Leaves;
+        let uses = UseChange::between(&BTreeSet::new(), &flag.segments());
         for _ in 0..MAX_READINGS {
-            let actions = self.creation(flag, guard)?;
+            let actions = self.creation(flag, guard, &uses)?;
             let cancelled = match self.commit(actions, idempotent, flag.created_at).await? {
                 Commit::Done => return Ok(FlagCreation::Created),
                 Commit::Replay(replay) => {
@@ -76,13 +80,21 @@ impl Store {
             let failed =
                 |index: &usize| cancelled.reasons.get(*index).is_some_and(Reason::condition_failed);
             let prerequisites = PREREQUISITES_FROM..PREREQUISITES_FROM + flag.prerequisites.len();
+            let segments_from = prerequisites.end;
+            let missing = uses.missing(|index| failed(&(segments_from + index)));
+            let mut violations = unknown_segments(flag, &missing);
             let is_full = failed(&PROJECT) && limit_reached(&cancelled, PROJECT)?;
-            if prerequisites.clone().any(|index| failed(&index)) || (failed(&PROJECT) && !is_full) {
-                let (state, violations) = self.check_prerequisites(flag).await?;
-                if !violations.is_empty() {
-                    return Ok(FlagCreation::PrerequisitesRefused(violations));
-                }
+            let is_unsure =
+                prerequisites.clone().any(|index| failed(&index)) || (failed(&PROJECT) && !is_full);
+            if is_unsure {
+                let (state, unfit) = self.check_prerequisites(flag).await?;
+                violations.append(unfit);
                 guard = ChainGuard::ReadAt(state);
+            }
+            if !violations.is_empty() {
+                return Ok(FlagCreation::ReferencesRefused(violations));
+            } else if is_unsure {
+                // Perhaps only because prerequisites have some themselves.
             } else if failed(&FLAG) {
                 return Ok(FlagCreation::KeyTaken);
             } else if is_full {
@@ -95,25 +107,30 @@ impl Store {
     }
 
     /// The actions that create a flag: [`FLAG`], [`PROJECT`], and from [`PREREQUISITES_FROM`] on one
-    /// for each prerequisite.
+    /// for each prerequisite, then for each segment.
     fn creation(
         &self,
         flag: &FeatureFlag,
         guard: ChainGuard,
+        uses: &UseChange,
     ) -> Result<Vec<TransactWriteItem>, StoreError> {
         let change = ProjectChange {
-            live_flags: LiveFlags::OneMore,
+            live_flags: Count::OneMore,
+            segments: Count::Same,
             prerequisites_change: !flag.prerequisites.is_empty(),
             only_at_state: match guard {
                 ChainGuard::Leaves => None,
                 ChainGuard::ReadAt(state) => Some(state),
             },
         };
-        let mut actions = vec![self.put_flag(flag, None)?.into_action()?];
-        actions.extend(self.change_project(flag.project_id, change)?);
+        let mut actions = vec![
+            self.put_flag(flag, None)?.into_action()?,
+            self.change_project(flag.project_id, change)?,
+        ];
         for prerequisite in &flag.prerequisites {
             actions.push(self.require(flag.project_id, prerequisite, guard)?);
         }
+        actions.extend(self.count_uses(flag.project_id, uses)?);
         Ok(actions)
     }
 

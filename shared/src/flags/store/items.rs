@@ -1,8 +1,11 @@
-//! Items of the table `feature-flags`, key `projectId` / `key`: each flag whole, in one item.
+//! Items of the table `feature-flags`, key `projectId` / `key`: each flag whole, in one item; segments are
+//! in [`super::segments`].
 //!
 //! The item under the key `#` (no flag's, since those start with a letter or digit) belongs to the
-//! project: it counts the live flags, and numbers the state of the prerequisites between them, so
-//! that whoever has read a chain of them can make sure at the write that it still is as read.
+//! project. It numbers the state that its flags are in, so that whoever has read them learns from one
+//! small read that none has changed; it counts the live flags; and it numbers the state of the
+//! prerequisites between them, so that whoever has read a chain of them can make sure at the write that
+//! it still is as read.
 
 use aws_sdk_dynamodb::types::builders::PutBuilder;
 use aws_sdk_dynamodb::types::{
@@ -11,7 +14,10 @@ use aws_sdk_dynamodb::types::{
 use uuid::Uuid;
 
 use crate::flags::definition::Definition;
-use crate::flags::{FeatureFlag, FlagKey, FlagType, MAX_LIVE_FLAGS, Prerequisite, VariantKey};
+use crate::flags::segment::MAX_SEGMENTS;
+use crate::flags::{
+    FeatureFlag, FlagKey, FlagType, MAX_LIVE_FLAGS, Prerequisite, SegmentKey, VariantKey,
+};
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
@@ -31,19 +37,21 @@ pub(super) const PROJECT_ITEM: &str = "#";
 /// No sort key of a flag is below, that of the project's item is.
 pub(super) const FIRST_FLAG: &str = "0";
 
-/// What a transaction does to the item that belongs to the project, and on which condition.
+/// What a transaction does to the item that belongs to the project beside growing the number of its
+/// flags' state, and on which condition.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ProjectChange {
-    pub(super) live_flags: LiveFlags,
+    pub(super) live_flags: Count,
+    pub(super) segments: Count,
     /// Whether any flag's prerequisites change.
     pub(super) prerequisites_change: bool,
     /// The state of the prerequisites that the transaction rests on.
     pub(super) only_at_state: Option<i64>,
 }
 
-/// What becomes of the number of a project's live flags.
+/// What becomes of a number of what a project has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum LiveFlags {
+pub(super) enum Count {
     /// One more, if there is room.
     OneMore,
     #[default]
@@ -69,30 +77,42 @@ impl Store {
         })
     }
 
-    /// The action on the project's item; none if there is nothing to do.
+    /// The action on the project's item that belongs into every transaction which changes what
+    /// evaluations read: it grows the number of the flags' state.
     pub(super) fn change_project(
         &self,
         project: ProjectId,
         change: ProjectChange,
-    ) -> Result<Option<TransactWriteItem>, StoreError> {
-        let (mut conditions, mut additions, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    ) -> Result<TransactWriteItem, StoreError> {
+        let mut additions = vec!["flagsState :one"];
+        let mut values = vec![(":one", n(1))];
+        let mut conditions = Vec::new();
         match change.live_flags {
-            LiveFlags::OneMore => {
+            Count::OneMore => {
                 conditions.push("(attribute_not_exists(liveFlags) OR liveFlags < :limit)");
                 values.push((":limit", n(MAX_LIVE_FLAGS)));
                 additions.push("liveFlags :one");
             }
-            LiveFlags::Same => {}
-            LiveFlags::OneLess => {
+            Count::Same => {}
+            Count::OneLess => {
                 additions.push("liveFlags :minusOne");
+                values.push((":minusOne", n(-1)));
+            }
+        }
+        match change.segments {
+            Count::OneMore => {
+                conditions.push("(attribute_not_exists(segmentCount) OR segmentCount < :segments)");
+                values.push((":segments", n(MAX_SEGMENTS)));
+                additions.push("segmentCount :one");
+            }
+            Count::Same => {}
+            Count::OneLess => {
+                additions.push("segmentCount :minusOne");
                 values.push((":minusOne", n(-1)));
             }
         }
         if change.prerequisites_change {
             additions.push("prerequisitesState :one");
-        }
-        if additions.iter().any(|addition| addition.ends_with(":one")) {
-            values.push((":one", n(1)));
         }
         match change.only_at_state {
             // A project whose flags never had prerequisites has no number yet; that reads as 0.
@@ -105,30 +125,12 @@ impl Store {
         }
         let values = values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let condition = Some(conditions.join(" AND ")).filter(|condition| !condition.is_empty());
-        let key = key(project, PROJECT_ITEM);
-        let all_old = ReturnValuesOnConditionCheckFailure::AllOld;
-        Ok(match (condition, additions.as_slice()) {
-            (None, []) => None,
-            (Some(condition), []) => {
-                let check = self
-                    .check(TABLE, key)
-                    .condition_expression(condition)
-                    .set_expression_attribute_values(
-                        Some(values).filter(|it: &Item| !it.is_empty()),
-                    )
-                    .return_values_on_condition_check_failure(all_old);
-                Some(check.into_action()?)
-            }
-            (condition, additions) => {
-                let update = self
-                    .update(TABLE, key)
-                    .set_condition_expression(condition)
-                    .update_expression(format!("ADD {}", additions.join(", ")))
-                    .set_expression_attribute_values(Some(values))
-                    .return_values_on_condition_check_failure(all_old);
-                Some(update.into_action()?)
-            }
-        })
+        self.update(TABLE, key(project, PROJECT_ITEM))
+            .set_condition_expression(condition)
+            .update_expression(format!("ADD {}", additions.join(", ")))
+            .set_expression_attribute_values(Some(values))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .into_action()
     }
 }
 
@@ -171,6 +173,7 @@ fn write_flag(flag: &FeatureFlag) -> Result<Item, StoreError> {
         // What other flags' transactions look at stands apart from the definition.
         ("variantKeys", ss(flag.variants.iter().map(|variant| &variant.key))),
         ("prerequisites", write_prerequisites(&flag.prerequisites)),
+        ("segments", ss(flag.segments())),
         (DEPENDENT_KEY, depends.then(|| s(&flag.key))),
     ];
     for (name, value) in optional {
@@ -223,6 +226,12 @@ pub(super) fn read_id(reader: ItemReader<'_>) -> Result<Uuid, StoreError> {
 
 pub(super) fn read_version(reader: ItemReader<'_>) -> Result<u64, StoreError> {
     reader.optional_count("version")?.ok_or_else(|| reader.damaged("version"))
+}
+
+/// The segments that a flag names. What is no key of one is none: whoever reads the flag is told so.
+pub(super) fn read_segment_keys(item: &Item) -> Vec<SegmentKey> {
+    let named = ItemReader { table: TABLE, item }.text_set("segments").unwrap_or_default();
+    named.iter().filter_map(|key| SegmentKey::parse(key).ok()).collect()
 }
 
 pub(super) fn read_prerequisites(item: &Item) -> Result<Vec<Prerequisite>, StoreError> {

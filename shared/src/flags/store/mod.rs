@@ -5,7 +5,9 @@ mod evaluation;
 mod flags;
 mod items;
 mod prerequisites;
+mod segments;
 
 pub use changes::{FlagDeletion, FlagReplacement};
 pub use evaluation::StoredFlags;
 pub use flags::{FlagCreation, ListedFlags};
+pub use segments::{SegmentCreation, SegmentDeletion, SegmentReplacement};

@@ -26,16 +26,12 @@ use crate::timestamp::Timestamp;
 use super::pain_points::BatchId;
 use crate::dynamodb::idempotency::{Idempotent, Replay};
 use crate::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s, time_key};
-use crate::dynamodb::page::one_more_than;
+use crate::dynamodb::last_seen::{LastSeenList, index_attributes, position_of};
 use crate::dynamodb::request::IntoAction;
 use crate::dynamodb::transaction::{Commit, ConflictRetry, Reason};
 use crate::dynamodb::{Store, StoreError};
 
 pub(super) const TABLE: &str = "replay-insights";
-/// The index of a project's insights by when they were last seen.
-const BY_LAST_SEEN: (&str, &str) = ("byLastSeen", "lastSeenKey");
-/// The index of a project's insights by status and when they were last seen.
-const BY_STATUS: (&str, &str) = ("byStatus", "statusKey");
 /// The most chunks that are read for one page of insights: 4.6 MB.
 const MAX_CHUNKS_OF_A_PAGE: usize = 200;
 
@@ -123,37 +119,15 @@ impl Store {
         status: Option<StatusFilter>,
         page_request: &PageRequest,
     ) -> Result<Page<Insight>, StoreError> {
-        let (index, attribute) = if status.is_some() { BY_STATUS } else { BY_LAST_SEEN };
-        let prefix = status.map_or_else(String::new, |status| format!("{}#", status.as_str()));
-        let mut query = self
-            .query(TABLE)
-            .index_name(index)
-            .consistent_read(true)
-            .scan_index_forward(false)
-            .expression_attribute_values(":pk", s(project_pk(project)))
-            .limit(one_more_than(page_request.limit));
-        query = if status.is_some() {
-            query
-                .key_condition_expression(format!("pk = :pk AND begins_with({attribute}, :status)"))
-                .expression_attribute_values(":status", s(&prefix))
-        } else {
-            query.key_condition_expression("pk = :pk")
+        let list = LastSeenList {
+            table: TABLE,
+            pk: project_pk(project),
+            status: status.map(StatusFilter::as_str),
+            is_local: true,
         };
-        if let Some((after, id)) = page_request.after.as_deref().and_then(read_position) {
-            let mut start = insight_key(project, id);
-            start.insert(attribute.to_owned(), s(format!("{prefix}{after}")));
-            query = query.set_exclusive_start_key(Some(start));
-        }
-        let answer = query.send().await?;
-        let more = answer.last_evaluated_key.is_some();
-        let items = answer.items.unwrap_or_default();
-        let position = |item: &Item| {
-            let reader = ItemReader { table: TABLE, item };
-            reader.text(BY_LAST_SEEN.1).map(str::to_owned)
-        };
-        let heads = self.page(items, more, page_request.limit, position, |item| {
-            Ok((read_head(project, item)?, position(item)?))
-        })?;
+        let key_at = |position: &str| Some(insight_key(project, read_position(position)?));
+        let read = |item: &Item| Ok((read_head(project, item)?, position_of(TABLE, item)?));
+        let heads = self.page_by_last_seen(&list, page_request, key_at, read).await?;
         let mut insights = self.complete(project, heads).await?;
         // One that was read again may have another status by now.
         insights.items.retain(|insight| {
@@ -217,8 +191,8 @@ impl Store {
         self.get_all(TABLE, keys).await
     }
 
-    /// Writes the insights that have changed, if they are still stored as they were read, in one
-    /// transaction.
+    /// Writes the insights that have changed, if they are still stored as they were read, and announces
+    /// those that are new, in one transaction.
     pub async fn save_insights(
         &self,
         insights: &[&Insight],
@@ -234,6 +208,9 @@ impl Store {
             actions.extend(self.put_request_record(request_record)?);
         }
         for insight in changed {
+            if insight.stored_version == 0 {
+                actions.push(self.announce(&insight.created(now))?);
+            }
             for chunk in insight.members.changed() {
                 actions.push(self.put_chunk(chunk)?);
             }
@@ -346,13 +323,11 @@ fn position(insight: &Insight) -> String {
     format!("{}#{}", last_seen.unwrap_or_default(), insight.id)
 }
 
-fn read_position(position: &str) -> Option<(&str, InsightId)> {
-    let (_, id) = position.split_once('#')?;
-    Some((position, InsightId::parse(id)?))
+fn read_position(position: &str) -> Option<InsightId> {
+    InsightId::parse(position.split_once('#')?.1)
 }
 
 fn write_head(insight: &Insight) -> Item {
-    let position = position(insight);
     let mut item = item_at(
         insight_key(insight.project_id, insight.id),
         [
@@ -363,10 +338,10 @@ fn write_head(insight: &Insight) -> Item {
             ("status", s(insight.status.as_str())),
             ("viewed", AttributeValue::Bool(insight.viewed)),
             ("chunks", b(&ChunkReference::pack_all(insight.members.references()))),
-            (BY_STATUS.1, s(format!("{}#{position}", insight.status.as_str()))),
-            (BY_LAST_SEEN.1, s(position)),
         ],
     );
+    let index_attributes = index_attributes(insight.status.as_str(), position(insight));
+    item.extend(index_attributes.map(|(name, value)| (name.to_owned(), value)));
     if let Some(into) = insight.status.merged_into() {
         item.insert("mergedInto".to_owned(), s(into));
     }

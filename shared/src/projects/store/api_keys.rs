@@ -1,14 +1,18 @@
 //! Table `api-keys`, key `keyId`: one item per key, with the hash of its secret.
 
 use crate::projects::api_key::{ApiKeyRecord, KeyId, Scope, SecretHash, UserId};
+use crate::projects::happening::Happening;
 use crate::projects::project::{Organization, ProjectId};
 use crate::timestamp::Timestamp;
 
 use crate::dynamodb::item::{Item, ItemReader, b, item, s, ss};
+use crate::dynamodb::request::IntoAction;
 use crate::dynamodb::{Store, StoreError};
 
 pub(super) const TABLE: &str = "api-keys";
 pub(super) const KEY: &str = "keyId";
+/// The index by organization and user.
+const BY_USER: &str = "byUser";
 
 /// What became of a revocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +24,7 @@ pub enum Revocation {
 }
 
 impl Store {
-    /// Stores a new key.
+    /// Stores a new key, and announces it to its user.
     pub async fn create_api_key(&self, record: &ApiKeyRecord) -> Result<(), StoreError> {
         let mut item = item([
             (KEY, s(&record.key_id)),
@@ -40,7 +44,8 @@ impl Store {
         }
         // A key id has 95 random bits; should one ever repeat, nobody's key is overwritten.
         let put = self.put(TABLE, item).condition_expression("attribute_not_exists(keyId)");
-        let is_stored = self.write_if(put).await?;
+        let actions = vec![put.into_action()?, self.announce(&Happening::of_new_key(record))?];
+        let is_stored = self.commit_all(actions).await?.is_none();
         is_stored.then_some(()).ok_or_else(|| StoreError::Refused("the key's id is taken".into()))
     }
 
@@ -54,6 +59,32 @@ impl Store {
         }
         keys.sort_by(|a, b| (a.created_at, &a.key_id).cmp(&(b.created_at, &b.key_id)));
         Ok(keys)
+    }
+
+    /// The keys that act for a user. Which they are is read eventually consistent, as indexes are; each of
+    /// them strongly consistent, so that none counts that was revoked.
+    pub async fn list_keys_of(
+        &self,
+        organization: &Organization,
+        user: &UserId,
+    ) -> Result<Vec<ApiKeyRecord>, StoreError> {
+        let mut found = self
+            .query(TABLE)
+            .index_name(BY_USER)
+            .key_condition_expression("organization = :organization AND #user = :user")
+            .expression_attribute_names("#user", "user")
+            .expression_attribute_values(":organization", s(organization))
+            .expression_attribute_values(":user", s(user))
+            .projection_expression(KEY)
+            .into_paginator()
+            .items()
+            .send();
+        let mut keys = Vec::new();
+        while let Some(item) = found.next().await {
+            keys.push(item?);
+        }
+        let keys: Vec<Item> = self.get_all(TABLE, keys).await?;
+        self.undamaged(&keys, read_api_key)
     }
 
     /// Revokes a key at `now`. One that is revoked already keeps its earlier time.

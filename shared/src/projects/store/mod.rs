@@ -2,6 +2,7 @@
 
 mod access;
 mod api_keys;
+pub(crate) mod outbox;
 mod projects;
 
 pub use access::Access;

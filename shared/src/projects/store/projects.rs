@@ -3,16 +3,24 @@
 //! The item under the id is the project; those under the slug and under `ingest#` and the numeric
 //! id hold what a request needs that names it so, and each costs one read.
 
+use aws_sdk_dynamodb::types::TransactWriteItem;
+
+use crate::page::{Page, PageRequest};
 use crate::projects::dsn::{IngestId, PublicKey};
-use crate::projects::project::{IdOrSlug, Organization, Project, ProjectId, ProjectName, Slug};
+use crate::projects::project::{
+    IdOrSlug, Organization, Project, ProjectId, ProjectName, ProjectSummary, Slug,
+};
 
 use crate::dynamodb::item::{Item, ItemReader, item, n, s};
+use crate::dynamodb::page::one_more_than;
 use crate::dynamodb::request::IntoAction;
 use crate::dynamodb::transaction::Reason;
 use crate::dynamodb::{Store, StoreError};
 
 pub(super) const TABLE: &str = "projects";
 pub(super) const KEY: &str = "idOrSlug";
+/// The index of the items under ids, which alone have a slug, by it.
+const BY_ORGANIZATION: &str = "byOrganization";
 /// Of the item under the ingest id.
 const LIMIT: &str = "eventsPerMinute";
 
@@ -147,6 +155,41 @@ impl Store {
         Ok(projects)
     }
 
+    /// A page of the projects of an organization, by their slugs. Eventually consistent, as indexes are.
+    pub async fn list_organization(
+        &self,
+        organization: &Organization,
+        page_request: &PageRequest,
+    ) -> Result<Page<ProjectSummary>, StoreError> {
+        let after = page_request.after.as_deref();
+        let condition = match after {
+            Some(_) => "organization = :organization AND slug > :after",
+            None => "organization = :organization",
+        };
+        let query = self
+            .query(TABLE)
+            .index_name(BY_ORGANIZATION)
+            .key_condition_expression(condition)
+            .expression_attribute_values(":organization", s(organization))
+            .limit(one_more_than(page_request.limit));
+        let query = match after {
+            Some(after) => query.expression_attribute_values(":after", s(after)),
+            None => query,
+        };
+        let answer = query.send().await?;
+        let (items, more) = (answer.items.unwrap_or_default(), answer.last_evaluated_key.is_some());
+        let end_of =
+            |item: &Item| ItemReader { table: TABLE, item }.text("slug").map(str::to_owned);
+        self.page(items, more, page_request.limit, end_of, read_summary)
+    }
+
+    /// The projects of these ids that there are, in any order. Strongly consistent.
+    pub async fn read_projects(&self, ids: &[ProjectId]) -> Result<Vec<Project>, StoreError> {
+        let keys = ids.iter().map(|id| item([(KEY, s(id))])).collect();
+        let items = self.get_all(TABLE, keys).await?;
+        self.undamaged(&items, read_project)
+    }
+
     /// The project that receives errors under a numeric id. Strongly consistent: its DSN works as
     /// soon as it was printed.
     pub async fn find_ingest_access(
@@ -161,6 +204,13 @@ impl Store {
     pub async fn read_project(&self, id: ProjectId) -> Result<Option<Project>, StoreError> {
         let found = self.get(TABLE, item([(KEY, s(id))])).await?;
         found.as_ref().map(read_project).transpose()
+    }
+
+    /// The action that fails a transaction if there is no project of an id.
+    pub(crate) fn check_project(&self, id: ProjectId) -> Result<TransactWriteItem, StoreError> {
+        self.check(TABLE, item([(KEY, s(id))]))
+            .condition_expression("attribute_exists(idOrSlug)")
+            .into_action()
     }
 
     /// The project of an id or slug. Strongly consistent: commands follow each other closely.
@@ -203,6 +253,15 @@ fn read_ingest_access(item: &Item) -> Result<IngestAccess, StoreError> {
 pub(super) fn read_named_identity(item: &Item) -> Result<(IdOrSlug, ProjectIdentity), StoreError> {
     let name = ItemReader { table: TABLE, item }.parsed(KEY, IdOrSlug::parse)?;
     Ok((name, read_identity(item)?))
+}
+
+fn read_summary(item: &Item) -> Result<ProjectSummary, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    Ok(ProjectSummary {
+        id: reader.parsed("projectId", ProjectId::parse)?,
+        slug: reader.parsed("slug", |text| Slug::parse(text).ok())?,
+        name: reader.parsed("name", |text| ProjectName::parse(text).ok())?,
+    })
 }
 
 fn read_project(item: &Item) -> Result<Project, StoreError> {

@@ -1,9 +1,10 @@
-//! The official Sentry SDKs, unmodified: programs that fail, and what arrives of it.
+//! The official Sentry SDKs, unmodified: programs that fail, what arrives of it, and what finds it.
+
+mod browser;
+mod categories;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::process::{Output, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
 use local::demo;
@@ -12,9 +13,10 @@ use serde_json::{Value, json};
 use shared::app::Clock;
 use tests::call::Reply;
 use tests::error_tracking::project;
-use tests::gateway::Gateway;
 use tests::stack::{Stack, send};
 use tokio::process::Command;
+
+use crate::recording_proxy::{Exchange, RecordingProxy};
 
 /// What arrives of an error.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,20 +52,26 @@ const PAYMENTS: [&str; 5] = [
 /// The message of the exception that ends each program.
 const LAST: &str = "the last one";
 
+/// One stack for all: each has a project of its own.
 #[tokio::test]
-async fn sentry_python_reports_each_error_with_brotli_and_without() {
+async fn official_sdks_report_each_error_and_every_category_finds_it() {
     let stack = Stack::start().await;
+    // A browser needs a whole machine.
+    browser::reports_each_error(&stack).await;
     futures_util::join!(
         python_reports_each_error(&stack, "sentry-sdk", "gzip"),
         python_reports_each_error(&stack, "sentry-sdk-brotli", "br"),
+        node_reports_each_error(&stack),
+        node_reports_a_large_error(&stack),
+        rust_reports_each_error(&stack),
     );
 }
 
 async fn python_reports_each_error(stack: &Stack, environment: &str, coding: &str) {
-    const SCRIPT: &str = "python/raise_errors.py";
     let python = tests::workspace().join(".venv").join(environment).join("bin/python");
     let python = python.to_str().expect("its path is text");
-    let program = Program::run(stack, &stack.base_url, environment, [python, SCRIPT]).await;
+    let command = ["python", python, "raise_errors.py"];
+    let program = Program::fail(stack, &stack.base_url, environment, &command).await;
 
     let errors = program.errors().await;
     let expected = [
@@ -77,6 +85,7 @@ async fn python_reports_each_error(stack: &Stack, environment: &str, coding: &st
     assert_eq!(arrivals(&errors), expected);
     assert_eq!(types_of_chain(&errors, "RuntimeError"), ["KeyError", "RuntimeError"]);
     program.check_timeseries(&errors).await;
+    program.check_categories(&errors).await;
 
     let count = |text: &str| program.output.matches(text).count();
     let compressed = count(&format!("Content-Encoding: {coding}\\r\\n"));
@@ -84,15 +93,9 @@ async fn python_reports_each_error(stack: &Stack, environment: &str, coding: &st
     assert_eq!(counts, (11, 11, 11), "{}", program.output);
 }
 
-#[tokio::test]
-async fn sentry_node_reports_each_error_compressed_and_not() {
-    let stack = Arc::new(Stack::start().await);
-    futures_util::join!(node_reports_each_error(&stack), node_reports_a_large_error(&stack));
-}
-
 async fn node_reports_each_error(stack: &Stack) {
-    const PROGRAM: [&str; 2] = ["node", "node/raise_errors.mjs"];
-    let program = Program::run(stack, &stack.base_url, "node", PROGRAM).await;
+    let command = ["node", "node", "raise_errors.mjs"];
+    let program = Program::fail(stack, &stack.base_url, "node", &command).await;
 
     let errors = program.errors().await;
     let fatal = unhandled("RangeError", "raise_errors in closeDay", LAST);
@@ -106,6 +109,7 @@ async fn node_reports_each_error(stack: &Stack) {
     assert_eq!(arrivals(&errors), expected, "{}", program.output);
     assert_eq!(types_of_chain(&errors, "Error"), ["TypeError", "Error"]);
     program.check_timeseries(&errors).await;
+    program.check_categories(&errors).await;
 
     let accepted = program.output.lines().map(|line| line.strip_prefix("200 "));
     let accepted: BTreeSet<_> = accepted.map(|id| id.expect("it is accepted")).collect();
@@ -113,18 +117,35 @@ async fn node_reports_each_error(stack: &Stack) {
 }
 
 /// The SDK compresses what is larger than 32 KiB.
-async fn node_reports_a_large_error(stack: &Arc<Stack>) {
-    const PROGRAM: [&str; 2] = ["node", "node/raise_large_error.mjs"];
-    let gateway = Gateway::start(Arc::clone(stack)).await;
-    let program = Program::run(stack, &gateway.base_url, "node-large", PROGRAM).await;
+async fn node_reports_a_large_error(stack: &Stack) {
+    let command = ["node", "node", "raise_large_error.mjs"];
+    let proxy = RecordingProxy::start(&stack.base_url).await;
+    let program = Program::fail(stack, &proxy.base_url, "node-large", &command).await;
 
     let errors = program.errors().await;
     let fatal = unhandled("RangeError", "raise_large_error in closeDay", LAST);
     assert_eq!(arrivals(&errors), [Arrival { level: "fatal", ..fatal }]);
     let rows = errors[0].events[0]["event"]["extra"]["rows"].as_array().unwrap();
     assert_eq!((rows.len(), &rows[799]), (800, &json!(format!("row 799: {}", "x".repeat(50)))));
-    let codings = gateway.codings();
-    assert!(codings.contains("gzip"), "{codings:?}");
+    let is_compressed = |it: &Exchange| it.content_encoding.as_deref() == Some("gzip");
+    assert!(proxy.exchanges().iter().any(is_compressed), "{:?}", proxy.exchanges());
+}
+
+async fn rust_reports_each_error(stack: &Stack) {
+    let program = tests::workspace().join("target/sdks/debug/raise-errors");
+    let program = program.to_str().expect("its path is text");
+    let program = Program::fail(stack, &stack.base_url, "rust", &["rust", program]).await;
+
+    let errors = program.errors().await;
+    let panic = unhandled("panic", "main.rs in raise_errors::close_day", LAST);
+    let expected = [
+        imported_late(),
+        handled("PaymentError", "", &[PAYMENTS[0], "order 2 at 10.0.0.2 is not found"]),
+        Arrival { level: "fatal", ..panic },
+    ];
+    assert_eq!(arrivals(&errors), expected, "{}", program.output);
+    program.check_timeseries(&errors).await;
+    program.check_categories(&errors).await;
 }
 
 /// A program that has failed.
@@ -142,23 +163,29 @@ struct Reported {
 }
 
 impl<'s> Program<'s> {
-    /// Runs a program of `tests/sdks` for a project of its own, until an exception ends it.
+    /// Runs a program for a project of its own, until an exception or a panic ends it.
+    async fn fail(stack: &'s Stack, base_url: &str, slug: &str, command: &[&str]) -> Self {
+        let (program, status, stderr) = Self::run(stack, base_url, slug, command).await;
+        assert!(matches!(status, Some(1 | 101)), "{stderr}");
+        assert!(stderr.contains(LAST), "{stderr}");
+        program
+    }
+
+    /// Runs a program in a folder of `tests/sdks` for a project of its own, and answers with what it
+    /// ended.
     async fn run(
         stack: &'s Stack,
         base_url: &str,
         slug: &str,
-        [interpreter, script]: [&str; 2],
-    ) -> Self {
+        command: &[&str],
+    ) -> (Self, Option<i32>, String) {
         let started_at = Clock::System.now().as_millis();
         let id = demo::ensure_project(&stack.store, slug, "Failing").await.unwrap();
         let dsn = project(&stack.store, id).await.dsn(base_url);
-        let script = tests::workspace().join("tests/sdks").join(script);
-        let Output { status, stdout, stderr } = run(interpreter, &script, &dsn.to_string()).await;
-        let stderr = String::from_utf8(stderr).unwrap();
-        assert_eq!(status.code(), Some(1), "{stderr}");
-        assert!(stderr.contains(LAST), "{stderr}");
+        let Output { status, stdout, stderr } = run(command, &dsn.to_string()).await;
         let output = String::from_utf8(stdout).unwrap();
-        Self { stack, project: slug.to_owned(), started_at, output }
+        let program = Self { stack, project: slug.to_owned(), started_at, output };
+        (program, status.code(), String::from_utf8(stderr).unwrap())
     }
 
     /// All that was reported, checked for what holds for every error.
@@ -216,10 +243,11 @@ impl<'s> Program<'s> {
     }
 }
 
-async fn run(interpreter: &str, script: &Path, dsn: &str) -> Output {
-    let program = Command::new(interpreter)
-        .arg(script)
-        .current_dir(script.parent().expect("it lies in a folder"))
+async fn run(command: &[&str], dsn: &str) -> Output {
+    let [folder, program, arguments @ ..] = command else { unreachable!("it names a program") };
+    let running = Command::new(program)
+        .args(arguments)
+        .current_dir(tests::workspace().join("tests/sdks").join(folder))
         // Nothing else may configure the SDK.
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -227,9 +255,9 @@ async fn run(interpreter: &str, script: &Path, dsn: &str) -> Output {
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
-    let output = tokio::time::timeout(Duration::from_secs(90), program).await;
+    let output = tokio::time::timeout(Duration::from_secs(90), running).await;
     let output = output.expect("it ends by itself");
-    output.unwrap_or_else(|error| panic!("{interpreter}: {error}; run `make test-tools`"))
+    output.unwrap_or_else(|error| panic!("{program}: {error}; run `make test-tools`"))
 }
 
 /// What holds for every error of every program.
@@ -290,7 +318,7 @@ fn message_of(event: &Value) -> &str {
 }
 
 fn is_handled(event: &Value) -> bool {
-    exceptions(event).iter().all(|exception| exception["mechanism"]["handled"] == true)
+    exceptions(event).iter().all(|exception| exception["mechanism"]["handled"] != false)
 }
 
 /// The types of the exceptions of an error, the cause first.

@@ -42,6 +42,15 @@ impl Case<'_> {
         filters.map_err(|error| format!("{}: {error}", self.id))
     }
 
+    /// The rules that fired, and on which words.
+    #[allow(dead_code)] // The tests tell only whether an answer is right.
+    pub(crate) fn trace(&self) -> Option<String> {
+        let body = Json::parse(self.request.get(), MAX_BODY_DEPTH).ok()?;
+        let trace = interpret(&Question::read(&body).ok()?.request()).trace;
+        let fired = trace.iter().map(|(rule, words)| format!("{rule} {words:?}"));
+        Some(fired.collect::<Vec<_>>().join("; "))
+    }
+
     /// Whether an answer is right.
     pub(crate) fn accepts(&self, answer: &[Value]) -> bool {
         let is_answer = |expected: &Vec<Value>| {

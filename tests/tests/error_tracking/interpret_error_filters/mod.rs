@@ -1,8 +1,11 @@
 //! interpret-error-filters against a real engine.
 
+mod frames;
 mod gold;
+mod language;
 mod properties;
 mod queries;
+mod question;
 mod rules;
 #[cfg(feature = "bedrock")]
 mod second_opinion;
@@ -20,6 +23,17 @@ use tests::call::{Call, Reply};
 use tests::contract::{OPENAPI, assert_valid};
 
 const INTERPRET: &Operation = &::interpret_error_filters::OPERATION;
+
+/// The queries of all sets.
+pub(super) fn all_queries() -> Vec<Value> {
+    let files = [
+        include_str!("queries/development.jsonl"),
+        include_str!("queries/held-out.jsonl"),
+        include_str!("queries/specified.jsonl"),
+    ];
+    let cases = files.into_iter().flat_map(|file| gold::Case::of_file(file).unwrap());
+    cases.map(|case| case.asked("query")).collect()
+}
 
 /// A body of a query over two categories.
 fn body(query: &str, current_filters: &Value) -> Value {
@@ -82,6 +96,46 @@ async fn the_examples_of_the_description_are_answered_as_they_stand_there() {
         assert_valid(&OPENAPI["components"]["schemas"]["ErrorFilterQuestion"], &question);
         let reply = ask(&test, &question).await;
         assert_eq!((reply.status, &reply.body), (200, &examples[answer]["value"]));
+    }
+}
+
+#[tokio::test]
+async fn an_explained_answer_says_which_words_led_to_which_filters() {
+    let test = TestApp::start().await;
+    let examples = &OPENAPI["components"]["examples"];
+    let mut question = examples["filter_question"]["value"].clone();
+    question["projectId"] = json!(PROJECT);
+    let explained =
+        |body: &Value, explain: &str| call(body).key(&test.key).query("explain", explain);
+    let reply = explained(&question, "true").send(&test.app).await;
+    let expected = &examples["interpreted_filters_explained"]["value"];
+    assert_eq!((reply.status, &reply.body), (200, expected));
+    let plain = explained(&question, "false").send(&test.app).await;
+    assert_eq!(plain.body, examples["interpreted_filters"]["value"]);
+
+    // Counted in code points of the query as it was sent; a filter that stays rests on nothing.
+    let current = json!([filter("gone", "is", "x"), filter("browser", "is", "Chrome")]);
+    let reply = explained(&body(" \u{a0}🦀é safari 🦀 zorblax\n", &current), "true");
+    let reply = reply.send(&test.app).await;
+    assert_eq!(
+        reply.body["interpretation"],
+        json!({
+            "understood": [{"from": 5, "to": 11, "filters": [1]}],
+            "ignored": [{"from": 14, "to": 21}],
+        })
+    );
+}
+
+#[tokio::test]
+async fn another_explain_than_true_or_false_is_refused_with_all_else() {
+    let test = TestApp::start().await;
+    for explain in ["yes", "", "TRUE", "1"] {
+        let call = call(&body("", &json!([]))).query("explain", explain);
+        let reply = call.key(&test.key).send(&test.app).await;
+        assert_eq!(reply.problem(), (400, "validation_failed"), "{explain}");
+        let violations = reply.violations();
+        assert!(violations.contains(&("query:explain", "invalid_value")), "{violations:?}");
+        assert!(violations.contains(&("/query", "too_short")), "{violations:?}");
     }
 }
 

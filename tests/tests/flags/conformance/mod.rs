@@ -7,6 +7,7 @@
 
 #![allow(clippy::print_stdout)]
 
+mod flagd;
 mod growthbook;
 mod unleash;
 
@@ -129,7 +130,7 @@ type Alternatives = Vec<Vec<Condition>>;
 
 fn condition(attribute: &str, operator: Operator, values: &[&str]) -> Condition {
     let values = values.iter().map(|value| (*value).to_owned()).collect();
-    Condition { attribute: attribute.to_owned(), operator, values }
+    Condition { attribute: Some(attribute.to_owned()), operator, values }
 }
 
 /// One of these together with one of the others.
@@ -198,17 +199,20 @@ struct Found {
 
 /// Evaluates a flag as a client would use it: an error is the caller's own default.
 fn evaluate(flags: Vec<FeatureFlag>, key: &str, context: &Value, now: Timestamp) -> Found {
+    let vector = flagd::Vector::new(&flags, key, context, now);
     let flags = Flags::new(project(), flags.into_iter().map(LoadedFlag::new).map(Arc::new));
     let text = context.to_string();
     let context = Context::read(Json::parse(&text, MAX_BODY_DEPTH).unwrap()).unwrap();
     let evaluation = flags.evaluate(key, &context, now).ok();
-    Found {
+    let found = Found {
         variant: evaluation.and_then(|it| it.variant()).map(ToString::to_string),
         value: evaluation
             .and_then(|it| it.value())
             .map(|value| serde_json::from_str(value.get()).unwrap()),
         rule_id: evaluation.and_then(|it| it.metadata().rule_id).map(ToString::to_string),
-    }
+    };
+    vector.note(&found);
+    found
 }
 
 fn escaped(text: &str) -> String {

@@ -4,6 +4,7 @@ use super::Scene;
 use crate::interpretation::cue::Class;
 use crate::interpretation::element::Element;
 use crate::interpretation::link::Mention;
+use crate::interpretation::word::Word;
 
 impl Scene<'_> {
     /// Ordinary verbs and the thing searched are values only where they stand as a value would.
@@ -13,11 +14,7 @@ impl Scene<'_> {
             return false;
         }
         let Some(token) = self.tokens.get(element.tokens.start) else { return false };
-        let generic = element.is(Class::Generic)
-            && !matches!(
-                token.folded.as_str(),
-                "crash" | "crashes" | "failure" | "failures" | "ticket" | "tickets"
-            );
+        let generic = element.is(Class::Generic) && !self.says(at, Word::Severe);
         let verb = self.lexicon.is_verb(&token.folded) || self.is_function_word(at);
         if !generic && !verb {
             return false;
@@ -37,12 +34,9 @@ impl Scene<'_> {
             .and_then(|before| self.tokens.get(before))
             .map_or("", |token| token.folded.as_str());
         // "the US", "in us", but not "show us".
-        let place = raw_before == "the" && verb
-            || token.is("us")
-                && matches!(
-                    raw_before,
-                    "" | "," | "in" | "from" | "outside" | "all" | "only" | "non" | "for"
-                );
+        let place = verb && self.lexicon.is(raw_before, Word::Definite)
+            || self.says(at, Word::Us)
+                && (matches!(raw_before, "" | ",") || self.lexicon.is(raw_before, Word::BeforeUs));
         if introduced || place || self.lists_with_value(at, mention) {
             return false;
         }
@@ -76,19 +70,14 @@ impl Scene<'_> {
             let alone = (0..self.elements.len()).all(|other| {
                 other == at || self.is_idle(other) || self.is_any(other, &[Class::Only, Class::Any])
             });
-            let counted = self.is_any(at + 1, &[Class::Generic])
-                || matches!(
-                    self.word(at + 1),
-                    "requests" | "request" | "calls" | "call" | "queries" | "statements"
-                );
-            let used_in = before.is_some_and(|before| {
-                matches!(self.word(before), "in" | "on" | "using" | "from" | "with")
-            });
+            let counted =
+                self.is_any(at + 1, &[Class::Generic]) || self.says(at + 1, Word::Countable);
+            let used_in = before.is_some_and(|before| self.says(before, Word::InPlace));
             let label_follows = self.labels(at + 1).iter().any(|label| !label.full);
             let noun_follows = label_follows
                 || self.element(at + 1).is_some_and(Element::is_word)
                     && self.word(at + 1).len() > 3
-                    && !self.lexicon.is_common(self.word(at + 1));
+                    && !self.says(at + 1, Word::Common);
             return !(denied
                 || corrects
                 || alone

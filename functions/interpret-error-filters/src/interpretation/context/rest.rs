@@ -1,9 +1,10 @@
 //! Names whose rest stands apart: "sensio one but not the plus", "returns are not allowed".
 
-use super::{Scene, is_article};
+use super::Scene;
 use crate::interpretation::cue::Class;
 use crate::interpretation::fold;
 use crate::interpretation::link::{Extent, Mention};
+use crate::interpretation::word::Word;
 
 impl Scene<'_> {
     /// The one value that goes on from the name of the value before, by the part that stands here:
@@ -20,7 +21,7 @@ impl Scene<'_> {
         while self.candidates(before).is_empty() {
             let steps = self.element(before).is_some_and(|element| {
                 element.is_idle() || element.is_any(&[Class::But, Class::Not, Class::Except])
-            }) || is_article(self.word(before));
+            }) || self.says(before, Word::Article);
             if !steps || at - before > 3 {
                 return None;
             }

@@ -5,12 +5,15 @@ use std::ops::Range;
 use super::{Extent, LabelLink, Link, Match, Mention, Spelling, Tier, Words, score};
 use crate::interpretation::catalog::{Catalog, Form, Owner};
 use crate::interpretation::fold::{self, Piece};
-use crate::interpretation::lexicon::Lexicon;
+use crate::interpretation::lexicon::{Affix, Lexicon};
 use crate::interpretation::model::Kind;
 use crate::interpretation::token::{Token, TokenKind};
+use crate::interpretation::word::Word;
 
 const PART_PENALTY: f32 = 2.0;
 pub(super) const SHARED_PENALTY: f32 = 5.0;
+/// Of a whole name in several parts: no cue takes a part of it, `not` out of `not_applicable`.
+const NAME_BONUS: f32 = 14.0;
 const LABEL_PENALTY: f32 = 0.2;
 const LABEL_PART_PENALTY: f32 = 3.5;
 /// Of several words. Together they outweigh one of them that is the whole of another label:
@@ -40,7 +43,7 @@ pub(super) fn assess(
         span.clone().filter(|&at| words.tokens.get(at).is_some_and(Token::is_content)).collect();
     let single = (content.len() == 1).then(|| words.word(span.start));
     let (mut values, value_worth) = assess_values(matches, &content, words, catalog, lexicon);
-    let span = signed(span, &mut values, words, catalog);
+    let span = signed(span, &mut values, words, catalog, lexicon);
     // A category's id may be spelt like a number: `ten` of Tenant.
     let (labels, label_worth) =
         if matches!(words.spelt.get(span.start), Some(Spelling::Begins(_))) && content.len() == 1 {
@@ -61,22 +64,30 @@ pub(super) fn assess(
         values: values.named,
         parts: values.parts,
         extent: values.extent,
+        begins: values.begins,
         needs_label: values.needs_label,
         value_tier: values.tier,
         labels,
     };
+    let tokens = words.tokens.get(span.clone()).unwrap_or_default();
+    let glued = !mention.values.is_empty()
+        && tokens.iter().skip(1).all(|token| token.glued)
+        && tokens.iter().all(|it| matches!(it.kind, TokenKind::Word | TokenKind::Separator));
     // Signs inside a name count as words: `over/under` outweighs its steering words.
     let words = span
         .clone()
         .filter(|&at| words.tokens.get(at).is_some_and(|token| token.kind != TokenKind::Separator))
         .count();
-    Some(Link { tokens: span, mention, score: score(per_word, words) })
+    let name = mention.extent == Extent::Whole && mention.value_tier == Tier::Exact;
+    let bonus = if name && glued && words > 1 { NAME_BONUS } else { 0.0 };
+    Some(Link { tokens: span, mention, score: score(per_word, words) + bonus })
 }
 
 struct Values {
     named: Vec<(usize, usize)>,
     parts: Vec<(usize, usize)>,
     extent: Extent,
+    begins: bool,
     needs_label: bool,
     tier: Tier,
 }
@@ -92,6 +103,7 @@ fn assess_values(
         named: Vec::new(),
         parts: Vec::new(),
         extent: Extent::Part,
+        begins: false,
         needs_label: false,
         tier: Tier::Typo,
     };
@@ -122,8 +134,15 @@ fn assess_values(
         let lesser = lesser.map(|found| (found.1, found.2));
         let partial = parts.iter().filter(|found| found.0 <= Tier::Stem);
         let parts = in_order(lesser.chain(partial.map(|found| (found.2, found.3))));
+        // London's airports, by their codes: all are meant.
+        let codes = || {
+            let mut names = values.iter().map(|&(category, index)| catalog.value(category, index));
+            names.all(|name| !name.contains(char::is_lowercase))
+        };
+        let family = shared && best == Tier::Concept && codes();
+        let extent = if family { Extent::Family } else { Extent::Whole };
         return (
-            Values { named: values, parts, extent: Extent::Whole, needs_label: false, tier: best },
+            Values { named: values, parts, extent, begins: false, needs_label: false, tier: best },
             worth,
         );
     }
@@ -145,13 +164,32 @@ fn assess_values(
         || content.first().is_some_and(|&at| words.spells_all(at..at + content.len()));
     let weak = single.is_some_and(|word| {
         word.len() < 2
-            || lexicon.is_weak_part(word)
-            || fold::singular(word).is_some_and(|base| lexicon.is_weak_part(&base))
+            || lexicon.is(word, Word::WeakPart)
+            || fold::singular(word).is_some_and(|base| lexicon.is(&base, Word::WeakPart))
     });
     let (extent, penalty) =
         if shared { (Extent::SharedPart, SHARED_PENALTY) } else { (Extent::Part, PART_PENALTY) };
-    let needs_label = number || weak || shared || tier == Tier::Maker;
-    (Values { named: values, parts: lesser, extent, needs_label, tier }, worth(tier) - penalty)
+    // "builds" for a value with release in it: an ordinary word that only resembles a part.
+    let resembles = tier >= Tier::Stem
+        && single.is_some_and(|word| {
+            let base = fold::singular(word);
+            [Some(word), base.as_deref()]
+                .into_iter()
+                .flatten()
+                .any(|it| lexicon.is(it, Word::Common))
+        });
+    let needs_label = number || weak || shared || resembles || tier == Tier::Maker;
+    // LHR is no other beginning of London Heathrow (LHR), though it means London too.
+    let leads = |found: &Match| found.cover & 1 != 0 || group(found.tier) != best;
+    let begins = matches.iter().all(|found| leads(found) || !names_value(found, catalog)) && !weak;
+    (
+        Values { named: values, parts: lesser, extent, begins, needs_label, tier },
+        worth(tier) - penalty,
+    )
+}
+
+fn names_value(found: &Match, catalog: &Catalog<'_>) -> bool {
+    catalog.form(found.form).is_some_and(|form| matches!(form.owner, Owner::Value { .. }))
 }
 
 /// Of values that only a sign at their end tells apart (`A`, `A+`, `A-`), leaves those that have the
@@ -161,6 +199,7 @@ fn signed(
     values: &mut Values,
     words: &Words<'_>,
     catalog: &Catalog<'_>,
+    lexicon: &Lexicon,
 ) -> Range<usize> {
     let sign_of = |&(category, index): &(usize, usize)| {
         catalog.value(category, index).trim_end().chars().last().filter(|c| matches!(c, '+' | '-'))
@@ -171,8 +210,8 @@ fn signed(
     let sign = words.tokens.get(span.end).and_then(|token| match token.folded.as_str() {
         "+" if token.glued => Some('+'),
         "-" if token.glued => Some('-'),
-        "plus" | "positive" => Some('+'),
-        "minus" | "negative" => Some('-'),
+        word if lexicon.is(word, Word::Plus) => Some('+'),
+        word if lexicon.is(word, Word::Minus) => Some('-'),
         _ => None,
     });
     let taken = sign.filter(|_| values.named.iter().any(|value| sign_of(value) == sign));
@@ -237,7 +276,7 @@ fn assess_labels(
 ) -> (Vec<LabelLink>, f32) {
     let mut labels: Vec<LabelLink> = Vec::new();
     let idle = single.is_some_and(|word| {
-        lexicon.is_generic_label(word)
+        lexicon.is(word, Word::IdleLabel)
             || lexicon.is_verb(word)
             || word.len() < 2
             || word.bytes().all(|byte| byte.is_ascii_digit())
@@ -251,8 +290,9 @@ fn assess_labels(
         }
         // "in night mode" is not "in-night mode".
         if !positive
-            && matches!(lead, Some("in"))
-            && form.atoms.iter().all(|atom| atom.folded != "in")
+            && lead.is_some_and(|lead| {
+                lexicon.is(lead, Word::InOpposite) && form.atoms.iter().all(|it| it.folded != lead)
+            })
         {
             continue;
         }
@@ -314,14 +354,10 @@ fn covers_opposite(form: &Form, cover: u64, catalog: &Catalog<'_>, category: usi
 /// Whether the covered part of a boolean label says what is true: its participle or adjective,
 /// or else its first word.
 fn is_telling(atoms: &[Piece], cover: u64, lexicon: &Lexicon) -> bool {
-    let polar = |word: &str| lexicon.is_generic_label(word);
+    let polar = |word: &str| lexicon.is(word, Word::IdleLabel);
     let predicate = |word: &str| {
-        lexicon.is_participle(word)
-            || word.len() > 3
-                && ["ed", "ing", "able", "ible", "ive", "ous", "en"]
-                    .iter()
-                    .any(|ending| word.ends_with(ending))
-                && !polar(word)
+        lexicon.is(word, Word::Participle)
+            || word.len() > 3 && lexicon.has_affix(word, Affix::Participle) && !polar(word)
     };
     let telling: Vec<usize> = atoms
         .iter()

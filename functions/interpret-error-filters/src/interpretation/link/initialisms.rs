@@ -3,8 +3,9 @@
 use super::{Extent, Link, Mention, Tier, score};
 use crate::interpretation::catalog::{Catalog, Likeness, Owner};
 use crate::interpretation::fold::Key;
-use crate::interpretation::lexicon::Lexicon;
+use crate::interpretation::lexicon::{Affix, Lexicon};
 use crate::interpretation::token::{Token, TokenKind};
+use crate::interpretation::word::Word;
 
 /// How many letters such an acronym has. Two words begin with the letters of too many.
 const LEAST_LETTERS: usize = 3;
@@ -29,7 +30,7 @@ fn initialism(
         if token.is("-") && !all.is_empty() {
             continue;
         }
-        let joins = is_joining(token) && !all.is_empty();
+        let joins = is_joining(token, lexicon) && !all.is_empty();
         if !joins && !is_said_in_full(token, catalog, lexicon) || all.len() >= MOST_LETTERS {
             break;
         }
@@ -55,6 +56,7 @@ fn initialism(
         values,
         parts: Vec::new(),
         extent: Extent::Whole,
+        begins: false,
         needs_label: false,
         value_tier: Tier::Concept,
         labels: Vec::new(),
@@ -62,8 +64,8 @@ fn initialism(
     Some(Link { tokens, mention, score: score(9.0, words) })
 }
 
-fn is_joining(token: &Token) -> bool {
-    matches!(token.folded.as_str(), "of" | "and" | "the" | "for")
+fn is_joining(token: &Token, lexicon: &Lexicon) -> bool {
+    lexicon.is(&token.folded, Word::Joining)
 }
 
 /// Whether a word may be one of an acronym's: none that steers, and none that is a value itself.
@@ -73,7 +75,8 @@ fn is_said_in_full(token: &Token, catalog: &Catalog<'_>, lexicon: &Lexicon) -> b
         && !token.joint
         && word.len() >= 3
         && word.bytes().all(|byte| byte.is_ascii_lowercase())
-        && (word == "non" || !lexicon.is_steering_word(word) && !lexicon.is_verb(word))
+        && (lexicon.has_affix(word, Affix::Opposite)
+            || !lexicon.is_steering_word(word) && !lexicon.is_verb(word))
         && values_called(word, catalog).next().is_none()
 }
 

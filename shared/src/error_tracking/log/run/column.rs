@@ -36,6 +36,11 @@ impl Column {
         Ok(Self { values, indexes })
     }
 
+    /// The column of an attribute that none of the run's events has.
+    pub(super) fn unset(base: &Base) -> Self {
+        Self { values: vec![None], indexes: vec![0; base.events()] }
+    }
+
     /// The distinct values; events without the attribute have `None`.
     pub fn values(&self) -> impl Iterator<Item = Option<&str>> {
         self.values.iter().map(Option::as_deref)
@@ -77,16 +82,20 @@ pub(super) fn encode(values: &[Option<&str>], indexes: &[u32], encoder: &mut Enc
         part.extend(value.as_bytes());
     }
     encoder.put_part(&part, &mut column);
-    let width = bytes_of_index(values.len());
-    let byte_planes = (0..width).flat_map(|place| {
-        indexes.iter().map(move |index| index.to_le_bytes().get(place).copied().unwrap_or_default())
-    });
-    encoder.put_part(&byte_planes.collect::<Vec<u8>>(), &mut column);
+    encoder.put_part(&encode_indexes(indexes, bytes_of_index(values.len())), &mut column);
     column
 }
 
+/// Indexes of so many bytes each, all their lowest bytes first.
+pub(super) fn encode_indexes(indexes: &[u32], width: usize) -> Vec<u8> {
+    let byte_planes = (0..width).flat_map(|place| {
+        indexes.iter().map(move |index| index.to_le_bytes().get(place).copied().unwrap_or_default())
+    });
+    byte_planes.collect()
+}
+
 /// How many bytes tell `count` values apart: none, if there is only one.
-fn bytes_of_index(count: usize) -> usize {
+pub(super) fn bytes_of_index(count: usize) -> usize {
     match count {
         0..=1 => 0,
         2..=0x100 => 1,
@@ -117,7 +126,7 @@ fn decode_values(
     Ok(values)
 }
 
-fn decode_indexes(part: &[u8], width: usize, events: usize) -> Vec<u32> {
+pub(super) fn decode_indexes(part: &[u8], width: usize, events: usize) -> Vec<u32> {
     if width == 0 {
         return vec![0; events];
     }

@@ -8,6 +8,10 @@ const VERSION: u8 = 1;
 /// time for no more.
 const COMPRESSION_LEVEL: i32 = 12;
 
+/// A frame of zstd has at least a magic number, a header of two bytes and a block of three
+/// (RFC 8878 §3.1.1).
+const SMALLEST_FRAME: usize = 9;
+
 /// A column that was not made by [`pack`](super::pack), or not read as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a run is damaged: {0}")]
@@ -32,7 +36,8 @@ impl Encoder {
     /// A part: its length times two, plus one if it is compressed; then the length of its
     /// compressed bytes; then its bytes.
     pub(super) fn put_part(&mut self, part: &[u8], column: &mut Vec<u8>) {
-        let compressed = self.zstd.as_mut().and_then(|zstd| zstd.compress(part).ok());
+        let zstd = self.zstd.as_mut().filter(|_| part.len() > SMALLEST_FRAME);
+        let compressed = zstd.and_then(|zstd| zstd.compress(part).ok());
         if let Some(compressed) = compressed.filter(|it| it.len() + 1 < part.len()) {
             put_number(part.len() * 2 + 1, column);
             put_number(compressed.len(), column);

@@ -1,11 +1,11 @@
-//! Merging runs of one day into one, without making rows of them: half a gigabyte of rows are fifty
-//! megabytes of indexes.
+//! Merging runs of one day into one, without making rows of them: half a gigabyte of rows are some
+//! seventy megabytes of indexes.
 
 use std::collections::BTreeSet;
 
 use super::{
     Attribute, Base, Column, ColumnName, Columns, Damaged, Decoder, Fingerprint, MAX_EVENTS,
-    Minutes, NotPackable, PackedEvent, SORT_ORDER, encode, position,
+    Minutes, NotPackable, PackedEvent, SORT_ORDER, Users, encode, position,
 };
 
 /// Why runs cannot be merged.
@@ -25,6 +25,7 @@ struct Decoded {
     minutes: Minutes,
     /// In the order of [`SORT_ORDER`].
     columns: Vec<Column>,
+    users: Users,
 }
 
 /// The run of all events of some runs of one day, but for those that `is_hidden` tells by the number of
@@ -91,10 +92,10 @@ fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<Decoded, Damaged> 
     let minutes = Minutes::decode(decoder, columns.get(ColumnName::Minutes)?, &base)?;
     let mut attributes = Vec::with_capacity(SORT_ORDER.len());
     for attribute in SORT_ORDER {
-        let bytes = columns.get(ColumnName::Attribute(attribute))?;
-        attributes.push(Column::decode(decoder, bytes, &base)?);
+        attributes.push(columns.attribute(attribute, decoder, &base)?);
     }
-    Ok(Decoded { base, minutes, columns: attributes })
+    let users = columns.users(decoder, &base)?;
+    Ok(Decoded { base, minutes, columns: attributes, users })
 }
 
 /// The fingerprints of a run, `None` for those that are hidden.
@@ -122,18 +123,19 @@ fn add_events(
     fingerprints: &[Fingerprint],
     events: &mut Vec<PackedEvent>,
 ) -> Result<(), Damaged> {
-    let mut minutes = run.minutes.of_events().iter();
+    let mut told = run.minutes.of_events().iter().zip(run.users.of_events());
     for error_hour in run.base.error_hours() {
-        let minutes = minutes.by_ref().take(error_hour.count());
+        let told = told.by_ref().take(error_hour.count());
         let Some(fingerprint) = kept.get(error_hour.fingerprint as usize).copied().flatten() else {
-            minutes.for_each(drop);
+            told.for_each(drop);
             continue;
         };
         let fingerprint = position(fingerprints, &fingerprint);
         let fingerprint = fingerprint.ok_or(Damaged("an event has an unknown error"))?;
         let values = [0; Attribute::ALL.len()];
         let hour = error_hour.hour;
-        events.extend(minutes.map(|&minute| PackedEvent { fingerprint, hour, values, minute }));
+        let event = |(&minute, &user)| PackedEvent { fingerprint, hour, values, user, minute };
+        events.extend(told.map(event));
     }
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! Runs: events of a project's day, sorted, in a few bytes each.
 //!
-//! A run has a `base` column with fingerprints, hours and counts, a `minutes` column, and one
-//! column for each attribute. They can be stored and read one by one: a query reads the base and
-//! what its filters name. All list events in the same order, by fingerprint, hour, attributes and
-//! minute, which puts events that are alike side by side, where zstd (RFC 8878) finds them.
+//! A run has a `base` column with fingerprints, hours and counts, a `minutes` column, one column
+//! for each attribute, and a `user` column. They can be stored and read one by one: a query reads
+//! the base and what its filters name. All list events in the same order, by fingerprint, hour,
+//! attributes, user and minute, which puts events that are alike side by side, where zstd (RFC 8878) finds them.
 //!
 //! Every column starts with the version of its format. Numbers are LEB128, the bytes of larger
 //! parts are compressed where that makes them smaller.
@@ -14,12 +14,13 @@ mod encoding;
 mod merge;
 mod minutes;
 mod totals;
+mod users;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::day::{Day, MINUTES_PER_DAY, minute_of, start_of_minute};
 use super::row::{EventRow, Fingerprint};
-use crate::error_tracking::attribute::{Attribute, Attributes};
+use crate::error_tracking::attribute::{Attribute, Attributes, UserHash};
 
 pub use base::{Base, ErrorHour};
 pub use column::Column;
@@ -27,6 +28,7 @@ pub use encoding::{Damaged, Decoder};
 pub use merge::{NotMergeable, merge};
 pub use minutes::Minutes;
 pub use totals::{Total, Totals};
+pub use users::Users;
 
 use encoding::Encoder;
 
@@ -41,13 +43,17 @@ const MAX_VALUES_BYTES: usize = 64 << 20;
 const SORT_ORDER: [Attribute; Attribute::ALL.len()] = [
     Attribute::Platform,
     Attribute::Level,
+    Attribute::Type,
     Attribute::Handled,
     Attribute::Transaction,
+    Attribute::Culprit,
+    Attribute::Url,
     Attribute::Environment,
     Attribute::Release,
     Attribute::Os,
     Attribute::Browser,
     Attribute::Device,
+    Attribute::Bot,
     Attribute::Country,
 ];
 
@@ -60,12 +66,29 @@ pub enum ColumnName {
     Minutes,
     /// An attribute of each event.
     Attribute(Attribute),
+    /// The user of each event.
+    Users,
 }
 
 impl ColumnName {
     /// Every column of a run.
     pub fn all() -> impl Iterator<Item = Self> {
-        [Self::Base, Self::Minutes].into_iter().chain(Attribute::ALL.map(Self::Attribute))
+        let attributes = Attribute::ALL.into_iter().map(Self::Attribute);
+        [Self::Base, Self::Minutes].into_iter().chain(attributes).chain([Self::Users])
+    }
+
+    /// Whether runs that were written before there was such a column are without it: none of their
+    /// events has a value.
+    pub fn may_be_missing(self) -> bool {
+        let added = |attribute| {
+            use Attribute::{Bot, Culprit, Type, Url};
+            matches!(attribute, Bot | Url | Type | Culprit)
+        };
+        match self {
+            Self::Base | Self::Minutes => false,
+            Self::Attribute(attribute) => added(attribute),
+            Self::Users => true,
+        }
     }
 
     /// Its name in storage.
@@ -74,6 +97,7 @@ impl ColumnName {
             Self::Base => "base",
             Self::Minutes => "minutes",
             Self::Attribute(attribute) => attribute.name(),
+            Self::Users => "user",
         }
     }
 }
@@ -91,6 +115,28 @@ impl Columns {
     /// The bytes of a column; one that is not there is damaged.
     pub fn get(&self, name: ColumnName) -> Result<&[u8], Damaged> {
         self.0.get(&name).map(Vec::as_slice).ok_or(Damaged("a column is missing"))
+    }
+
+    /// An attribute of the events of the run that has this base.
+    pub fn attribute(
+        &self,
+        attribute: Attribute,
+        decoder: &mut Decoder,
+        base: &Base,
+    ) -> Result<Column, Damaged> {
+        let name = ColumnName::Attribute(attribute);
+        match self.get(name) {
+            Err(_) if name.may_be_missing() => Ok(Column::unset(base)),
+            bytes => Column::decode(decoder, bytes?, base),
+        }
+    }
+
+    /// The users of the events of the run that has this base.
+    pub fn users(&self, decoder: &mut Decoder, base: &Base) -> Result<Users, Damaged> {
+        match self.get(ColumnName::Users) {
+            Err(_) => Ok(Users::unset(base)),
+            Ok(bytes) => Users::decode(decoder, bytes, base),
+        }
     }
 }
 
@@ -143,6 +189,8 @@ fn encode(
         (ColumnName::Base, base::encode(fingerprints, &error_hours_of(&events), &mut encoder)),
         (ColumnName::Minutes, minutes::encode(&minutes, &mut encoder)),
     ]);
+    let users: Vec<Option<UserHash>> = events.iter().map(|event| event.user).collect();
+    columns.insert(ColumnName::Users, users::encode(&users, &mut encoder));
     for (position, (attribute, values)) in SORT_ORDER.into_iter().zip(values).enumerate() {
         let indexes = events.iter().filter_map(|event| event.values.get(position).copied());
         let indexes: Vec<u32> = indexes.collect();
@@ -172,11 +220,13 @@ pub fn unpack(day: Day, columns: &Columns) -> Result<Vec<EventRow>, Damaged> {
         });
     }
     for attribute in Attribute::ALL {
-        let bytes = columns.get(ColumnName::Attribute(attribute))?;
-        let column = Column::decode(&mut decoder, bytes, &base)?;
+        let column = columns.attribute(attribute, &mut decoder, &base)?;
         for (row, value) in rows.iter_mut().zip(column.values_of_events()) {
             row.attributes.set(attribute, value.map(str::to_owned));
         }
+    }
+    for (row, user) in rows.iter_mut().zip(columns.users(&mut decoder, &base)?.of_events()) {
+        row.attributes.set_user(*user);
     }
     Ok(rows)
 }
@@ -188,6 +238,7 @@ struct PackedEvent {
     hour: u8,
     /// An index into the attribute's distinct values, in the order of [`SORT_ORDER`].
     values: [u32; Attribute::ALL.len()],
+    user: Option<UserHash>,
     minute: u8,
 }
 
@@ -209,6 +260,7 @@ impl PackedEvent {
             fingerprint: position(fingerprints, &row.fingerprint)?,
             hour: u8::try_from(minute / 60).ok()?,
             values: indexes,
+            user: row.attributes.user(),
             minute: u8::try_from(minute % 60).ok()?,
         })
     }

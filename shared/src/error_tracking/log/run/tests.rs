@@ -10,8 +10,11 @@ fn row_strategy() -> impl Strategy<Value = EventRow> {
     let values =
         prop_oneof![3 => Just(None), 5 => "[a-c]".prop_map(Some), 1 => "\\PC{1,40}".prop_map(Some)];
     let attributes = proptest::collection::vec(values, Attribute::ALL.len());
-    (0_i64..86_400_000, 0_u8..5, attributes).prop_map(|(millis, fingerprint, values)| {
+    let user = prop_oneof![Just(String::new()), "[a-c]", "[a-z]{9}"];
+    let row = (0_i64..86_400_000, 0_u8..5, attributes, user);
+    row.prop_map(|(millis, fingerprint, values, user)| {
         let mut attributes = Attributes::default();
+        attributes.set_user(UserHash::of(&user));
         for (attribute, value) in Attribute::ALL.into_iter().zip(values) {
             attributes.set(attribute, value);
         }
@@ -162,7 +165,7 @@ fn every_truncated_or_prolonged_column_is_damaged() {
         assert!(unpack(day(), &longer).is_err(), "{}", name.name());
         let missing = example.iter().filter(|(other, _)| *other != name);
         let missing: Columns = missing.map(|(name, bytes)| (name, bytes.to_vec())).collect();
-        assert!(unpack(day(), &missing).is_err(), "{}", name.name());
+        assert_eq!(unpack(day(), &missing).is_ok(), name.may_be_missing(), "{}", name.name());
     }
 }
 
@@ -205,5 +208,60 @@ fn refuses_events_of_another_day() {
 #[test]
 fn each_column_has_a_name_of_its_own() {
     let names: BTreeSet<&str> = ColumnName::all().map(ColumnName::name).collect();
-    assert_eq!(names.len(), 12);
+    assert_eq!(names.len(), 17);
+}
+
+#[test]
+fn runs_from_before_there_was_a_column_have_no_values_in_it() {
+    let rows: Vec<EventRow> = rows_with_values(3)
+        .into_iter()
+        .map(|mut row| {
+            row.attributes.set(Attribute::Url, Some("/cart".to_owned()));
+            row.attributes.set_user(UserHash::of("42"));
+            row
+        })
+        .collect();
+    let columns = pack(day(), &rows).unwrap();
+    let before = columns.iter().filter(|(name, _)| !name.may_be_missing());
+    let before: Columns = before.map(|(name, bytes)| (name, bytes.to_vec())).collect();
+    assert_eq!(before.iter().count(), columns.iter().count() - 5);
+    assert_eq!(normalized(unpack(day(), &before).unwrap()), normalized(rows_with_values(3)));
+    // They are merged with others as if their events had been packed now.
+    let merged = merge(&[before, columns], |_, _| false).unwrap();
+    let all = [rows_with_values(3), rows].concat();
+    assert_eq!(merged, pack(day(), &all).unwrap());
+}
+
+#[test]
+fn users_take_eight_bytes_each_at_most_and_few_ones_less() {
+    let users = |count: usize| {
+        let mut rows = rows_with_values(3_000);
+        for (index, row) in rows.iter_mut().enumerate() {
+            row.attributes.set_user(UserHash::of(&(index % count).to_string()));
+        }
+        pack(day(), &rows).unwrap().get(ColumnName::Users).unwrap().len()
+    };
+    assert!(users(3_000) <= 8 * 3_000 + 16, "{}", users(3_000));
+    assert!(users(100) <= 100 * 8 + 3_000 + 16, "{}", users(100));
+    assert!(users(1) <= 40, "{}", users(1));
+}
+
+#[test]
+fn damaged_users_are_found() {
+    let mut rows = rows_with_values(4);
+    for (index, row) in rows.iter_mut().enumerate() {
+        row.attributes.set_user(UserHash::of(["a", "b"][index % 2]));
+    }
+    let columns = pack(day(), &rows).unwrap();
+    let users = columns.get(ColumnName::Users).unwrap();
+    for index in 0..users.len() {
+        let cut = replaced(&columns, ColumnName::Users, &users[..index]);
+        assert!(unpack(day(), &cut).is_err(), "{index}");
+    }
+    for (index, byte) in [(1, 5), (2, 4), (3, 0xff), (users.len() - 1, 3)] {
+        let mut damaged = users.to_vec();
+        damaged[index] = byte;
+        let damaged = replaced(&columns, ColumnName::Users, &damaged);
+        assert!(unpack(day(), &damaged).is_err(), "{index}");
+    }
 }

@@ -4,7 +4,8 @@ use super::*;
 use crate::error_tracking::attribute::{Attribute, Attributes};
 use crate::error_tracking::log::day::{MINUTES_PER_DAY, start_of_minute};
 use crate::error_tracking::log::run::pack;
-use crate::error_tracking::query::day_plan::{Demand, RunPlan};
+use crate::error_tracking::log::run::{Base, ColumnName};
+use crate::error_tracking::query::day_plan::{Counted, Demand, RunPlan};
 use crate::error_tracking::query::filter::Filter;
 use crate::error_tracking::query::time_bucket::WrittenTime;
 use crate::timestamp::Timestamp;
@@ -178,6 +179,7 @@ fn count(model: &Model) -> Vec<Count> {
         range: &model.range,
         filters: &filters,
         every_fingerprint_counts: model.errors.is_none(),
+        counted: Counted::Buckets,
     };
     let mut counter = Counter::new(&model.range, &filters);
     for (project, rows) in model.projects.iter().enumerate() {
@@ -225,7 +227,7 @@ fn count_runs(
         if !plan.columns.is_empty() {
             let names = demand.columns(day, plan.columns);
             let read = names.into_iter().map(|name| (name, columns.get(name).unwrap().to_vec()));
-            counter.add_run(plan.columns, &read.collect()).unwrap();
+            counter.add_run(plan.columns, &read.collect(), |_| false).unwrap();
         }
     }
 }
@@ -276,7 +278,7 @@ fn an_error_with_several_fingerprints_counts_once_in_a_bucket() {
     let mut errors = CountedErrors::all([(fingerprint(1), "x"), (fingerprint(2), "x")]);
     let rows = counted(&rows[2..], &range, &filters, &mut errors);
     let mut day = counter.day(&mut errors, first_day());
-    day.add_run(Hours::ALL, &columns).unwrap();
+    day.add_run(Hours::ALL, &columns, |_| false).unwrap();
     day.add_rows(rows);
     assert_eq!(sum(&counter.into_counts()), (3, 2));
 }
@@ -289,8 +291,8 @@ fn an_error_counts_once_however_many_sources_have_its_events() {
     let mut errors = CountedErrors::all::<u8>([]);
     let of_rows = counted(&rows[2..], &range, &filters, &mut errors);
     let mut day = counter.day(&mut errors, first_day());
-    day.add_run(Hours::ALL, &pack(first_day(), &rows[..1]).unwrap()).unwrap();
-    day.add_run(Hours::ALL, &pack(first_day(), &rows[1..2]).unwrap()).unwrap();
+    day.add_run(Hours::ALL, &pack(first_day(), &rows[..1]).unwrap(), |_| false).unwrap();
+    day.add_run(Hours::ALL, &pack(first_day(), &rows[1..2]).unwrap(), |_| false).unwrap();
     day.add_rows(of_rows);
     assert_eq!(sum(&counter.into_counts()), (3, 1));
 }
@@ -316,14 +318,20 @@ fn a_damaged_or_incomplete_run_adds_nothing() {
     let incomplete: Columns = incomplete.map(|(name, bytes)| (name, bytes.to_vec())).collect();
     let mut counter = Counter::new(&range, &filters);
     let mut errors = CountedErrors::all::<u8>([]);
-    assert!(counter.day(&mut errors, first_day()).add_run(Hours::ALL, &incomplete).is_err());
+    let mut day = counter.day(&mut errors, first_day());
+    assert!(day.add_run(Hours::ALL, &incomplete, |_| false).is_err());
     assert_eq!(sum(&counter.into_counts()), (0, 0));
 }
 
 /// What is read of runs of the first day that have an event in each of these hours.
 fn plan(range: &QueryRange, runs: &[Hours], rows: Hours) -> Vec<RunPlan> {
     let filters = EventFilters::default();
-    let demand = Demand { range, filters: &filters, every_fingerprint_counts: true };
+    let demand = Demand {
+        range,
+        filters: &filters,
+        every_fingerprint_counts: true,
+        counted: Counted::Buckets,
+    };
     let totals: Vec<Totals> = runs
         .iter()
         .map(|hours| {
@@ -375,7 +383,8 @@ fn filters_and_errors_that_do_not_count_rule_totals_out() {
         (EventFilters::default(), EventFilters::new(vec![Filter::is_set(Attribute::Os)]));
     let totals = totals_of(&pack(first_day(), &[event(0, 1, &[])]).unwrap());
     let read = |filters, every_fingerprint_counts| {
-        let demand = Demand { range: &range, filters, every_fingerprint_counts };
+        let demand =
+            Demand { range: &range, filters, every_fingerprint_counts, counted: Counted::Buckets };
         let plans = demand.plan(first_day(), &[&totals], Hours::NONE);
         assert_eq!(plans, [by_columns(Hours::between(0, 1))]);
         demand.columns(first_day(), Hours::between(0, 1))

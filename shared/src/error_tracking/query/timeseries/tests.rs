@@ -1,6 +1,8 @@
 use super::*;
+use crate::error_tracking::ErrorStatus;
 use crate::error_tracking::attribute::{Attribute, Attributes};
 use crate::error_tracking::query::time_bucket::BucketSize;
+use crate::json::ViolationCode;
 use serde_json::{Value, json};
 
 fn now() -> Timestamp {
@@ -37,9 +39,9 @@ fn only_projects_are_required_and_null_means_left_out() {
         "from": null, "to": null, "limit": null, "searchQuery": null, "status": null, "filters": null,
     });
     assert_eq!(read(&nulls).unwrap(), short);
-    assert_eq!(short.range.bucket_count(), 7 * 24 + 1);
-    assert_eq!(short.status, None);
-    assert!(short.search.matches_every_error() && short.event_filters.is_empty());
+    assert_eq!(short.events.range.bucket_count(), 7 * 24 + 1);
+    assert_eq!(short.events.status, None);
+    assert!(short.events.search.matches_every_error() && short.events.event_filters.is_empty());
 }
 
 #[test]
@@ -81,7 +83,7 @@ fn a_range_that_does_not_go_forward_is_refused_at_its_later_item() {
     assert_eq!(fault(&json!({"from": 6, "to": 5})), at("/to", code));
     assert_eq!(fault(&json!({"from": 1_795_234_590_500_i64})), at("/from", code));
     let future = read(&json!({"from": 1_795_234_620_000_i64, "to": 1_795_234_680_000_i64}));
-    assert_eq!(future.unwrap().range.bucket_count(), 0);
+    assert_eq!(future.unwrap().events.range.bucket_count(), 0);
 }
 
 #[test]
@@ -99,14 +101,14 @@ fn limit_is_a_whole_number_from_1_to_1000() {
         );
     }
     assert_eq!(fault(&json!({"limit": "5"})), at("/limit", ViolationCode::InvalidType));
-    assert_eq!(read(&json!({"limit": 5})).unwrap().range.bucket_count(), 5);
+    assert_eq!(read(&json!({"limit": 5})).unwrap().events.range.bucket_count(), 5);
 }
 
 #[test]
 fn status_is_one_of_three() {
     for status in ErrorStatus::ALL {
         let query = read(&json!({"status": status.as_str()}));
-        assert_eq!(query.unwrap().status, Some(status));
+        assert_eq!(query.unwrap().events.status, Some(status));
     }
     assert_eq!(fault(&json!({"status": "Open"})), at("/status", ViolationCode::InvalidValue));
     assert_eq!(fault(&json!({"status": true})), at("/status", ViolationCode::InvalidType));
@@ -134,7 +136,7 @@ fn filters_and_keys_of_the_search_must_both_hold() {
             {"categoryId": "os", "operator": "contains", "value": "andr"},
         ],
     }));
-    let filters = query.unwrap().event_filters;
+    let filters = query.unwrap().events.event_filters;
     for (os, passes) in [("Android", true), ("iOS", false), ("Android TV", false)] {
         let mut attributes = Attributes::default();
         attributes.set(Attribute::Os, Some(os.to_owned()));
@@ -146,7 +148,7 @@ fn filters_and_keys_of_the_search_must_both_hold() {
 fn all_violations_are_told_at_once() {
     let body = json!({
         "projectIds": [], "from": "x", "to": true, "limit": 0, "searchQuery": [], "status": "new",
-        "filters": [{"categoryId": "url", "operator": "gt", "value": 1}], "interval": 1,
+        "filters": [{"categoryId": "uri", "operator": "gt", "value": 1}], "interval": 1,
     });
     let expected = [
         ("/interval", ViolationCode::UnknownField),
@@ -170,7 +172,7 @@ fn all_violations_are_told_at_once() {
 
 #[test]
 fn the_answer_has_a_row_for_each_bucket_also_without_events() {
-    let range = read(&json!({"from": 1_794_873_600, "to": 1_795_046_400})).unwrap().range;
+    let range = read(&json!({"from": 1_794_873_600, "to": 1_795_046_400})).unwrap().events.range;
     assert_eq!(range.bucket_size(), BucketSize::HalfHour);
     let mut counts = vec![Count::default(); range.bucket_count()];
     counts[95] = Count { events: 7, errors: 2 };

@@ -2,7 +2,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::flags::evaluation::context::Context;
+use crate::flags::evaluation::segments::Segments;
 use crate::flags::evaluation::test_flags::{context, now};
+use crate::timestamp::Timestamp;
 
 /// A condition, and the attribute that it asks for.
 #[derive(Debug)]
@@ -10,14 +12,16 @@ struct OnlyCondition(CompiledCondition, AttributePaths);
 
 impl OnlyCondition {
     fn holds(&self, context: &Context<'_>, now: Timestamp) -> bool {
-        self.0.holds(&Found::new(&self.1, context.attributes()), now)
+        let segments = Segments::default();
+        let memberships = Memberships::new(&segments, context, now);
+        self.0.holds(&Found::new(&self.1, context.attributes()), &memberships)
     }
 }
 
 fn condition(attribute: &str, operator: &str, values: &[&str]) -> Result<OnlyCondition, String> {
     let operator = Operator::parse(operator).unwrap();
     let values = values.iter().map(|value| (*value).to_owned()).collect();
-    let condition = Condition { attribute: attribute.to_owned(), operator, values };
+    let condition = Condition { attribute: Some(attribute.to_owned()), operator, values };
     let mut paths = AttributePaths::default();
     let compiled = CompiledCondition::new(&condition, &mut paths)?;
     Ok(OnlyCondition(compiled, paths))

@@ -11,6 +11,9 @@ use super::{PATIENCE, Program, stack_with_flags, statuses, update};
 
 const WEB: [&str; 2] = ["node", "node/show_flags.mjs"];
 
+/// The same in Chromium, on a page of another origin.
+const CHROMIUM: [&str; 2] = ["node", "browser/show_flags.mjs"];
+
 async fn start_page(program: &mut Program, context: Value, poll_millis: u32) -> Value {
     let command = json!({"command": "start", "context": context, "pollInterval": poll_millis});
     program.ask(&command).await["status"].clone()
@@ -74,7 +77,7 @@ async fn openfeature_web_has_all_flags_of_a_context_with_one_request() {
     assert_eq!(statuses(&exchanges), [200, 200]);
     assert_eq!(exchanges[1].if_none_match, exchanges[0].etag);
     assert!(exchanges[1].etag.is_some() && exchanges[1].etag != exchanges[0].etag);
-    let sent: Value = serde_json::from_str(&exchanges[1].body).unwrap();
+    let sent: Value = serde_json::from_slice(&exchanges[1].body).unwrap();
     assert_eq!(sent["context"], context);
 
     // One flag that needs a targeting key is no hindrance for the others.
@@ -152,4 +155,42 @@ async fn openfeature_web_backs_off_when_it_is_refused_and_goes_on_then() {
     assert_eq!(status, "FATAL");
     let details = stranger.evaluate("checkout", "boolean", json!(false), Value::Null).await;
     assert_eq!(details.failed(), (&json!(false), "PROVIDER_FATAL"));
+}
+
+/// What a browser lets a page send and read, it shows only there: the preflight request, the headers
+/// `x-api-key` and `if-none-match`, and `etag`, without which each poll would be answered in full.
+#[tokio::test]
+async fn openfeature_web_in_chromium_polls_across_origins_and_sees_a_change() {
+    tests::browser().expect("Chromium is on the PATH (Debian: apt install chromium)");
+    let stack = stack_with_flags().await;
+    let proxy = RecordingProxy::start(&stack.base_url).await;
+    let mut page = Program::start(CHROMIUM, &proxy.base_url, &stack.key);
+    let ada = json!({"targetingKey": "user-1", "email": "ada@example.com"});
+    assert_eq!(start_page(&mut page, ada, 200).await, "READY");
+    let details = page.evaluate("banner", "string", json!(""), Value::Null).await;
+    assert_eq!(details.served(), (&json!("Hi\n\"you\""), &json!("internal"), "TARGETING_MATCH"));
+
+    // Whether it may ask, the answer, and from then on nothing but that it still holds. A browser that is
+    // driven forgets each time that it may.
+    let is_asked = |exchange: &&Exchange| exchange.status != 204;
+    let exchanges = until(&proxy, |all| all.iter().filter(is_asked).count() >= 4).await;
+    assert_eq!(exchanges[0].status, 204, "{exchanges:?}");
+    let asked: Vec<Exchange> = exchanges.iter().filter(is_asked).cloned().collect();
+    assert_eq!(statuses(&asked)[..4], [200, 304, 304, 304]);
+    let tag = &asked[0].etag;
+    assert!(tag.is_some() && asked[1..4].iter().all(|poll| poll.if_none_match == *tag));
+
+    update(&stack, "checkout", &json!({"enabled": false})).await;
+    let change = page.ask(&json!({"command": "nextChange"})).await;
+    assert_eq!(change, json!({"flagsChanged": ["checkout"]}));
+    let details = page.evaluate("checkout", "boolean", json!(true), Value::Null).await;
+    assert_eq!(details.served(), (&json!(false), &json!("off"), "DISABLED"));
+
+    // Of the same key the provider first shows what the browser has stored.
+    let other = json!({"targetingKey": "user-2", "email": "ada@example.org"});
+    page.ask(&json!({"command": "setContext", "context": other})).await;
+    let details = page.evaluate("banner", "string", json!(""), Value::Null).await;
+    assert_eq!(details.served(), (&json!("Hello"), &json!("plain"), "DEFAULT"));
+    // What a browser keeps from a page, it tells there.
+    assert_eq!(page.ask(&json!({"command": "end"})).await, json!({"messages": []}));
 }

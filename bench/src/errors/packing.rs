@@ -1,0 +1,44 @@
+//! Packing days of rows into runs.
+
+use std::time::Duration;
+
+use local::environment;
+use shared::app::Clock;
+use shared::error_tracking::log::day::Day;
+
+use super::data_set::DataSet;
+use super::loading::load_rows;
+use crate::Result;
+use crate::job::JobWork;
+use crate::measure::Bench;
+use crate::program::Program;
+use crate::report::progress;
+
+/// How many days are packed, each of another project.
+const PROJECT_DAYS: u8 = 3;
+
+impl Bench<'_> {
+    /// Has days of rows packed.
+    pub(super) async fn packing(&self) -> Result<JobWork> {
+        progress(&format!("packing: storing {PROJECT_DAYS} days of rows"));
+        let store = self.job_stack.store();
+        // A day whose rows have waited long enough.
+        let end = Day::of(Clock::System.now().minus(Duration::from_hours(24))).start();
+        let mut events = 0;
+        for number in 0..PROJECT_DAYS {
+            let project = self.job_stack.project(&format!("packed-{number}")).await?;
+            let last = DataSet::before(end).project(number)?.last().ok_or("there are no days")?;
+            load_rows(store, project, &last).await?;
+            events += last.rows.len();
+        }
+
+        progress(&format!("packing: packing {events} events"));
+        let variables = environment::variables(&self.job_stack.endpoint());
+        let is_left = async || {
+            let queue = store.list_packing_queue().await?;
+            Ok(queue.iter().any(|entry| entry.due <= Clock::System.now()))
+        };
+        let process = self.start(Program::PackErrorLog, &variables).await?;
+        JobWork::measure(process, events, is_left).await
+    }
+}

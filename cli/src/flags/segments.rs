@@ -1,0 +1,288 @@
+//! What an import does to the segments of a project, which come before the flags that use them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+use shared::dynamodb::{ConflictRetry, Store, StoreError};
+use shared::flags::segment::MAX_SEGMENTS;
+use shared::flags::store::{SegmentCreation, SegmentReplacement};
+use shared::flags::{Segment, SegmentKey};
+use shared::timestamp::Timestamp;
+
+use crate::output::note;
+
+use super::comparison::{FieldChange, compare_segments};
+use super::plan::Conflict;
+
+/// What becomes of the segments of a project, by key.
+#[derive(Debug, Default)]
+pub(super) struct SegmentPlan(BTreeMap<SegmentKey, SegmentFate>);
+
+/// What becomes of one segment.
+#[derive(Debug)]
+enum SegmentFate {
+    Created(Segment),
+    Changed {
+        stored: Box<Segment>,
+        segment: Box<Segment>,
+        fields: Vec<FieldChange>,
+    },
+    Unchanged,
+    /// The project has it and the document has not.
+    LeftAlone,
+}
+
+impl SegmentPlan {
+    /// What a document does to a project with these segments.
+    pub(super) fn new(stored: Vec<Segment>, described: Vec<Segment>, now: Timestamp) -> Self {
+        let mut stored: BTreeMap<SegmentKey, Segment> =
+            stored.into_iter().map(|segment| (segment.key.clone(), segment)).collect();
+        let mut fates = BTreeMap::new();
+        for segment in described {
+            let key = segment.key.clone();
+            let fate = match stored.remove(&key) {
+                None => SegmentFate::Created(segment),
+                Some(stored) => SegmentFate::of(stored, segment, now),
+            };
+            fates.insert(key, fate);
+        }
+        fates.extend(stored.into_keys().map(|key| (key, SegmentFate::LeftAlone)));
+        Self(fates)
+    }
+
+    /// Whether the project will have this segment.
+    pub(super) fn has(&self, key: &SegmentKey) -> bool {
+        self.0.contains_key(key)
+    }
+
+    /// Whether there is nothing to tell.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What keeps the segments from being as planned: their number.
+    pub(super) fn conflict(&self) -> Option<Conflict> {
+        let limit = usize::try_from(MAX_SEGMENTS).unwrap_or(usize::MAX);
+        let mut created = self.0.iter().filter(|(_, fate)| matches!(fate, SegmentFate::Created(_)));
+        let (key, _) = created.next().filter(|_| self.0.len() > limit)?;
+        let reason = format!(
+            "the project would have {} segments; at most {limit} are allowed, delete some first",
+            self.0.len()
+        );
+        Some(Conflict { name: named(key), reason })
+    }
+
+    /// How many segments have to be written.
+    pub(super) fn changes(&self) -> usize {
+        self.0.values().filter(|fate| fate.is_change()).count()
+    }
+
+    /// How many become what, in words.
+    pub(super) fn counts(&self) -> String {
+        let count = |action: &str| self.0.values().filter(|fate| fate.action() == action).count();
+        let counts = [
+            ("create", "created"),
+            ("change", "changed"),
+            ("none", "unchanged"),
+            ("not_in_document", "left alone"),
+        ];
+        counts.map(|(action, what)| format!("{} {what}", count(action))).join(", ")
+    }
+
+    /// The plan as a program sees it.
+    pub(super) fn shown(&self) -> Vec<ShownSegmentFate<'_>> {
+        let shown = |(key, fate)| ShownSegmentFate::of(key, fate);
+        self.0.iter().map(shown).collect()
+    }
+
+    /// Makes all changes that can be made, and answers how many; the others with their reasons.
+    pub(super) async fn apply(self, store: &Store) -> Result<(usize, Vec<Conflict>), StoreError> {
+        let (mut done, mut conflicts) = (0, Vec::new());
+        for (key, fate) in self.0.into_iter().filter(|(_, fate)| fate.is_change()) {
+            match make(&fate, store).await? {
+                None => {
+                    done += 1;
+                    note(&named(&key));
+                }
+                Some(reason) => conflicts.push(Conflict { name: named(&key), reason }),
+            }
+        }
+        Ok((done, conflicts))
+    }
+}
+
+impl SegmentFate {
+    fn of(stored: Segment, described: Segment, now: Timestamp) -> Self {
+        let fields = compare_segments(&stored, &described);
+        if fields.is_empty() {
+            return Self::Unchanged;
+        }
+        let segment = Segment {
+            name: described.name,
+            conditions: described.conditions,
+            version: stored.version.saturating_add(1),
+            updated_at: now,
+            ..stored.clone()
+        };
+        Self::Changed { stored: Box::new(stored), segment: Box::new(segment), fields }
+    }
+
+    fn is_change(&self) -> bool {
+        matches!(self, Self::Created(_) | Self::Changed { .. })
+    }
+
+    fn action(&self) -> &'static str {
+        match self {
+            Self::Created(_) => "create",
+            Self::Changed { .. } => "change",
+            Self::Unchanged => "none",
+            Self::LeftAlone => "not_in_document",
+        }
+    }
+}
+
+/// Makes one change, or tells why it cannot be made.
+async fn make(fate: &SegmentFate, store: &Store) -> Result<Option<String>, StoreError> {
+    let overtaken = || {
+        let reason = "was changed by somebody else just now; run the command again to compare";
+        Some(reason.to_owned())
+    };
+    match fate {
+        SegmentFate::Unchanged | SegmentFate::LeftAlone => Ok(None),
+        SegmentFate::Created(segment) => match store.create_segment(segment, None).await? {
+            SegmentCreation::Created | SegmentCreation::Replay(_) => Ok(None),
+            SegmentCreation::LimitReached => Ok(Some(format!(
+                "the project has {MAX_SEGMENTS} segments, as many as it may have; delete some, and \
+                 run the command again"
+            ))),
+            SegmentCreation::KeyTaken => {
+                // Perhaps by another run of the same import.
+                let found = store.find_segment(segment.project_id, &segment.key).await?;
+                let is_wanted = found.is_some_and(|it| compare_segments(&it, segment).is_empty());
+                Ok(if is_wanted { None } else { overtaken() })
+            }
+        },
+        SegmentFate::Changed { stored, segment, .. } => {
+            let mut retry = ConflictRetry::default();
+            while retry.next_attempt().await {
+                if store.replace_segment(stored, segment).await? == SegmentReplacement::Done {
+                    return Ok(None);
+                }
+                let found = store.find_segment(segment.project_id, &segment.key).await?;
+                if found.as_ref() != Some(&**stored) {
+                    let is_wanted =
+                        found.is_some_and(|it| compare_segments(&it, segment).is_empty());
+                    return Ok(if is_wanted { None } else { overtaken() });
+                }
+            }
+            Ok(overtaken())
+        }
+    }
+}
+
+fn named(key: &SegmentKey) -> String {
+    format!("segment {key}")
+}
+
+/// The plan as a program sees it.
+#[derive(Serialize)]
+pub(super) struct ShownSegmentFate<'p> {
+    key: &'p SegmentKey,
+    action: &'static str,
+    changes: &'p [FieldChange],
+}
+
+impl<'p> ShownSegmentFate<'p> {
+    fn of(key: &'p SegmentKey, fate: &'p SegmentFate) -> Self {
+        let changes = match fate {
+            SegmentFate::Changed { fields, .. } => fields.as_slice(),
+            _ => &[],
+        };
+        Self { key, action: fate.action(), changes }
+    }
+}
+
+/// The plan as a person sees it: each segment on a line, and what changes of it below.
+impl fmt::Display for SegmentPlan {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (key, fate) in &self.0 {
+            let name = named(key);
+            match fate {
+                SegmentFate::Created(segment) => {
+                    writeln!(
+                        formatter,
+                        "+ {name}: created, conditions: {}",
+                        segment.conditions.len()
+                    )?;
+                }
+                SegmentFate::Unchanged => writeln!(formatter, "= {name}: unchanged")?,
+                SegmentFate::LeftAlone => {
+                    writeln!(formatter, "? {name}: not in the file, left alone")?;
+                }
+                SegmentFate::Changed { fields, .. } => {
+                    writeln!(formatter, "~ {name}: changed")?;
+                    for change in fields {
+                        let lines = change.to_string();
+                        writeln!(formatter, "    {}", lines.replace('\n', "\n    "))?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use shared::flags::segment::SegmentDraft;
+    use shared::json::Json;
+    use shared::projects::project::ProjectId;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn segment(key: &str, plans: &[&str]) -> Segment {
+        let conditions = json!([{"attribute": "plan", "operator": "in", "values": plans}]);
+        let text = json!({"key": key, "name": key, "conditions": conditions}).to_string();
+        let draft = SegmentDraft::read(&Json::parse(&text, 10).unwrap()).unwrap();
+        let now = Timestamp::from_millis(1);
+        draft.into_segment(ProjectId::new(Uuid::nil()), now, Uuid::nil()).unwrap()
+    }
+
+    #[test]
+    fn each_segment_has_its_fate_and_none_is_deleted() {
+        let stored = ["a", "b", "d"].map(|key| segment(key, &["pro"]));
+        let described = [segment("a", &["pro"]), segment("b", &["free"]), segment("c", &["pro"])];
+        let plan = SegmentPlan::new(stored.into(), described.into(), Timestamp::from_millis(9));
+        let shown = plan.to_string();
+        let lines: Vec<&str> = shown.lines().filter(|line| !line.starts_with(' ')).collect();
+        let expected = [
+            "= segment a: unchanged",
+            "~ segment b: changed",
+            "+ segment c: created, conditions: 1",
+            "? segment d: not in the file, left alone",
+        ];
+        assert_eq!(lines, expected);
+        assert_eq!((plan.changes(), plan.conflict()), (2, None));
+        assert_eq!(plan.counts(), "1 created, 1 changed, 1 unchanged, 1 left alone");
+        let Some(SegmentFate::Changed { segment, .. }) = plan.0.values().nth(1) else {
+            panic!("it is changed");
+        };
+        assert_eq!((segment.version, segment.updated_at), (2, Timestamp::from_millis(9)));
+    }
+
+    #[test]
+    fn more_segments_than_a_project_may_have_are_a_conflict() {
+        let stored: Vec<Segment> =
+            (0..100).map(|number| segment(&format!("s{number}"), &["pro"])).collect();
+        let plan = |described: Segment| {
+            SegmentPlan::new(stored.clone(), vec![described], Timestamp::from_millis(9)).conflict()
+        };
+        assert_eq!(plan(segment("s7", &["free"])), None);
+        let conflict = plan(segment("new", &["pro"])).unwrap();
+        assert_eq!(conflict.name, "segment new");
+        assert!(conflict.reason.contains("would have 101 segments"), "{}", conflict.reason);
+    }
+}

@@ -1,0 +1,38 @@
+//! Divides the events and errors of several projects by the values of a category.
+
+use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
+use shared::auth::Caller;
+use shared::error_tracking::ErrorId;
+use shared::error_tracking::query::breakdown::{BreakdownQuery, ValueShares};
+use shared::error_tracking::query::range_counter::RangeCounter;
+use shared::http::{Answer, Incoming, Method, Problem};
+use shared::projects::api_key::Scope;
+
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::POST,
+    "/v0/errors/breakdown/query",
+    Access::ApiKey(Scope::ErrorsRead, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+)
+.within(COUNTING_TIME_BUDGET);
+
+/// Answers one request.
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+    // Request.
+    let now = app.clock.now();
+    let query = BreakdownQuery::read(&incoming.json()?, now)?;
+    let names = query.projects.iter().map(|named| (named.written.as_str(), named.name.as_ref()));
+    let projects = caller.projects(names).await?;
+
+    // Storage and rules.
+    let events = &query.events;
+    let mut counter = RangeCounter::new(events, ValueShares::new(query.by));
+    let new_error_id = || ErrorId::new(app.ids.new_uuid(now));
+    app.store.count_projects(projects, events, &mut counter, &new_error_id, now).await?;
+
+    // Answer.
+    Answer::ok(&counter.into_counts().into_shares(query.limit)?)
+}

@@ -1,0 +1,55 @@
+//! Creates a segment.
+
+use shared::app::{Access, App, Operation};
+use shared::auth::Caller;
+use shared::dynamodb::Idempotent;
+use shared::flags::Segment;
+use shared::flags::segment::SegmentDraft;
+use shared::flags::store::SegmentCreation;
+use shared::http::{Answer, Incoming, Method, Problem, ProblemCode};
+use shared::projects::api_key::Scope;
+
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::POST,
+    "/v0/project/{idOrSlug}/segments",
+    Access::ApiKey(Scope::FlagsWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
+
+/// Answers one request.
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+    // Request.
+    let request = incoming.idempotent(caller.key_id())?;
+    let project_id = caller.project()?;
+    let draft = SegmentDraft::read(&incoming.json()?)?;
+
+    // Rules.
+    let now = app.clock.now();
+    let segment = draft.into_segment(project_id, now, app.ids.new_uuid(now))?;
+    let answer = Answer::created(&location(&segment), &segment)?.with_version(segment.version)?;
+
+    // Storage and answer.
+    let stored_answer = answer.to_stored();
+    let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
+    match app.store.create_segment(&segment, idempotent).await? {
+        SegmentCreation::Created => Ok(answer),
+        SegmentCreation::Replay(replay) => Answer::replay(replay),
+        SegmentCreation::KeyTaken => Err(segment_exists(&segment)),
+        SegmentCreation::LimitReached => Err(Problem::segment_limit_reached()),
+    }
+}
+
+fn location(segment: &Segment) -> String {
+    format!("/v0/project/{}/segments/{}", segment.project_id, segment.key)
+}
+
+fn segment_exists(segment: &Segment) -> Problem {
+    let key = &segment.key;
+    let detail = format!(
+        "The project has a segment with the key {key}. Choose another key, or change that segment."
+    );
+    Problem::new(ProblemCode::SegmentExists, detail)
+}

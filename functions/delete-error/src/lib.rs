@@ -1,0 +1,45 @@
+//! Deletes an error and all of its events.
+//!
+//! From the answer on, no read shows or counts any of it; pack-error-log removes what is stored in the
+//! background.
+
+use shared::app::{Access, App, Operation};
+use shared::auth::Caller;
+use shared::dynamodb::ConflictRetry;
+use shared::error_tracking::store::Deletion;
+use shared::http::{Answer, Incoming, Method, Problem, StatusCode};
+use shared::projects::api_key::Scope;
+
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::DELETE,
+    "/v0/projects/{idOrSlug}/errors/{errorId}",
+    Access::ApiKey(Scope::ErrorsWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
+
+/// Answers one request.
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+    // Request.
+    let project_id = caller.project()?;
+    let id = incoming.error_id()?;
+
+    let now = app.clock.now();
+    let mut retry = ConflictRetry::default();
+    while retry.next_attempt().await {
+        // Storage: the error as it is.
+        let error = app.store.find_error(project_id, id, now).await?;
+        let error = error.ok_or_else(Problem::error_not_found)?;
+
+        // Storage and answer: whoever removes what is stored is told first, so that nothing of it stays.
+        app.store.want_removal(project_id, now).await?;
+        match app.store.delete_error(project_id, &error, now).await? {
+            Deletion::Done => return Ok(Answer::empty(StatusCode::NO_CONTENT)),
+            Deletion::Changed => {}
+            Deletion::TooMany => return Err(Problem::too_many_deletions()),
+        }
+    }
+    Err(Problem::conflict("the error kept changing"))
+}

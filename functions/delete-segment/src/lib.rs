@@ -1,0 +1,46 @@
+//! Deletes a segment that no flag uses.
+
+use shared::app::{Access, App, Operation};
+use shared::auth::Caller;
+use shared::dynamodb::ConflictRetry;
+use shared::flags::store::SegmentDeletion;
+use shared::http::{Answer, Incoming, Method, Problem, StatusCode};
+use shared::projects::api_key::Scope;
+
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::DELETE,
+    "/v0/project/{idOrSlug}/segments/{key}",
+    Access::ApiKey(Scope::FlagsWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
+
+/// Answers one request.
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+    // Request.
+    let if_match = incoming.if_match();
+    let project_id = caller.project()?;
+    let key = incoming.segment_key()?;
+
+    let mut retry = ConflictRetry::default();
+    while retry.next_attempt().await {
+        // Storage: the segment as it is.
+        let segment = app.store.find_segment(project_id, &key).await?;
+        let segment = segment.ok_or_else(Problem::segment_not_found)?;
+
+        // Rules.
+        if_match.check(segment.version)?;
+
+        // Storage and answer.
+        match app.store.delete_segment(&segment).await? {
+            SegmentDeletion::Done => return Ok(Answer::empty(StatusCode::NO_CONTENT)),
+            SegmentDeletion::Outdated => {}
+            SegmentDeletion::InUse { count, among } => {
+                return Err(Problem::segment_in_use(count, &among));
+            }
+        }
+    }
+    Err(Problem::conflict("the segment kept changing"))
+}

@@ -1,0 +1,25 @@
+//! Answers the flags of a project as flagd fetches them: for its synchronization over HTTP, and for
+//! providers that evaluate in their own process.
+
+use shared::app::{Access, App, Operation};
+use shared::auth::Caller;
+use shared::http::{Answer, Incoming, Method, Problem};
+use shared::projects::api_key::Scope;
+
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::GET,
+    "/v0/project/{idOrSlug}/flagd.json",
+    Access::ApiKey(Scope::FlagsEvaluate, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
+
+/// Answers one request.
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+    let project_id = caller.project()?;
+
+    let configuration = app.flagd_configuration(project_id).await?;
+    configuration.to_answer(incoming.if_none_match())
+}

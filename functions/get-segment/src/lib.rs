@@ -1,0 +1,26 @@
+//! Reads a segment.
+
+use shared::app::{Access, App, Operation};
+use shared::auth::Caller;
+use shared::http::{Answer, Incoming, Method, Problem};
+use shared::projects::api_key::Scope;
+
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::GET,
+    "/v0/project/{idOrSlug}/segments/{key}",
+    Access::ApiKey(Scope::FlagsRead, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
+
+/// Answers one request.
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+    let project_id = caller.project()?;
+    let key = incoming.segment_key()?;
+
+    let segment = app.store.find_segment(project_id, &key).await?;
+    let segment = segment.ok_or_else(Problem::segment_not_found)?;
+    Answer::ok(&segment)?.with_version(segment.version)
+}

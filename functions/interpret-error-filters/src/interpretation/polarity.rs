@@ -1,0 +1,338 @@
+//! Stage 6: polarity. From left to right, which cue governs each mention, before any rule makes a
+//! condition of it: what is denied, removed, kept, put in place of something, or added. A cue
+//! reaches over commas, `and`, `or` and `nor` to the next clause or contrary cue.
+
+mod clause;
+mod reach;
+
+use crate::interpretation::context::{Role, Scene};
+use crate::interpretation::cue::{Class, CueSet};
+use crate::interpretation::link::LabelLink;
+
+/// What a cue does to the mentions that it governs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Force {
+    /// `not`: denies the list of one category.
+    Deny,
+    /// `no`, `without`: as `not`; of a label it says that there is no value.
+    Lack,
+    /// `except`, `ignore`: denies also values of other categories that `and` or `or` joins.
+    Exclude,
+    /// `drop`: removes a filter, and excludes where there is none.
+    Remove,
+    /// `keep`.
+    Keep,
+    /// What a reset leaves standing.
+    Spare,
+    /// `instead of`: the values that another takes the place of.
+    Displace,
+    /// `stop hiding`: what had been denied comes back.
+    Readmit,
+}
+
+impl Force {
+    /// Whether what it governs is not to be seen.
+    pub(crate) fn denies(self) -> bool {
+        matches!(self, Self::Deny | Self::Lack | Self::Exclude)
+    }
+}
+
+/// The cue that governs a mention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Governor {
+    /// The element of the cue.
+    pub(crate) at: usize,
+    pub(crate) force: Force,
+}
+
+/// How one element of the query is meant.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sense {
+    /// None where it is simply wanted.
+    pub(crate) governor: Option<Governor>,
+    /// Whether it is denied cannot be decided: it is left out.
+    pub(crate) unclear: bool,
+    /// It joins the current filters of its category.
+    pub(crate) adds: bool,
+    /// It goes on a list.
+    pub(crate) listed: bool,
+    /// It belongs to the cue or mention at this earlier element.
+    pub(crate) part_of: Option<usize>,
+}
+
+impl Sense {
+    pub(crate) fn is_denied(&self) -> bool {
+        self.governor.is_some_and(|governor| governor.force.denies())
+    }
+}
+
+/// A governor in force, and what it has governed.
+#[derive(Debug, Clone)]
+struct Reign {
+    governor: Governor,
+    categories: Vec<usize>,
+    /// What it denied first is a current filter.
+    turns: bool,
+}
+
+/// The words between two mentions: conjunctions, and whether a preposition stands there.
+#[derive(Debug, Clone, Copy, Default)]
+struct Joint {
+    by: CueSet,
+    preposition: bool,
+}
+
+impl Joint {
+    fn is(self, class: Class) -> bool {
+        self.by.has(class)
+    }
+
+    fn is_list(self) -> bool {
+        self.by.has_any(&[Class::And, Class::Or, Class::Comma])
+    }
+}
+
+/// The sense of each element. `stated` are the elements that state a text or a number, with their
+/// categories.
+pub(crate) fn senses(scene: &Scene<'_>, stated: &[(usize, usize)]) -> Vec<Sense> {
+    let mut walk = Walk {
+        scene,
+        senses: vec![Sense::default(); scene.elements.len()],
+        stated,
+        mentions: Vec::new(),
+        reign: None,
+        adding: None,
+        joint: Joint::default(),
+        last: None,
+    };
+    let mut at = 0;
+    while at < scene.elements.len() {
+        at = walk.step(at).max(at + 1);
+    }
+    walk.senses
+}
+
+struct Walk<'s, 'a> {
+    scene: &'s Scene<'a>,
+    senses: Vec<Sense>,
+    stated: &'s [(usize, usize)],
+    /// Elements that state something, with their categories, as far as was walked.
+    mentions: Vec<(usize, usize)>,
+    reign: Option<Reign>,
+    /// `also`: the categories that the next condition and its list have had.
+    adding: Option<Vec<usize>>,
+    joint: Joint,
+    last: Option<usize>,
+}
+
+impl Walk<'_, '_> {
+    fn step(&mut self, at: usize) -> usize {
+        let scene = self.scene;
+        if self.senses.get(at).is_some_and(|sense| sense.part_of.is_some()) {
+            return at + 1;
+        }
+        if scene.element(at).is_some_and(|element| element.used) {
+            self.states_text_or_number(at);
+            return at + 1;
+        }
+        match scene.role(at) {
+            Role::Values { category, indexes } => {
+                let index = indexes.first().copied().unwrap_or_default();
+                self.value(at, *category, scene.catalog.value(*category, index));
+                at + 1
+            }
+            Role::Label(labels) => self.label(at, labels),
+            Role::Context(_) => at + 1,
+            Role::Other => self.other(at),
+        }
+    }
+
+    fn set(&mut self, at: usize, change: impl FnOnce(&mut Sense)) {
+        if let Some(sense) = self.senses.get_mut(at) {
+            change(sense);
+        }
+    }
+
+    /// The elements after `at`, up to `end`, belong to it.
+    fn take(&mut self, at: usize, end: usize) {
+        for sense in self.senses.get_mut(at + 1..end).into_iter().flatten() {
+            sense.part_of = Some(at);
+        }
+    }
+
+    fn force(&self) -> Option<Force> {
+        self.reign.as_ref().map(|reign| reign.governor.force)
+    }
+
+    fn govern(&mut self, at: usize, force: Force) {
+        let governor = Governor { at, force };
+        self.reign = Some(Reign { governor, categories: Vec::new(), turns: false });
+    }
+
+    fn finish(&mut self, at: usize, category: usize) {
+        self.mentions.push((at, category));
+        self.last = Some(at);
+        self.joint = Joint::default();
+    }
+
+    fn states_text_or_number(&mut self, at: usize) {
+        let categories = self.stated.iter().filter(|stated| stated.0 == at);
+        if let Some(&(_, category)) = categories.clone().next() {
+            let adds = self.adds_to(category);
+            self.set(at, |sense| sense.adds = adds);
+            if self.force().is_some_and(Force::denies) {
+                self.reign = None;
+            }
+            self.finish(at, category);
+        }
+        let names = self.scene.element(at).is_some_and(|element| element.mention.is_some());
+        let edits = self.force().is_some_and(|force| !force.denies() && force != Force::Remove);
+        if names && edits {
+            self.reign = None;
+        }
+    }
+
+    fn value(&mut self, at: usize, category: usize, value: &str) {
+        let scene = self.scene;
+        let (noun, _) = scene.nouns_after(at);
+        let listed = self.joint.is_list();
+        let ungoverned = self.reign.as_ref().is_some_and(|reign| reign.categories.is_empty());
+        if noun && ungoverned && self.force().is_some_and(Force::denies) {
+            // "without the chrome filter"
+            let at_cue = self.reign.as_ref().map_or(at, |reign| reign.governor.at);
+            self.govern(at_cue, Force::Remove);
+        }
+        let mut governor = None;
+        if let Some(edit) = self.edit_of(category, Some(value)) {
+            governor = self.carried_out(edit, category, value, noun);
+        }
+        if governor.is_none() {
+            if self.is_action(at) {
+                self.reign = None;
+            }
+            let unclear = self.is_unclear(category);
+            self.set(at, |sense| sense.unclear = unclear);
+            governor = self.denial_of(category);
+            if let Some(reign) = &mut self.reign
+                && reign.governor.force == Force::Deny
+            {
+                reign.turns |= scene.catalog.wants(category, value);
+            }
+            if let Some(cue) = self.denied_after(at) {
+                governor = Some(Governor { at: cue, force: Force::Deny });
+                self.set(cue, |sense| sense.part_of = Some(at));
+                if self.joint.is(Class::And) || self.joint.is(Class::Or) {
+                    self.deny_list_before(cue);
+                }
+            }
+            let adds = self.adds_to(category);
+            self.set(at, |sense| sense.adds = adds);
+        }
+        self.set(at, |sense| (sense.governor, sense.listed) = (governor, listed));
+        self.finish(at, category);
+    }
+
+    /// The governor of a value that an edit governs; none where it is a condition after all.
+    fn carried_out(
+        &mut self,
+        edit: Governor,
+        category: usize,
+        value: &str,
+        noun: bool,
+    ) -> Option<Governor> {
+        let catalog = self.scene.catalog;
+        match edit.force {
+            Force::Remove
+                if !noun && !catalog.holds(category, value) && !catalog.has_filter(category) =>
+            {
+                // Nothing to remove: the wish is not to see it.
+                if let Some(reign) = &mut self.reign {
+                    reign.categories.push(category);
+                }
+                Some(Governor { force: Force::Exclude, ..edit })
+            }
+            Force::Keep if self.only_follows(category) || !catalog.holds(category, value) => {
+                // "keep t1 only" keeps nothing else.
+                self.reign = None;
+                None
+            }
+            _ => Some(edit),
+        }
+    }
+
+    fn label(&mut self, at: usize, labels: &[LabelLink]) -> usize {
+        let scene = self.scene;
+        let partial = labels.iter().all(|label| !label.full);
+        let edit = self.force().is_some_and(|force| !force.denies());
+        if labels.is_empty() || scene.is(at, Class::Generic) && partial && !edit {
+            return at + 1;
+        }
+        if let Some((category, end)) = scene.label_of_no_matter(at, labels) {
+            self.take(at, end);
+            self.finish(at, category);
+            return end;
+        }
+        if scene.is(at + 1, Class::AfterKeep) {
+            self.take(at, at + 2);
+            return at + 2;
+        }
+        let (noun, _) = scene.nouns_after(at);
+        let listed = self.joint.is_list();
+        let denial = self.reign.as_ref().filter(|reign| {
+            reign.governor.force.denies() && (reign.categories.is_empty() || listed)
+        });
+        let denial = denial.map(|reign| (reign.governor, reign.categories.is_empty()));
+        let preferred = scene.preferred(labels);
+        let edit = self.edit_of(preferred, None).or_else(|| {
+            denial.filter(|_| noun).map(|(cue, _)| Governor { force: Force::Remove, ..cue })
+        });
+        if let Some(edit) = edit
+            && !(edit.force == Force::Keep
+                && scene.boolean_label(labels).is_some()
+                && !scene.catalog.has_filter(preferred))
+        {
+            self.set(at, |sense| (sense.governor, sense.listed) = (Some(edit), listed));
+            if noun && self.force().is_some_and(Force::denies) {
+                self.reign = None;
+            }
+            self.finish(at, preferred);
+            return at + 1;
+        }
+        if let Some(label) = scene.boolean_label(labels)
+            && let Some(said) = scene.boolean_said(at, label)
+        {
+            let mut governor = self.denial_of(label.category);
+            if said.end == at + 1
+                && let Some(cue) = self.denied_after(at)
+            {
+                governor = Some(Governor { at: cue, force: Force::Deny });
+                self.set(cue, |sense| sense.part_of = Some(at));
+            }
+            let adds = self.adds_to(label.category);
+            self.set(at, |sense| *sense = Sense { governor, adds, listed, ..Sense::default() });
+            self.take(at, said.end);
+            self.finish(at, label.category);
+            return at + 1;
+        }
+        if let Some((cue, first)) = denial
+            && let Some(category) = self.lacking(at, labels, cue, first)
+        {
+            let adds = self.adds_to(category);
+            self.set(at, |sense| {
+                *sense = Sense { governor: Some(cue), adds, listed, ..Sense::default() };
+            });
+            if let Some(reign) = &mut self.reign {
+                reign.categories.push(category);
+            }
+            self.finish(at, category);
+            return at + 1;
+        }
+        if let Some((category, _, end)) = scene.presence_said(at, labels) {
+            let adds = self.adds_to(category);
+            self.set(at, |sense| (sense.adds, sense.listed) = (adds, listed));
+            self.take(at, end);
+            self.finish(at, category);
+        }
+        at + 1
+    }
+}

@@ -1,0 +1,336 @@
+//! The words between mentions: cues that begin to govern, and what ends their reach.
+
+use super::{Force, Joint, Walk};
+use crate::interpretation::context::Role;
+use crate::interpretation::cue::Class;
+use crate::interpretation::element::Element;
+use crate::interpretation::word::Word;
+
+impl Walk<'_, '_> {
+    pub(super) fn other(&mut self, at: usize) -> usize {
+        let scene = self.scene;
+        self.joint.preposition |= scene.says(at, Word::Preposition);
+        // A rule may ask what is in force here.
+        let governor = self.reign.as_ref().map(|reign| reign.governor);
+        self.set(at, |sense| sense.governor = governor);
+        if scene.element(at).is_some_and(Element::is_word) {
+            self.word(at);
+            return at + 1;
+        }
+        if let Some(end) = scene.reset_end(at) {
+            self.end_clause();
+            self.take(at, end);
+            if end > at + 1 {
+                self.govern(at, Force::Spare);
+            }
+            return end;
+        }
+        if let Some(any) = scene.any_phrase(at) {
+            self.last = any.labels.last().map(|label| label.0);
+            self.take(at, any.end);
+            return any.end;
+        }
+        let denies =
+            scene.is_any(at, &[Class::Not, Class::Except, Class::No, Class::Neither, Class::Ne]);
+        if self.excepts_from_all(at) {
+            self.govern(at, Force::Exclude);
+        } else if scene.is_any(at, &[Class::But, Class::Stop]) && !scene.is(at, Class::Except) {
+            self.end_clause();
+        } else if scene.is(at, Class::Comma) {
+            self.joint.by.insert(Class::Comma);
+            let idle =
+                |reign: &super::Reign| reign.governor.force.denies() && reign.categories.is_empty();
+            if self.reign.as_ref().is_some_and(idle) {
+                self.reign = None;
+            }
+        } else if scene.is_interjection(at)
+            || scene.is(at, Class::Correction) && (!self.mentions.is_empty() || !denies)
+        {
+            self.reign = None;
+            self.joint = Joint::default();
+            self.last = None;
+        } else if denies {
+            self.deny(at);
+        } else if scene.is(at, Class::Likewise) {
+            // "betas are out, and so are nightlies"
+            let last = self.mentions.last().and_then(|mention| self.senses.get(mention.0));
+            if let Some(governor) = last.map(|sense| sense.governor) {
+                self.reign = None;
+                governor.inspect(|governor| self.govern(governor.at, governor.force));
+            }
+        } else if scene.is(at, Class::Nor) {
+            if self.reign.is_none() && self.mentions.is_empty() {
+                // "nor lea" adds to what is denied already.
+                self.govern(at, Force::Deny);
+                self.adding = Some(Vec::new());
+            }
+            self.joint.by.insert(Class::Or);
+        } else if self.adds(at) {
+        } else if scene.is_any(at, &[Class::And, Class::Or]) {
+            for class in [Class::And, Class::Or] {
+                if scene.is(at, class) {
+                    self.joint.by.insert(class);
+                }
+            }
+        } else {
+            return self.edit(at);
+        }
+        at + 1
+    }
+
+    /// Cues that edit.
+    fn edit(&mut self, at: usize) -> usize {
+        let scene = self.scene;
+        let phrasal = scene.is_any(at, &[Class::SplitRemove, Class::SplitExcept]);
+        if scene.is(at, Class::InsteadOf) {
+            self.govern(at, Force::Displace);
+        } else if let Some(replaced) = scene.replacement(at) {
+            self.take(at, replaced.end);
+            self.adding = Some(vec![replaced.category]);
+            return replaced.end;
+        } else if scene.is(at, Class::Rest) {
+        } else if scene.is(at, Class::Unexclude) {
+            self.govern(at, Force::Readmit);
+        } else if let Some(particle) = self.particle(at, Word::Back)
+            && scene.is(at, Class::SplitReadmit)
+        {
+            self.set(particle, |sense| sense.part_of = Some(at));
+            self.govern(at, Force::Readmit);
+        } else if let Some(particle) = self.particle(at, Word::Particle).filter(|_| phrasal) {
+            self.set(particle, |sense| sense.part_of = Some(at));
+            let removes = scene.is(at, Class::SplitRemove);
+            self.govern(at, if removes { Force::Remove } else { Force::Exclude });
+        } else if scene.is(at, Class::Remove) {
+            self.govern(at, Force::Remove);
+            self.adding = None;
+        } else if scene.is(at, Class::Only) {
+            // "not chrome, only firefox"; but "except only firefox"
+            let governs = |reign: &super::Reign| {
+                !reign.governor.force.denies() || !reign.categories.is_empty()
+            };
+            if self.reign.as_ref().is_some_and(governs) {
+                self.reign = None;
+            }
+        } else if scene.is(at, Class::Keep) {
+            self.govern(at, Force::Keep);
+        } else if scene.is_any(at, &[Class::Switch, Class::Raise]) {
+            self.reign = None;
+            self.adding = None;
+        } else if scene.is(at, Class::Polite) && scene.says(at, Word::Request) {
+            let governs = |reign: &super::Reign| {
+                !reign.governor.force.denies() || !reign.categories.is_empty()
+            };
+            if self.reign.as_ref().is_some_and(governs) {
+                self.reign = None;
+            }
+        }
+        at + 1
+    }
+
+    fn end_clause(&mut self) {
+        self.reign = None;
+        self.adding = None;
+        self.joint = Joint::default();
+        self.last = None;
+    }
+
+    /// A word that means nothing here: a verb after `not` ends its reach ("can't pay on iOS").
+    fn word(&mut self, at: usize) {
+        let scene = self.scene;
+        if let Some(category) = scene.absent_category(at) {
+            let governor = self.denial_of(category);
+            let adds = self.adds_to(category);
+            self.set(at, |sense| (sense.governor, sense.adds) = (governor, adds));
+            return;
+        }
+        let word = scene.word(at);
+        let content = word.len() > 2 && word.chars().all(char::is_alphabetic);
+        if let Some(reign) = &self.reign
+            && content
+            && reign.governor.force == Force::Deny
+            && reign.categories.is_empty()
+            && scene.previous(at) == Some(reign.governor.at)
+            && !self.denies_through_verb(reign.governor.at, at)
+        {
+            self.reign = None;
+        }
+    }
+
+    /// Whether what the verb after a negator governs is denied: "don't speak English", "not signed
+    /// by Smith".
+    fn denies_through_verb(&self, negator: usize, verb: usize) -> bool {
+        let scene = self.scene;
+        let object = if scene.is(verb + 1, Class::Any) { verb + 2 } else { verb + 1 };
+        scene.says(negator, Word::Auxiliary) && matches!(scene.role(object), Role::Values { .. })
+            || scene.says(verb + 1, Word::Agent)
+    }
+
+    /// What a negator does here.
+    fn deny(&mut self, at: usize) {
+        let scene = self.scene;
+        if self.denies_what_stands_before(at) {
+            self.deny_list_before(at);
+            return;
+        }
+        if scene.is(at, Class::AnythingBut) && self.is_denied_already(at) {
+            self.reign = None;
+            return;
+        }
+        let force = if scene.is(at, Class::Neither) {
+            Force::Deny
+        } else if scene.is(at, Class::No) {
+            Force::Lack
+        } else if scene.is(at, Class::Except) {
+            Force::Exclude
+        } else {
+            Force::Deny
+        };
+        // "but not", "don't ignore": one denial.
+        let wide = self.reign.as_ref().is_some_and(|reign| {
+            reign.governor.force == Force::Exclude && reign.categories.is_empty()
+        });
+        self.govern(at, if wide && !scene.is(at, Class::Neither) { Force::Exclude } else { force });
+    }
+
+    /// "all regions but ap-south": whether a `but` takes values out of all.
+    fn excepts_from_all(&self, at: usize) -> bool {
+        let scene = self.scene;
+        let values = |at: usize| matches!(scene.role(at), Role::Values { .. });
+        let mut clause = (0..at).rev().take_while(|&at| !scene.is_boundary(at) && !values(at));
+        scene.is(at, Class::But)
+            && scene.word(at) != "."
+            && values(scene.next(at))
+            && clause.any(|at| scene.is_any(at, &[Class::Any, Class::Both]))
+    }
+
+    /// "don't show me anything but chrome": whether the clause denies, and has named nothing yet.
+    fn is_denied_already(&self, at: usize) -> bool {
+        const DENIES: [Class; 5] =
+            [Class::Not, Class::No, Class::Except, Class::Inability, Class::Remove];
+        let named = |at: usize| !matches!(self.scene.role(at), Role::Other);
+        let clause = (0..at).rev().take_while(|&at| !self.scene.is_boundary(at) && !named(at));
+        clause.into_iter().any(|at| self.scene.is_any(at, &DENIES))
+    }
+
+    /// "chrome is not", "spell check not installed": nothing follows that could be denied.
+    fn denies_what_stands_before(&self, at: usize) -> bool {
+        let scene = self.scene;
+        let Some(before) = self.last else { return false };
+        let Role::Values { category, .. } = *scene.role(before) else { return false };
+        if !scene.is(at, Class::Not) {
+            return false;
+        }
+        let mut next = at + 1;
+        while !scene.is_boundary(next) {
+            let own_label = matches!(scene.role(next), Role::Label(_))
+                && scene.labels(next).iter().any(|label| label.category == category);
+            let counting = scene.is(next, Class::Carrier) && scene.says(next, Word::Counting);
+            if !own_label && !counting && !scene.is(next, Class::Polite) {
+                return false;
+            }
+            next += 1;
+        }
+        next > at + 1 || scene.previous(at) == Some(before)
+    }
+
+    /// The particle of a verb that its object interrupts: "take visa out", "leave bob out".
+    fn particle(&self, at: usize, class: Word) -> Option<usize> {
+        let mut named = false;
+        for end in at + 1..self.scene.elements.len() {
+            if self.scene.is_boundary(end) {
+                return None;
+            }
+            if named && self.scene.says(end, class) {
+                return Some(end);
+            }
+            named |= matches!(self.scene.role(end), Role::Label(_) | Role::Values { .. });
+        }
+        None
+    }
+
+    /// "also firefox", "jonas too".
+    fn adds(&mut self, at: usize) -> bool {
+        const LATER: [Class; 4] = [Class::And, Class::Remove, Class::Correction, Class::Except];
+        let scene = self.scene;
+        let (before, after) = (scene.is(at, Class::Add), scene.is(at, Class::AfterAdd));
+        if !before && !after {
+            return false;
+        }
+        let next = scene.next(at);
+        // "chrome as well as firefox" is a list.
+        let list = scene.is(at, Class::And)
+            && self.last.is_some()
+            && self.last == scene.previous(at)
+            && matches!(scene.role(next), Role::Values { .. });
+        if list {
+            self.joint.by.insert(Class::And);
+            return true;
+        }
+        let trails_off = self.trails_off(next);
+        let ends = scene.is_boundary(next) || scene.is_any(next, &LATER) && !before || trails_off;
+        if (after && (ends || !before) || trails_off) && self.last.is_some() {
+            self.add_clause();
+        } else if before {
+            self.adding = Some(Vec::new());
+            if self.force().is_some_and(|force| !force.denies()) {
+                self.reign = None;
+            }
+            if self.last.is_some() {
+                self.joint.by.insert(Class::And);
+            }
+        }
+        true
+    }
+
+    /// "as well as whatever i have": nothing that could be added follows.
+    fn trails_off(&self, from: usize) -> bool {
+        (from..self.scene.elements.len()).take_while(|&at| !self.scene.is_boundary(at)).all(|at| {
+            let element = self.scene.element(at);
+            !matches!(self.scene.role(at), Role::Values { .. } | Role::Label(_))
+                && element.is_none_or(|it| it.number.is_none() && !it.quoted && !it.used)
+        })
+    }
+
+    /// The mentions of this clause are added.
+    fn add_clause(&mut self) {
+        const ENDS: [Class; 4] = [Class::Comma, Class::But, Class::Stop, Class::Correction];
+        let Some(last) = self.last else { return };
+        if self.goes_on_denying(last) {
+            return;
+        }
+        let mut edge = last;
+        for (at, _) in self.mentions.clone().into_iter().rev().filter(|mention| mention.0 <= last) {
+            if (at..=edge).any(|at| self.scene.is_any(at, &ENDS)) {
+                break;
+            }
+            edge = at;
+            self.set(at, |sense| sense.adds = true);
+        }
+    }
+
+    /// "phone is out, e-mail too": the last mention is denied as the one before it was.
+    fn goes_on_denying(&mut self, last: usize) -> bool {
+        let governor = |at: usize| self.senses.get(at).and_then(|sense| sense.governor);
+        let [.., (before, category), (at, own)] = self.mentions[..] else { return false };
+        let cue = governor(before).filter(|cue| cue.force.denies() && cue.at > before);
+        let same = at == last && category == own && governor(at).is_none();
+        let said = cue.filter(|_| same);
+        if said.is_some() {
+            self.set(at, |sense| sense.governor = said);
+        }
+        said.is_some()
+    }
+
+    /// Whether an `also` in force reaches a category. It ends at the first condition that is not
+    /// joined to its list.
+    pub(super) fn adds_to(&mut self, category: usize) -> bool {
+        let joined = self.joint.is(Class::And) && !self.joint.is(Class::Comma);
+        let Some(categories) = &mut self.adding else { return false };
+        if categories.is_empty() || categories.contains(&category) || joined {
+            categories.push(category);
+            return true;
+        }
+        self.adding = None;
+        false
+    }
+}

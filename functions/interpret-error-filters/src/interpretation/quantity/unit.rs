@@ -1,0 +1,131 @@
+//! What a numeric category measures, and in which unit.
+
+use crate::interpretation::context::Scene;
+use crate::interpretation::decimal::Decimal;
+use crate::interpretation::fold;
+use crate::interpretation::lexicon::Unit;
+use crate::interpretation::model::Operator;
+use crate::interpretation::word::Word;
+
+const TIME: &str = "time";
+/// In seconds. A year has twelve months, though a month has 30 days.
+const YEAR: (i128, i128) = (31_536_000, 1);
+const MONTH: (i128, i128) = (2_592_000, 1);
+const PERCENT: &str = "percent";
+/// Dimensions of which more is faster.
+const RATES: [&str; 3] = ["speed", "fps", "rate"];
+
+impl Scene<'_> {
+    /// Whether the label of a category speaks of a dimension.
+    pub(crate) fn measures(&self, category: usize, dimension: &str) -> bool {
+        let Some(facts) = self.catalog.category(category) else { return false };
+        let in_unit = self.label_unit(category).is_some_and(|unit| unit.dimension == dimension);
+        let named = |text: &str| {
+            let mut atoms = fold::atoms(text).into_iter();
+            atoms.any(|atom| self.lexicon.dimensions(&atom.folded).contains(&dimension))
+        };
+        in_unit
+            || named(&facts.label)
+            || named(&facts.id)
+            || dimension == PERCENT && facts.label.contains('%')
+    }
+
+    pub(crate) fn knows_dimension(&self, category: usize) -> bool {
+        let Some(facts) = self.catalog.category(category) else { return false };
+        let mut atoms = fold::atoms(&facts.label).into_iter();
+        self.label_unit(category).is_some()
+            || atoms.any(|atom| !self.lexicon.dimensions(&atom.folded).is_empty())
+    }
+
+    /// The unit in a label: in brackets, "Duration (ms)", or as a word of time, "Days open".
+    fn label_unit(&self, category: usize) -> Option<Unit> {
+        let label = &self.catalog.category(category)?.label;
+        let lexicon = self.lexicon;
+        let Some((_, bracket)) = label.split_once(['(', '[']) else {
+            let atoms = fold::atoms(label);
+            let long = atoms.iter().filter(|atom| atom.folded.len() > 3);
+            let mut units = long.filter_map(|atom| lexicon.unit(&atom.folded));
+            return units.find(|unit| unit.dimension == TIME);
+        };
+        // A week is no `W`.
+        if bracket.starts_with("W)") || bracket.starts_with("W]") {
+            return lexicon.unit(WATT);
+        }
+        let folded = fold::fold(bracket.trim_end_matches([')', ']', ' ']).trim());
+        lexicon
+            .unit(&folded)
+            .or_else(|| folded.split(' ').find_map(|word| lexicon.unit(word)))
+            .or_else(|| lexicon.unit(&folded.replace(' ', "")))
+    }
+
+    /// The number in the unit that the label names: "2 seconds" for "Latency (ms)" is 2000; none
+    /// where it has no short decimal form in it.
+    pub(crate) fn converted(
+        &self,
+        value: Decimal,
+        unit: Option<Unit>,
+        category: usize,
+    ) -> Option<Decimal> {
+        let target = self.label_unit(category);
+        let Some((unit, target)) = unit.zip(target).filter(|(it, to)| it.dimension == to.dimension)
+        else {
+            return Some(value);
+        };
+        match (unit.factor, target.factor) {
+            (YEAR, MONTH) => value.times(12, 1),
+            (MONTH, YEAR) => value.times(1, 12),
+            (from, mut to) => {
+                // GiB and MB: who counts by 1,024 does so all the way.
+                if let Some(binary) = binary(to).filter(|it| is_binary(from) && it.0 < from.0) {
+                    to = binary;
+                }
+                let (numerator, denominator) = (from.0 * to.1, from.1 * to.0);
+                let common = divisor(numerator, denominator);
+                value.times(numerator / common, denominator / common)
+            }
+        }
+    }
+
+    /// "faster than 50 km/h" is more, "faster than 2 seconds" less; what is newer is of a later
+    /// year.
+    pub(crate) fn turned(&self, at: usize, operator: Operator, category: usize) -> Operator {
+        let rate = RATES.iter().any(|dimension| self.measures(category, dimension))
+            && !self.measures(category, TIME);
+        let near = at.saturating_sub(4)..at + 3;
+        let dated = |age: Word| {
+            let elements = near.clone().filter_map(|other| self.element(other));
+            let mut tokens = elements.flat_map(|element| element.tokens.clone());
+            let is_age = |token: usize| {
+                self.tokens.get(token).is_some_and(|token| self.lexicon.is(&token.folded, age))
+            };
+            self.label_is(category, Word::Year) && tokens.any(is_age)
+        };
+        let swift = (near.start..at).any(|other| self.says(other, Word::Speed));
+        match operator {
+            Operator::Gt if rate && swift || dated(Word::Older) => Operator::Lt,
+            Operator::Gte if rate && swift || dated(Word::Older) => Operator::Lte,
+            Operator::Lt if rate && swift || dated(Word::Newer) => Operator::Gt,
+            Operator::Lte if rate && swift => Operator::Gte,
+            other => other,
+        }
+    }
+}
+
+/// The unit that a label writes as W.
+const WATT: &str = "watt";
+
+/// Whether a factor counts by 1,024.
+fn is_binary(factor: (i128, i128)) -> bool {
+    factor.1 == 1 && factor.0 > 1 && factor.0 & (factor.0 - 1) == 0
+}
+
+/// A factor that counts by 1,000, by 1,024.
+fn binary((numerator, denominator): (i128, i128)) -> Option<(i128, i128)> {
+    let steps = (1..5).find(|&steps| denominator == 1 && 1_000_i128.pow(steps) == numerator)?;
+    Some((1_024_i128.pow(steps), 1))
+}
+
+/// The greatest common divisor of two positive numbers.
+fn divisor(one: i128, other: i128) -> i128 {
+    if other == 0 { one.max(1) } else { divisor(other, one % other) }
+}

@@ -1,0 +1,44 @@
+//! A path or an e-mail address by itself, of the one open category for such (rule 8).
+
+use super::{Effect, Reading, Rule, View};
+use crate::interpretation::context::Scene;
+use crate::interpretation::cue::Class;
+use crate::interpretation::model::Operator;
+use crate::interpretation::weights;
+use crate::interpretation::word::Word;
+
+pub(crate) static RULE: Rule = Rule {
+    name: "address",
+    read,
+    examples: &[
+        ("/checkout/cart on firefox", "", "link contains /checkout/cart; browser is Firefox"),
+        ("not jo@acme.io", "", "mail not_contains jo@acme.io"),
+    ],
+};
+
+fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+    let scene = view.scene;
+    if scene.chunk_start(at) != at || is_pasted(scene) {
+        return None;
+    }
+    let value = scene.chunk_from(at);
+    let path = value.strip_prefix('/').is_some_and(|rest| rest.starts_with(char::is_alphanumeric));
+    let mail = value.split_once('@').is_some_and(|(name, host)| {
+        !name.is_empty() && host.contains('.') && !host.contains(['@', '/'])
+    });
+    let class = if path { Word::Path } else { Word::Address };
+    let category = scene.only_open_category(class).filter(|_| path || mail)?;
+    let denials = [Class::Not, Class::Except, Class::No];
+    let denied = scene.previous(at).is_some_and(|before| scene.is_any(before, &denials));
+    let operator = if denied { Operator::NotContains } else { Operator::Contains };
+    let end = at + (at..scene.elements.len()).take_while(|&it| scene.is_in_chunk(at, it)).count();
+    let effects = vec![Effect::State { at, category, operator, value: value.to_owned() }];
+    Some(Reading::new(at..end, effects, weights::rule::ADDRESS))
+}
+
+/// Whether the query is a fragment of an error: `TypeError: x is undefined on /cart`.
+fn is_pasted(scene: &Scene<'_>) -> bool {
+    scene.query.split_whitespace().any(|word| {
+        word.strip_suffix(':').is_some_and(|name| name.chars().skip(1).any(char::is_uppercase))
+    })
+}

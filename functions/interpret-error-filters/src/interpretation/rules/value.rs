@@ -1,0 +1,33 @@
+//! A category has a value, or has it not (rules 4, 7 and 9).
+
+use super::{Effect, Reading, Rule, View};
+use crate::interpretation::context::Role;
+use crate::interpretation::model::{Kind, Operator};
+use crate::interpretation::weights;
+
+pub(crate) static RULE: Rule = Rule {
+    name: "value",
+    read,
+    examples: &[
+        ("firefox", "", "browser is Firefox"),
+        ("third party", "", "tags contains third-party"),
+        ("not chrome or firefox", "", "browser is_not Chrome; browser is_not Firefox"),
+    ],
+};
+
+fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+    let catalog = view.scene.catalog;
+    let Role::Values { category, ref indexes } = *view.scene.role(at) else { return None };
+    if view.sense(at).unclear {
+        return None;
+    }
+    let array = catalog.kind(category) == Kind::Array;
+    let operator = if array { Operator::Contains } else { Operator::Is };
+    let operator = if view.sense(at).is_denied() { operator.negated() } else { operator };
+    let mut values: Vec<&str> =
+        indexes.iter().map(|&index| catalog.value(category, index)).collect();
+    values.dedup();
+    let state = |value: &str| Effect::State { at, category, operator, value: value.to_owned() };
+    let effects = values.into_iter().map(state).collect();
+    Some(Reading::new(at..at + 1, effects, weights::rule::VALUE))
+}

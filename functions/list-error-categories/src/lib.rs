@@ -1,0 +1,29 @@
+//! Lists what the errors of a project can be filtered by, as interpret-error-filters takes it.
+
+use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
+use shared::auth::Caller;
+use shared::error_tracking::ErrorId;
+use shared::error_tracking::query::categories::{ValueCounts, listed_events};
+use shared::error_tracking::query::range_counter::RangeCounter;
+use shared::http::{Answer, Method, Problem};
+use shared::projects::api_key::Scope;
+
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::GET,
+    "/v0/projects/{idOrSlug}/errors/categories",
+    Access::ApiKey(Scope::ErrorsRead, |app, caller, _| Box::pin(handle(app, caller))),
+)
+.within(COUNTING_TIME_BUDGET);
+
+/// Answers one request.
+async fn handle(app: &App, caller: &Caller<'_>) -> Result<Answer, Problem> {
+    let project_id = caller.project()?;
+    let now = app.clock.now();
+    let events = listed_events(now);
+    let new_error_id = || ErrorId::new(app.ids.new_uuid(now));
+    let mut counter = RangeCounter::new(&events, ValueCounts::default());
+    app.store.count_project(project_id, &events, &mut counter, &new_error_id, now).await?;
+    Answer::ok(&counter.into_counts().into_categories())
+}

@@ -1,0 +1,26 @@
+//! Lists the projects that a caller may see, by their slugs.
+
+use shared::app::{Access, App, Operation};
+use shared::auth::Caller;
+use shared::http::{Answer, Incoming, Method, Problem, page_answer, read_page_request};
+use shared::json::Violations;
+
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::GET,
+    "/v0/projects",
+    Access::AnyApiKey(|app, caller, incoming| Box::pin(handle(app, caller, incoming))),
+);
+
+/// Answers one request.
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+    // Request.
+    let mut violations = Violations::default();
+    let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
+    let page_request = violations.into_result(page_request)?;
+
+    // Storage and answer.
+    let page = caller.list_projects(&page_request).await?;
+    page_answer(app.cursor_key()?, incoming, &page)
+}

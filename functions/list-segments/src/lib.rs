@@ -1,0 +1,28 @@
+//! Lists a project's segments by their keys.
+
+use shared::app::{Access, App, Operation};
+use shared::auth::Caller;
+use shared::http::{Answer, Incoming, Method, Problem, page_answer, read_page_request};
+use shared::json::Violations;
+use shared::projects::api_key::Scope;
+
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::GET,
+    "/v0/project/{idOrSlug}/segments",
+    Access::ApiKey(Scope::FlagsRead, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
+
+/// Answers one request.
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+    let mut violations = Violations::default();
+    let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
+    let page_request = violations.into_result(page_request)?;
+    let project_id = caller.project()?;
+
+    let page = app.store.list_segments(project_id, &page_request).await?;
+    page_answer(app.cursor_key()?, incoming, &page)
+}

@@ -1,0 +1,44 @@
+//! Lists the errors of a project that have events which pass filters.
+
+use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
+use shared::auth::Caller;
+use shared::error_tracking::ErrorId;
+use shared::error_tracking::query::errors::{ErrorCounts, ErrorsQuery};
+use shared::error_tracking::query::range_counter::RangeCounter;
+use shared::http::{Answer, Incoming, Method, Problem, open_cursor, page_answer};
+use shared::page::Page;
+use shared::projects::api_key::Scope;
+
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::POST,
+    "/v0/projects/{idOrSlug}/errors/query",
+    Access::ApiKey(Scope::ErrorsRead, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+)
+.within(COUNTING_TIME_BUDGET);
+
+/// Answers one request.
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+    // Request.
+    let project_id = caller.project()?;
+    let now = app.clock.now();
+    let cursor_key = app.cursor_key()?;
+    let open = |cursor: &str| open_cursor(cursor_key, incoming, cursor);
+    let query = ErrorsQuery::read(&incoming.json()?, open, now)?;
+
+    // Storage and rules.
+    let events = &query.events;
+    let new_error_id = || ErrorId::new(app.ids.new_uuid(now));
+    let mut counter = RangeCounter::new(events, ErrorCounts::default());
+    let (store, new_error_id) = (&app.store, &new_error_id);
+    let errors = store.count_project(project_id, events, &mut counter, new_error_id, now).await?;
+    let Page { items: ranked, end } = query.page(&errors, counter.into_counts())?;
+
+    // Answer.
+    let found = app.store.find_ranked_errors(project_id, &ranked, now).await?;
+    let shown = found.iter().map(|(ranked, error, latest)| ranked.shown(error, *latest));
+    page_answer(cursor_key, incoming, &Page { items: shown.collect(), end })
+}

@@ -1,0 +1,44 @@
+//! Whom a mail may go to, as it is at the moment.
+
+use shared::app::App;
+use shared::dynamodb::StoreError;
+use shared::notifications::address::EmailAddress;
+use shared::notifications::store::UserName;
+use shared::projects::api_key::ApiKeyRecord;
+use shared::projects::happening::{HappeningKind, Scene};
+
+/// A user who wants mails of a kind and has an address for them.
+pub(crate) struct Recipient {
+    pub(crate) email: EmailAddress,
+    name: UserName,
+    keys: Vec<ApiKeyRecord>,
+}
+
+/// The recipient of mails of a kind; none where they are switched off, or no address is confirmed.
+pub(crate) async fn recipient(
+    app: &App,
+    name: &UserName,
+    kind: HappeningKind,
+) -> Result<Option<Recipient>, StoreError> {
+    let UserName { organization, user } = name;
+    let preferences = app.store.find_email_preferences(organization, user).await?;
+    if !preferences.is_enabled(kind.notification_type()) {
+        return Ok(None);
+    }
+    let Some(email) = app.store.find_address(name).await?.confirmed else { return Ok(None) };
+    let mut keys = app.store.list_keys_of(organization, user).await?;
+    let now = app.clock.now();
+    keys.retain(|key| key.is_active(now));
+    Ok(Some(Recipient { email, name: name.clone(), keys }))
+}
+
+impl Recipient {
+    /// Whether the user may be told of what happens there.
+    pub(crate) fn may_see(&self, scene: &Scene) -> bool {
+        let UserName { organization, user } = &self.name;
+        match scene {
+            Scene::Project(id) => self.keys.iter().any(|key| key.may_see(*id, organization)),
+            Scene::User(of, concerned) => (of, concerned) == (organization, user),
+        }
+    }
+}

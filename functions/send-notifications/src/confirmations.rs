@@ -1,0 +1,68 @@
+//! Users are asked to confirm their addresses.
+
+use shared::dynamodb::StoreError;
+use shared::notifications::address::Refusal;
+use shared::notifications::mail::confirmation;
+use shared::notifications::store::{Shard, UserName};
+use shared::notifications::token::Token;
+use shared::notifications::token_key;
+
+use crate::Run;
+use crate::outside::{Mailer, NotSent};
+
+/// Asks all who are to be asked and may be.
+pub(crate) async fn send(run: &mut Run<'_>) {
+    let Some(mailer) = &run.outside.mailer else { return };
+    for shard in run.leases.shards() {
+        let users = run.app.store.users_to_ask(shard).await;
+        for name in run.unless_failed(users).unwrap_or_default() {
+            let asked = ask(run, mailer, shard, &name).await;
+            run.unless_failed(asked);
+        }
+    }
+}
+
+async fn ask(
+    run: &mut Run<'_>,
+    mailer: &Mailer,
+    shard: Shard,
+    name: &UserName,
+) -> Result<(), StoreError> {
+    let (app, now) = (run.app, run.app.clock.now());
+    let mut address = app.store.find_address(name).await?;
+    let Some(pending) = address.pending.clone().filter(|pending| now < pending.ends) else {
+        // It was confirmed or taken back, or waited for too long.
+        return app.store.finish_asking(name, None).await.map(drop);
+    };
+    if address.may_ask_from(now) > now {
+        return Ok(());
+    }
+    if run.deadline.has_passed() || !run.leases.keep(app, shard).await? {
+        run.leave(now);
+        return Ok(());
+    }
+    let key = token_key(app).await;
+    let key = key.map_err(|_| StoreError::Unavailable("the key of tokens".into()))?;
+    let token = Token::Confirm {
+        organization: name.organization.clone(),
+        user: name.user.clone(),
+        nonce: pending.nonce,
+    };
+    let url = format!("{}/v0/notifications/confirm?token={}", mailer.base_url, token.seal(&key));
+    let mail = confirmation(&pending.email, name.organization.as_str(), &url);
+    match mailer.send(&pending.email, &mail).await {
+        Ok(()) => address.note_asked(now),
+        Err(NotSent::Refused(reason)) => {
+            run.refused += 1;
+            address.refusal = Some(Refusal { at: now, reason });
+            address.pending = None;
+        }
+        Err(NotSent::Failed(cause)) => {
+            tracing::error!(cause, "a mail could not be sent");
+            run.leave(now);
+            return Err(StoreError::Unavailable("SES".into()));
+        }
+    }
+    // Where the address was changed meanwhile, the next run asks for the new one.
+    app.store.finish_asking(name, Some(&address)).await.map(drop)
+}

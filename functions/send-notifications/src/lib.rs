@@ -1,0 +1,141 @@
+//! Sends what happened to users, by mail, and to Amazon EventBridge (`docs/notifications.md`). A schedule runs
+//! it every minute.
+//!
+//! It may be killed anywhere, run twice at once, or stop in the middle: what was not sent is still there, and
+//! the next run goes on with it.
+
+mod audience;
+mod confirmations;
+mod events;
+mod leases;
+mod mails;
+mod outbox;
+pub mod outside;
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use shared::app::{App, Deadline, Job};
+use shared::dynamodb::StoreError;
+use shared::dynamodb::client::ClientError;
+use shared::notifications::store::Shard;
+use shared::projects::project::{Project, ProjectId};
+use shared::telemetry::log_metric;
+use shared::timestamp::Timestamp;
+
+use leases::Leases;
+use outside::Outside;
+
+/// What this function is.
+pub static JOB: Job = Job {
+    name: env!("CARGO_PKG_NAME"),
+    run: |app, deadline| Box::pin(run(app, configured(), deadline)),
+};
+
+/// The name of the metric that tells for how many seconds at most something has been waiting that could have
+/// been sent.
+pub const OLDEST_WAITING_AGE: &str = "OldestWaitingNotificationAge";
+/// The name of the metric that counts mails that were refused for good.
+pub const REFUSED_MAILS: &str = "RefusedMails";
+
+static CONFIGURED: OnceLock<Outside> = OnceLock::new();
+
+/// Takes what the environment names to send with.
+pub fn configure() -> Result<(), ClientError> {
+    let outside = Outside::from_environment()?;
+    if outside.mailer.is_none() {
+        tracing::warn!("MailFrom names no address: no mail is sent");
+    }
+    CONFIGURED.get_or_init(|| outside);
+    Ok(())
+}
+
+fn configured() -> &'static Outside {
+    CONFIGURED.get_or_init(Outside::default)
+}
+
+/// A run: what it works with, and what it has seen.
+struct Run<'r> {
+    app: &'r App,
+    outside: &'r Outside,
+    deadline: Deadline,
+    leases: Leases,
+    projects: HashMap<ProjectId, Option<Project>>,
+    /// When the first of what was left happened.
+    waiting_since: Option<Timestamp>,
+    refused: u32,
+    /// The first failure; what comes after it was done all the same.
+    failure: Option<StoreError>,
+}
+
+impl Run<'_> {
+    /// Notes what happened at a time and is left for the next run.
+    fn leave(&mut self, since: Timestamp) {
+        self.waiting_since = Some(self.waiting_since.map_or(since, |known| known.min(since)));
+    }
+
+    /// What something gave; nothing if it failed, which must not hold up the rest.
+    fn unless_failed<T>(&mut self, outcome: Result<T, StoreError>) -> Option<T> {
+        match outcome {
+            Ok(value) => Some(value),
+            Err(failure) => {
+                self.note_failure(failure);
+                None
+            }
+        }
+    }
+
+    fn note_failure(&mut self, failure: StoreError) {
+        self.failure.get_or_insert(failure);
+    }
+
+    /// A project, read once in a run.
+    async fn project(&mut self, id: ProjectId) -> Result<Option<Project>, StoreError> {
+        if let Some(known) = self.projects.get(&id) {
+            return Ok(known.clone());
+        }
+        let found = self.app.store.read_project(id).await?;
+        self.projects.insert(id, found.clone());
+        Ok(found)
+    }
+}
+
+/// Sends all that can be sent, until the time is up.
+pub async fn run(app: &App, outside: &Outside, deadline: Deadline) -> Result<(), StoreError> {
+    let now = app.clock.now();
+    let mut run = Run {
+        app,
+        outside,
+        deadline,
+        leases: Leases::new(app.ids.new_uuid(now)),
+        projects: HashMap::new(),
+        waiting_since: None,
+        refused: 0,
+        failure: None,
+    };
+    for shard in Shard::all() {
+        if app.store.is_shard_busy(shard).await? {
+            run.leases.take(app, shard).await?;
+        }
+    }
+    // All of the outbox comes first: what is taken from one shard may be mailed from another.
+    outbox::empty(&mut run).await;
+    // Its steps may be of shards in which nothing was on its way before.
+    let was_busy = !run.leases.shards().is_empty();
+    for shard in Shard::all().filter(|_| was_busy) {
+        if !run.leases.has(shard) && app.store.is_shard_busy(shard).await? {
+            run.leases.take(app, shard).await?;
+        }
+    }
+    events::publish(&mut run).await;
+    confirmations::send(&mut run).await;
+    mails::send(&mut run).await;
+    run.leases.release(app).await?;
+
+    let now = app.clock.now();
+    let age = run.waiting_since.map_or(0, |since| since.until(now).as_secs());
+    #[allow(clippy::cast_precision_loss)] // Seconds are far below 2^53.
+    log_metric(JOB.name, OLDEST_WAITING_AGE, "Seconds", age as f64, now);
+    log_metric(JOB.name, REFUSED_MAILS, "Count", f64::from(run.refused), now);
+    run.failure.map_or(Ok(()), Err)
+}

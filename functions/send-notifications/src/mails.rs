@@ -1,0 +1,316 @@
+//! Feeds become mails: the first of a kind at once, what follows together.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use shared::app::App;
+use shared::dynamodb::StoreError;
+use shared::error_tracking::ErrorId;
+use shared::error_tracking::store::EventsOfError;
+use shared::notifications::address::Refusal;
+use shared::notifications::feed::{Step, most_important};
+use shared::notifications::gathering::{Mailbox, Turn};
+use shared::notifications::mail::{Letter, Mail, Place, Plot, Story};
+use shared::notifications::store::{Feed, Shard, UserName};
+use shared::notifications::token::Token;
+use shared::notifications::token_key;
+use shared::projects::api_key::UserId;
+use shared::projects::happening::{Happening, HappeningKind, Scene};
+use shared::projects::project::Organization;
+
+use crate::Run;
+use crate::audience::recipient;
+use crate::outside::{Mailer, NotSent};
+
+/// How many events of a partition a plot is made of at most.
+const PLOTTED_EVENTS: i32 = 1_000;
+/// What a plot shows.
+const PLOTTED: Duration = Duration::from_hours(24);
+
+/// Sends all mails that are due. Organizations take turns of one mail each.
+pub(crate) async fn send(run: &mut Run<'_>) {
+    let Some(mailer) = &run.outside.mailer else { return };
+    let mut visits = VecDeque::new();
+    for shard in run.leases.shards() {
+        let feeds = run.app.store.busy_feeds(shard).await;
+        for organization in run.unless_failed(feeds).unwrap_or_default() {
+            let visit = Visit::begin(run.app, shard, organization).await;
+            visits.extend(run.unless_failed(visit));
+        }
+    }
+    while let Some(mut visit) = visits.pop_front() {
+        let advanced = visit.advance(run, mailer).await;
+        match run.unless_failed(advanced) {
+            Some(Advance::More) => visits.push_back(visit),
+            Some(Advance::Done) => {
+                let ended = visit.end(run).await;
+                run.unless_failed(ended);
+            }
+            // What could not be read or written now is done in the next run; it is not lost.
+            Some(Advance::Cut) | None => visit.leave(run),
+        }
+    }
+}
+
+/// What became of a turn.
+enum Advance {
+    /// A mail was sent, or tried to be; others may follow.
+    More,
+    /// Everybody was told.
+    Done,
+    /// The time is up, or the lease lost.
+    Cut,
+}
+
+/// An organization's turns in a run.
+struct Visit {
+    shard: Shard,
+    organization: Organization,
+    feed: Feed,
+    /// The last step of the feed as it was read.
+    last: u64,
+    /// Who is to be looked at for what.
+    left: VecDeque<(UserId, HappeningKind)>,
+    /// Whether everybody could be told who is to be.
+    is_complete: bool,
+}
+
+impl Visit {
+    async fn begin(
+        app: &App,
+        shard: Shard,
+        organization: Organization,
+    ) -> Result<Self, StoreError> {
+        let feed = app.store.find_feed(&organization).await?;
+        let now = app.clock.now();
+        let last = feed.steps.last().map_or(feed.head.told, |step| step.number);
+        let mut left = VecDeque::new();
+        // Those whose windows have ended.
+        for (user, mailbox) in &feed.mailboxes {
+            let Ok(user) = UserId::parse(user) else { continue };
+            let due = mailbox.windows.iter().filter(|(_, window)| window.until <= now);
+            left.extend(due.map(|(kind, _)| (user.clone(), *kind)));
+        }
+        // Everybody else, if anything is new.
+        let new = feed.steps.iter().filter(|step| step.number > feed.head.told);
+        let mut kinds: Vec<HappeningKind> = new.filter_map(Step::kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        if !kinds.is_empty() {
+            for known in app.store.list_addresses(&organization).await? {
+                let user = known.name.user;
+                let mailbox = feed.mailboxes.get(user.as_str());
+                for kind in &kinds {
+                    let has_window = mailbox.is_some_and(|it| it.windows.contains_key(kind));
+                    if known.address.confirmed.is_some() && !has_window {
+                        left.push_back((user.clone(), *kind));
+                    }
+                }
+            }
+        }
+        Ok(Self { shard, organization, feed, last, left, is_complete: true })
+    }
+
+    /// Goes on until a mail is sent.
+    async fn advance(&mut self, run: &mut Run<'_>, mailer: &Mailer) -> Result<Advance, StoreError> {
+        while let Some((user, kind)) = self.left.pop_front() {
+            if run.deadline.has_passed() || !run.leases.keep(run.app, self.shard).await? {
+                self.is_complete = false;
+                return Ok(Advance::Cut);
+            }
+            if self.tell(run, mailer, &user, kind).await? {
+                return Ok(Advance::More);
+            }
+        }
+        Ok(Advance::Done)
+    }
+
+    /// Tells a user of what happened of a kind, if it is time. Answers whether a mail was sent.
+    async fn tell(
+        &mut self,
+        run: &mut Run<'_>,
+        mailer: &Mailer,
+        user: &UserId,
+        kind: HappeningKind,
+    ) -> Result<bool, StoreError> {
+        let (app, now) = (run.app, run.app.clock.now());
+        let name = UserName { organization: self.organization.clone(), user: user.clone() };
+        let mut mailbox = self.feed.mailboxes.get(user.as_str()).cloned().unwrap_or_default();
+        let told = self.feed.head.told;
+        let Turn::Tell { after } = mailbox.turn(kind, told, now) else { return Ok(false) };
+        let news =
+            self.feed.steps.iter().filter(|step| {
+                step.number > after && step.kind() == Some(kind) && step.concerns(user)
+            });
+        let news: Vec<Step> = news.cloned().collect();
+        let reader = if news.is_empty() { None } else { recipient(app, &name, kind).await? };
+        let Some(reader) = reader else { return self.close(app, &name, mailbox, kind).await };
+        let is_seen = |step: &&Step| step.scene().is_some_and(|scene| reader.may_see(scene));
+        let seen: Vec<&Step> = news.iter().filter(is_seen).collect();
+        if seen.is_empty() {
+            return self.close(app, &name, mailbox, kind).await;
+        }
+        if let Some(room) = mailbox.room_from(mailer.mails_per_hour, now) {
+            mailbox.hold(kind, after, room);
+            self.note(app, &name, mailbox).await?;
+            return Ok(false);
+        }
+        let mail = write(run, mailer, &name, kind, &seen).await?;
+        match mailer.send(&reader.email, &mail).await {
+            Ok(()) => mailbox.note_sent(kind, self.last, now),
+            Err(NotSent::Refused(reason)) => {
+                run.refused += 1;
+                note_refusal(app, &name, Refusal { at: now, reason }).await?;
+                mailbox.note_sent(kind, self.last, now);
+            }
+            Err(NotSent::Failed(cause)) => {
+                tracing::error!(cause, "a mail could not be sent");
+                self.is_complete = false;
+                run.note_failure(StoreError::Unavailable("SES".into()));
+                return Ok(true);
+            }
+        }
+        self.note(app, &name, mailbox).await?;
+        Ok(true)
+    }
+
+    /// Notes that there is nothing to tell a user of. Nothing is written for who has no window.
+    async fn close(
+        &mut self,
+        app: &App,
+        name: &UserName,
+        mut mailbox: Mailbox,
+        kind: HappeningKind,
+    ) -> Result<bool, StoreError> {
+        if mailbox.close(kind, self.feed.head.told) {
+            self.note(app, name, mailbox).await?;
+        }
+        Ok(false)
+    }
+
+    /// Stores what was sent to a user.
+    async fn note(
+        &mut self,
+        app: &App,
+        name: &UserName,
+        mut mailbox: Mailbox,
+    ) -> Result<(), StoreError> {
+        let now = app.clock.now();
+        if !app.store.replace_mailbox(name, &mailbox, now).await? {
+            // Somebody else works on it, who has taken over the lease.
+            return Err(StoreError::Contended("another run sends mails to the same user".into()));
+        }
+        if mailbox.is_idle(now) {
+            self.feed.mailboxes.remove(name.user.as_str());
+        } else {
+            mailbox.revision = mailbox.revision.saturating_add(1);
+            self.feed.mailboxes.insert(name.user.as_str().to_owned(), mailbox);
+        }
+        Ok(())
+    }
+
+    /// Notes that everybody was told, and removes what nobody waits for any more.
+    async fn end(mut self, run: &mut Run<'_>) -> Result<(), StoreError> {
+        if !self.is_complete {
+            self.leave(run);
+            return Ok(());
+        }
+        let (app, now) = (run.app, run.app.clock.now());
+        let windows = self.feed.mailboxes.values().flat_map(|mailbox| mailbox.windows.values());
+        let needless = windows
+            .map(|window| window.covered)
+            .min()
+            .map_or(self.last, |covered| covered.min(self.last));
+        let organization = &self.organization;
+        app.store.tell_feed(organization, &self.feed, self.last, needless).await?;
+        // Of users who have no window any more, only how many mails they got in the last hour was kept.
+        let idle: Vec<(String, Mailbox)> =
+            self.feed.mailboxes.extract_if(.., |_, mailbox| mailbox.is_idle(now)).collect();
+        for (user, mailbox) in idle {
+            let Ok(user) = UserId::parse(&user) else { continue };
+            let name = UserName { organization: self.organization.clone(), user };
+            app.store.replace_mailbox(&name, &mailbox, now).await?;
+        }
+        if self.feed.mailboxes.is_empty() {
+            app.store.end_feed(&self.organization, self.last).await?;
+        }
+        Ok(())
+    }
+
+    /// Notes since when what is left waits.
+    fn leave(&self, run: &mut Run<'_>) {
+        let new = self.feed.steps.iter().filter(|step| step.number > self.feed.head.told);
+        new.map(|step| step.since).min().into_iter().for_each(|since| run.leave(since));
+    }
+}
+
+/// The mail that tells of some steps.
+async fn write(
+    run: &mut Run<'_>,
+    mailer: &Mailer,
+    name: &UserName,
+    kind: HappeningKind,
+    steps: &[&Step],
+) -> Result<Mail, StoreError> {
+    let mut scenes: BTreeMap<String, Vec<&Step>> = BTreeMap::new();
+    for step in steps {
+        let scene = step.scene().map(ToString::to_string).unwrap_or_default();
+        scenes.entry(scene).or_default().push(step);
+    }
+    let mut stories = Vec::with_capacity(scenes.len());
+    for steps in scenes.into_values() {
+        let place = match steps.first().and_then(|step| step.scene()) {
+            Some(Scene::Project(id)) => run.project(*id).await?.map(|project| Place {
+                name: project.name.as_str().to_owned(),
+                slug: project.slug.as_str().to_owned(),
+            }),
+            _ => None,
+        };
+        let lines = most_important(steps.iter().flat_map(|step| &step.lines));
+        stories.push(Story { place, count: steps.iter().map(|step| step.count).sum(), lines });
+    }
+    let first = most_important(stories.iter().flat_map(|story| &story.lines)).into_iter().next();
+    let plot = match &first {
+        Some(first) => plot_of(run.app, first).await?,
+        None => None,
+    };
+    let key = token_key(run.app).await;
+    let key = key.map_err(|_| StoreError::Unavailable("the key of tokens".into()))?;
+    let token = Token::Unsubscribe {
+        organization: name.organization.clone(),
+        user: name.user.clone(),
+        notification_type: kind.notification_type(),
+    };
+    let base_url = &mailer.base_url;
+    let unsubscribe_url =
+        format!("{base_url}/v0/notifications/unsubscribe?token={}", token.seal(&key));
+    let letter = Letter {
+        kind,
+        stories: &stories,
+        plot: plot.as_ref(),
+        base_url,
+        unsubscribe_url: &unsubscribe_url,
+    };
+    Ok(letter.mail())
+}
+
+/// The events of the last 24 hours of what is told first, if that is an error.
+async fn plot_of(app: &App, first: &Happening) -> Result<Option<Plot>, StoreError> {
+    let is_error = matches!(first.kind, HappeningKind::ErrorCreated | HappeningKind::ErrorReopened);
+    let (Scene::Project(project), true) = (&first.scene, is_error) else { return Ok(None) };
+    let Some(id) = ErrorId::parse(&first.subject) else { return Ok(None) };
+    let now = app.clock.now();
+    let Some(error) = app.store.find_error(*project, id, now).await? else { return Ok(None) };
+    let events = EventsOfError::from(&error);
+    let since = now.minus(PLOTTED);
+    let times = app.store.event_times(*project, &events, since, PLOTTED_EVENTS).await?;
+    Ok(Some(Plot::of_times(&first.title, &times, now)))
+}
+
+/// Records that SES refused a mail to a user for good.
+async fn note_refusal(app: &App, name: &UserName, refusal: Refusal) -> Result<(), StoreError> {
+    let mut address = app.store.find_address(name).await?;
+    address.refusal = Some(refusal);
+    // Where the address was changed meanwhile, the refusal was not of that.
+    app.store.replace_address(name, &address, false).await.map(drop)
+}

@@ -1,0 +1,60 @@
+//! The outbox is emptied: into feeds, and into batches of events.
+
+use std::collections::VecDeque;
+
+use shared::dynamodb::StoreError;
+use shared::notifications::feed::belong_together;
+use shared::notifications::store::{Outlets, Shard, TAKEN_AT_ONCE};
+use shared::projects::happening::{Happening, Scene};
+use shared::projects::project::Organization;
+
+use crate::Run;
+
+/// Takes all that happened out of the outbox. Scenes take turns of one step each, so that none waits for
+/// another's storm.
+pub(crate) async fn empty(run: &mut Run<'_>) {
+    let mut turns = VecDeque::new();
+    for shard in run.leases.shards() {
+        let scenes = run.app.store.waiting_scenes(shard).await;
+        let scenes = run.unless_failed(scenes).unwrap_or_default();
+        turns.extend(scenes.into_iter().map(|scene| (shard, scene)));
+    }
+    while let Some((shard, scene)) = turns.pop_front() {
+        let taken = take(run, shard, &scene).await;
+        if let Some(true) = run.unless_failed(taken) {
+            turns.push_back((shard, scene));
+        }
+    }
+}
+
+/// Takes some of what happened in a scene. Answers whether there may be more.
+async fn take(run: &mut Run<'_>, shard: Shard, scene: &str) -> Result<bool, StoreError> {
+    let app = run.app;
+    let mut waiting = app.store.waiting_happenings(shard, scene).await?;
+    let Some(first) = waiting.first().cloned() else { return Ok(false) };
+    if run.deadline.has_passed() || !run.leases.keep(app, shard).await? {
+        run.leave(first.at);
+        return Ok(false);
+    }
+    let was_all = waiting.len() < TAKEN_AT_ONCE;
+    let found = waiting.len();
+    waiting.retain(|happening| belong_together(happening, &first));
+    let outlets =
+        Outlets { mails: run.outside.mailer.is_some(), events: run.outside.publisher.is_some() };
+    let new_id = || app.ids.new_uuid(app.clock.now());
+    // Nobody is left to be told of what happened in a project that is gone.
+    let organization = organization_of(run, &first).await?;
+    let told = organization.as_ref().map(|organization| (organization, outlets));
+    let is_taken = app.store.take(told, &waiting, new_id).await?;
+    Ok(!is_taken || !was_all || waiting.len() < found)
+}
+
+async fn organization_of(
+    run: &mut Run<'_>,
+    happening: &Happening,
+) -> Result<Option<Organization>, StoreError> {
+    match &happening.scene {
+        Scene::User(organization, _) => Ok(Some(organization.clone())),
+        Scene::Project(id) => Ok(run.project(*id).await?.map(|project| project.organization)),
+    }
+}

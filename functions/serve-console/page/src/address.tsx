@@ -1,0 +1,89 @@
+/** The address is the state: what is shown follows from it alone, so that a link shows the same. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+
+const ROOT = "/console";
+
+export interface Address {
+  /** `""` for the first page. */
+  page: string;
+  query: URLSearchParams;
+}
+
+function read(): Address {
+  const page = location.pathname.slice(ROOT.length).replace(/^\/+|\/+$/g, "");
+  return { page, query: new URLSearchParams(location.search) };
+}
+
+const listeners = new Set<() => void>();
+const tell = () => {
+  for (const listener of listeners) listener();
+};
+addEventListener("popstate", tell);
+
+export type Params = Record<string, string | string[] | number | null | undefined>;
+
+/** The address of a page. Parameters without a value are left out. */
+export function hrefOf(page: string, params: Params = {}): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(params)) {
+    if (value === null || value === undefined || value === "") continue;
+    for (const one of Array.isArray(value) ? value : [value]) query.append(name, String(one));
+  }
+  const text = query.toString();
+  return (page ? `${ROOT}/${page}` : ROOT) + (text ? `?${text}` : "");
+}
+
+export function go(href: string, how: "push" | "replace" = "push"): void {
+  if (href === location.pathname + location.search) return;
+  if (how === "push") history.pushState(null, "", href);
+  else history.replaceState(null, "", href);
+  tell();
+}
+
+/** The parameters that stand in the address now, with some changed; `null` takes one out. */
+export function changed(address: Address, params: Params): string {
+  const all: Params = {};
+  for (const name of new Set(address.query.keys())) all[name] = address.query.getAll(name);
+  return hrefOf(address.page, { ...all, ...params });
+}
+
+export function useAddress(): Address {
+  const [address, set] = useState(read);
+  useEffect(() => {
+    const listener = () => set(read());
+    listeners.add(listener);
+    return () => {
+      listeners.delete(listener);
+    };
+  }, []);
+  return address;
+}
+
+interface LinkProps {
+  href: string;
+  class?: string;
+  title?: string;
+  "aria-current"?: "page" | undefined;
+  children?: ComponentChildren;
+}
+
+/** A link that stays in the page; with a key held down it opens a tab as any link does. */
+export function Link({ href, children, ...rest }: LinkProps) {
+  return (
+    <a
+      {...rest}
+      href={href}
+      onClick={(event) => {
+        if (event.defaultPrevented || event.button !== 0) return;
+        if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+        event.preventDefault();
+        go(href);
+        scrollTo(0, 0);
+      }}
+    >
+      {children}
+    </a>
+  );
+}

@@ -1,0 +1,146 @@
+/** The API, typed by its description. */
+
+import createClient from "openapi-fetch";
+import { currentKey, forgetKey } from "../session";
+import type { components, paths } from "./schema";
+
+export type Schemas = components["schemas"];
+export type Problem = Schemas["Problem"];
+export type Violation = Schemas["Violation"];
+
+/** Why a request was not carried out, in the words of the API. */
+export class Refusal extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly violations: readonly Violation[];
+  readonly requestId: string | null;
+
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    violations: readonly Violation[] = [],
+    requestId: string | null = null,
+  ) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.violations = violations;
+    this.requestId = requestId;
+  }
+
+  /** What is wrong at a place of the body, if anything is. */
+  at(pointer: string): string | null {
+    const found = this.violations.filter((it) => it.pointer === pointer);
+    return found.length ? found.map((it) => it.message).join(" ") : null;
+  }
+}
+
+let underway = 0;
+const watchers = new Set<(underway: number) => void>();
+
+export function onUnderway(watcher: (underway: number) => void): () => void {
+  watchers.add(watcher);
+  return () => watchers.delete(watcher);
+}
+
+function count(change: number): void {
+  underway += change;
+  for (const watcher of watchers) watcher(underway);
+}
+
+/** What only reads may be sent again where there was no room for it. */
+const MOST_TRIES = 3;
+const READS = /\/(query|interpret)$/;
+
+async function counted(request: Request): Promise<Response> {
+  count(1);
+  try {
+    const isRead = request.method === "GET" || READS.test(new URL(request.url).pathname);
+    for (let tries = 1; ; tries++) {
+      const response = await fetch(isRead ? request.clone() : request);
+      if (!isRead || tries === MOST_TRIES || ![429, 503].includes(response.status)) return response;
+      const seconds = Number(response.headers.get("retry-after") ?? 1);
+      await new Promise((resume) => setTimeout(resume, Math.min(seconds, 5) * 1000 * tries));
+      request.signal.throwIfAborted();
+    }
+  } finally {
+    count(-1);
+  }
+}
+
+export const api = createClient<paths>({ fetch: counted });
+api.use({
+  onRequest({ request }) {
+    const key = currentKey();
+    if (key) request.headers.set("x-api-key", key);
+    return request;
+  },
+});
+
+interface Outcome<T> {
+  data?: T | undefined;
+  error?: unknown;
+  response: Response;
+}
+
+function refusalOf(status: number, body: unknown): Refusal {
+  const it = (typeof body === "object" && body !== null ? body : {}) as Partial<Problem> & {
+    errorCode?: string;
+    errorDetails?: string;
+    message?: string;
+  };
+  const code = it.code ?? it.errorCode ?? `status_${status}`;
+  const text = it.detail ?? it.errorDetails ?? it.message ?? `The API answered ${status}.`;
+  return new Refusal(status, code, text, it.errors ?? [], it.requestId ?? null);
+}
+
+/** The body of an answer. Throws a `Refusal` for all that is no success. */
+export async function answered<T>(outcome: Promise<Outcome<T>>): Promise<T> {
+  return (await answeredWithHeaders(outcome)).data;
+}
+
+export async function answeredWithHeaders<T>(
+  outcome: Promise<Outcome<T>>,
+): Promise<{ data: T; headers: Headers }> {
+  let settled: Outcome<T>;
+  try {
+    settled = await outcome;
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new Refusal(
+      0,
+      "unreachable",
+      "The API cannot be reached. Is it running, and are you online?",
+    );
+  }
+  const { data, error, response } = settled;
+  if (response.ok) return { data: data as T, headers: response.headers };
+  const refusal = refusalOf(response.status, error);
+  // A key that has ended is of no use to anybody.
+  if (refusal.status === 401) forgetKey(refusal.message);
+  throw refusal;
+}
+
+/** A key under which a request can be sent again without being carried out twice. */
+export function idempotencyKey(): { "Idempotency-Key": string } {
+  return { "Idempotency-Key": crypto.randomUUID() };
+}
+
+/** Carries out tasks, so many at once. */
+export async function inTurn<T, R>(
+  items: readonly T[],
+  atOnce: number,
+  task: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  let next = 0;
+  const worker = async () => {
+    while (next < items.length) {
+      const index = next++;
+      results[index] = await task(items[index] as T);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
+  return results;
+}

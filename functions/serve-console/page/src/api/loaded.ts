@@ -1,0 +1,83 @@
+/** What was loaded for a key, and is shown again at once when one comes back. */
+
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { Refusal } from "./client";
+
+export interface Loaded<T> {
+  /** What was loaded last: for this key, or while that is on its way, for the one before. */
+  data: T | undefined;
+  error: Refusal | null;
+  loading: boolean;
+  reload: () => void;
+  /** Shows something before the API does, as after a change that was answered. */
+  set: (change: (data: T) => T) => void;
+}
+
+const MOST_KEPT = 200;
+const kept = new Map<string, unknown>();
+
+function keep(key: string, data: unknown): void {
+  kept.delete(key);
+  kept.set(key, data);
+  const oldest = kept.keys().next();
+  if (kept.size > MOST_KEPT && !oldest.done) kept.delete(oldest.value);
+}
+
+export function forgetLoaded(): void {
+  kept.clear();
+}
+
+function asRefusal(error: unknown): Refusal {
+  if (error instanceof Refusal) return error;
+  return new Refusal(0, "fault", error instanceof Error ? error.message : String(error));
+}
+
+/** Loads what `key` stands for; `null` loads nothing. */
+export function useLoaded<T>(
+  key: string | null,
+  load: (signal: AbortSignal) => Promise<T>,
+): Loaded<T> {
+  const [state, setState] = useState<{ key: string | null; data?: T; error: Refusal | null }>({
+    key: null,
+    error: null,
+  });
+  const [turn, setTurn] = useState(0);
+  const loader = useRef(load);
+  loader.current = load;
+
+  // A new turn loads the same again.
+  useEffect(() => {
+    if (key === null) return;
+    const stop = new AbortController();
+    loader
+      .current(stop.signal)
+      .then((data) => {
+        keep(key, data);
+        if (!stop.signal.aborted) setState({ key, data, error: null });
+      })
+      .catch((error: unknown) => {
+        if (!stop.signal.aborted) setState((was) => ({ ...was, key, error: asRefusal(error) }));
+      });
+    return () => stop.abort();
+  }, [key, turn]);
+
+  const reload = useCallback(() => setTurn((it) => it + 1), []);
+  const set = useCallback(
+    (change: (data: T) => T) =>
+      setState((was) => {
+        const data = was.data === undefined ? undefined : change(was.data);
+        if (key !== null && data !== undefined) keep(key, data);
+        return data === undefined ? was : { ...was, data };
+      }),
+    [key],
+  );
+  const isCurrent = state.key === key;
+  const remembered = key === null ? undefined : (kept.get(key) as T | undefined);
+  return {
+    data: isCurrent ? state.data : (remembered ?? state.data),
+    error: isCurrent ? state.error : null,
+    loading: key !== null && !isCurrent,
+    reload,
+    set,
+  };
+}

@@ -1,0 +1,266 @@
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { go, hrefOf, Link, useAddress } from "./address";
+import { answered, api, onUnderway, type Refusal } from "./api/client";
+import { forgetLoaded, useLoaded } from "./api/loaded";
+import { type CallerTold, HereContext, type Project, type Scope } from "./caller";
+import { notePrefix, SHORTCUTS, useKeys } from "./keys";
+import { ErrorPage } from "./pages/error";
+import { ErrorsPage } from "./pages/errors";
+import { FlagPage } from "./pages/flag";
+import { FlagsPage } from "./pages/flags";
+import { InsightPage } from "./pages/insight";
+import { InsightsPage } from "./pages/insights";
+import { MarkersPage } from "./pages/markers";
+import { OverviewPage } from "./pages/overview";
+import { SettingsPage } from "./pages/settings";
+import { SignIn } from "./pages/sign-in";
+import { currentKey, onKeyChange } from "./session";
+import { keptParams } from "./time/range";
+import { Dialog } from "./ui/confirm";
+import { Icon, type IconName } from "./ui/icons";
+import { Empty, Refused, SkeletonRows } from "./ui/states";
+import { Toasts, undoLast } from "./ui/toast";
+
+interface Place {
+  page: string;
+  name: string;
+  icon: IconName;
+  key: string;
+  /** Pages that belong to it. */
+  also: string[];
+  scope: Scope | null;
+}
+
+const PLACES: Place[] = [
+  { page: "", name: "Overview", icon: "overview", key: "o", also: [], scope: "errors:read" },
+  {
+    page: "errors",
+    name: "Errors",
+    icon: "errors",
+    key: "e",
+    also: ["error"],
+    scope: "errors:read",
+  },
+  { page: "flags", name: "Flags", icon: "flags", key: "f", also: ["flag"], scope: "flags:read" },
+  {
+    page: "insights",
+    name: "Insights",
+    icon: "insights",
+    key: "i",
+    also: ["insight"],
+    scope: "insights:read",
+  },
+  { page: "markers", name: "Markers", icon: "markers", key: "m", also: [], scope: "markers:read" },
+  { page: "settings", name: "Settings", icon: "settings", key: "s", also: [], scope: null },
+];
+
+const PAGES: Record<string, () => preact.JSX.Element> = {
+  "": OverviewPage,
+  errors: ErrorsPage,
+  error: ErrorPage,
+  flags: FlagsPage,
+  flag: FlagPage,
+  insights: InsightsPage,
+  insight: InsightPage,
+  markers: MarkersPage,
+  settings: SettingsPage,
+};
+
+export function App() {
+  const [key, setKey] = useState(currentKey);
+  useEffect(
+    () =>
+      onKeyChange(() => {
+        forgetLoaded();
+        setKey(currentKey());
+      }),
+    [],
+  );
+  const caller = useLoaded(key ? `caller ${key.slice(0, 19)}` : null, (signal) =>
+    answered(api.GET("/v0/me", { signal })),
+  );
+  if (!key) return <SignIn />;
+  return <Frame caller={caller.data} refusal={caller.error} retry={caller.reload} />;
+}
+
+interface FrameProps {
+  caller: CallerTold | undefined;
+  refusal: Refusal | null;
+  retry: () => void;
+}
+
+/** The frame is painted at once, whoever calls. */
+function Frame({ caller, refusal, retry }: FrameProps) {
+  const address = useAddress();
+  const [help, setHelp] = useState(false);
+  const asked = address.query.get("project");
+  const project = caller?.projects.find((it) => it.slug === asked || it.id === asked);
+  const shown = project ?? (asked ? undefined : caller?.projects[0]);
+  const here = useMemo(
+    () => (caller && shown ? { caller, project: shown } : null),
+    [caller, shown],
+  );
+  const place = PLACES.find((it) => it.page === address.page || it.also.includes(address.page));
+  const hrefTo = (page: string) => hrefOf(page, keptParams(address));
+
+  useEffect(() => {
+    addEventListener("keydown", notePrefix);
+    return () => removeEventListener("keydown", notePrefix);
+  }, []);
+  useEffect(() => {
+    document.title = `${place?.name ?? "Not found"} · Waymark`;
+  }, [place]);
+  useKeys({
+    "?": () => setHelp(true),
+    z: () => void undoLast(),
+    ...Object.fromEntries(PLACES.map((it) => [`g ${it.key}`, () => go(hrefTo(it.page))])),
+  });
+
+  const Page = PAGES[address.page];
+  return (
+    <div class="frame">
+      <Progress />
+      <a class="skip" href="#content">
+        Skip to content
+      </a>
+      <aside class="side">
+        <ProjectSwitch projects={caller?.projects ?? []} shown={shown} />
+        <nav aria-label="Pages">
+          {PLACES.filter((it) => !it.scope || !caller || caller.scopes.includes(it.scope)).map(
+            (it) => (
+              <Link
+                key={it.page}
+                href={hrefTo(it.page)}
+                aria-current={it === place ? "page" : undefined}
+                title={`${it.name} (g ${it.key})`}
+              >
+                <Icon name={it.icon} />
+                <span>{it.name}</span>
+              </Link>
+            ),
+          )}
+        </nav>
+        <button type="button" class="bare help" onClick={() => setHelp(true)} title="Keys (?)">
+          <Icon name="keyboard" />
+          <span>Keys</span>
+        </button>
+      </aside>
+      <main id="content" tabIndex={-1}>
+        {refusal && !caller ? (
+          <Refused refusal={refusal} retry={retry} />
+        ) : !caller ? (
+          <SkeletonRows rows={10} />
+        ) : !Page ? (
+          <Empty title="There is no such page">
+            <p>
+              <Link href={hrefTo("")}>Go to the overview</Link>
+            </p>
+          </Empty>
+        ) : here ? (
+          <HereContext.Provider value={here}>
+            {place?.scope && !caller.scopes.includes(place.scope) ? (
+              <Empty title="This key may not read it">
+                <p>
+                  This page needs a key with the scope <code>{place.scope}</code>.
+                </p>
+              </Empty>
+            ) : (
+              <Page key={`${here.project.id} ${address.page}`} />
+            )}
+          </HereContext.Provider>
+        ) : (
+          <NoProject asked={asked} projects={caller.projects} />
+        )}
+      </main>
+      {help && (
+        <Dialog title="Keys" onClose={() => setHelp(false)}>
+          <dl class="keys">
+            {SHORTCUTS.map((it) => (
+              <div key={it.keys}>
+                <dt>
+                  {it.keys.split(" ").map((key) => (
+                    <kbd key={key}>{key}</kbd>
+                  ))}
+                </dt>
+                <dd>{it.what}</dd>
+              </div>
+            ))}
+          </dl>
+          <div class="actions">
+            <button type="button" onClick={() => setHelp(false)}>
+              Close
+            </button>
+          </div>
+        </Dialog>
+      )}
+      <Toasts />
+    </div>
+  );
+}
+
+function ProjectSwitch({ projects, shown }: { projects: Project[]; shown: Project | undefined }) {
+  const address = useAddress();
+  return (
+    <label class="project-switch">
+      <span class="hidden">Project</span>
+      <select
+        value={shown?.slug ?? ""}
+        onChange={(event) => {
+          const project = event.currentTarget.value;
+          const { range, from, to } = keptParams(address);
+          // What is open is of the other project.
+          const page = PLACES.find((it) => it.also.includes(address.page))?.page ?? address.page;
+          go(hrefOf(page, { project, range, from, to }));
+        }}
+      >
+        {!shown && <option value="">{projects.length ? "Choose a project" : "Waymark"}</option>}
+        {projects.map((it) => (
+          <option key={it.id} value={it.slug}>
+            {it.name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function NoProject({ asked, projects }: { asked: string | null; projects: Project[] }) {
+  if (asked && projects.length) {
+    return (
+      <Empty title="There is no such project">
+        <p>
+          This key sees no project called <code>{asked}</code>. Choose one of its {projects.length}{" "}
+          at the top left.
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="There is no project yet">
+      <p>Make one where the stack runs, then reload this page:</p>
+      <pre>waymark project create --name "My shop" --slug my-shop</pre>
+    </Empty>
+  );
+}
+
+/** A thin bar on top while something takes longer than people notice. */
+function Progress() {
+  const [slow, set] = useState(false);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const stop = onUnderway((underway) => {
+      if (underway === 0) {
+        clearTimeout(timer);
+        timer = undefined;
+        set(false);
+      } else {
+        timer ??= setTimeout(() => set(true), 400);
+      }
+    });
+    return () => {
+      stop();
+      clearTimeout(timer);
+    };
+  }, []);
+  return <div class={slow ? "progress on" : "progress"} aria-hidden="true" />;
+}

@@ -1,0 +1,28 @@
+/** Who the key acts for, and what it may do: what it may not do is not offered. */
+
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
+import type { Schemas } from "./api/client";
+
+export type CallerTold = Schemas["Caller"];
+export type Scope = CallerTold["scopes"][number];
+export type Project = Schemas["Project"];
+
+export interface Here {
+  caller: CallerTold;
+  /** The project that the page is about. */
+  project: Project;
+}
+
+export const HereContext = createContext<Here | null>(null);
+
+export function useHere(): Here {
+  const here = useContext(HereContext);
+  if (!here) throw new Error("this is only shown to callers");
+  return here;
+}
+
+export function useCan(): (scope: Scope) => boolean {
+  const { caller } = useHere();
+  return (scope) => caller.scopes.includes(scope);
+}

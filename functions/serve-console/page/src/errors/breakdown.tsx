@@ -1,0 +1,104 @@
+/** What the errors have in common: the values of one category, to be filtered by. */
+
+import { changed, go, useAddress } from "../address";
+import { answered, api, type Schemas } from "../api/client";
+import { useLoaded } from "../api/loaded";
+import { useHere } from "../caller";
+import { number } from "../time/format";
+import type { Range } from "../time/range";
+import { Refused, SkeletonRows } from "../ui/states";
+import {
+  type Category,
+  type Filter,
+  filterParams,
+  queryOf,
+  type View,
+  viewKey,
+  withFilter,
+} from "./filters";
+
+type By = Schemas["ErrorBreakdownQuery"]["by"];
+const USUAL: By = "release";
+
+interface BreakdownProps {
+  view: View;
+  range: Range;
+  categories: Category[] | undefined;
+}
+
+export function Breakdown({ view, range, categories }: BreakdownProps) {
+  const address = useAddress();
+  const { project } = useHere();
+  const by = (address.query.get("by") as By | null) ?? USUAL;
+  const key = `breakdown ${by} ${project.id} ${viewKey(view, range)}`;
+  const loaded = useLoaded(key, (signal) =>
+    answered(
+      api.POST("/v0/errors/breakdown/query", {
+        body: { projectIds: [project.slug], by, limit: 10, ...queryOf(view, range) },
+        signal,
+      }),
+    ),
+  );
+  const rows = loaded.data ?? [];
+  const total = rows.reduce((sum, it) => sum + it.errors, 0);
+  const most = Math.max(1, ...rows.map((it) => it.errors));
+  const filterBy = (value: string | null) => {
+    const filter: Filter = {
+      categoryId: by,
+      operator: value === null ? "is_not_set" : "is",
+      value: value ?? "",
+    };
+    go(changed(address, filterParams(withFilter(view.filters, filter))));
+  };
+  return (
+    <section class={loaded.loading && loaded.data ? "breakdown stale" : "breakdown"}>
+      <header class="aside-head">
+        <h2>By</h2>
+        <select
+          aria-label="Divide the errors by"
+          value={by}
+          onChange={(event) => go(changed(address, { by: event.currentTarget.value }), "replace")}
+        >
+          {(categories ?? [{ id: by, label: by }]).map((it) => (
+            <option key={it.id} value={it.id}>
+              {it.label}
+            </option>
+          ))}
+        </select>
+      </header>
+      {loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />}
+      {!loaded.data && !loaded.error && <SkeletonRows rows={5} />}
+      {loaded.data && rows.length === 0 && <p class="quiet nothing">No errors to divide.</p>}
+      <ul class="bars">
+        {rows.map((it) => {
+          const share = total ? Math.round((it.errors / total) * 100) : 0;
+          const told = `${number(it.errors)} errors, ${number(it.uniqueErrors)} distinct`;
+          const line = (
+            <>
+              <span>
+                <bdi>{it.other ? "All others" : (it.value ?? "not set")}</bdi>
+              </span>
+              <span class="quiet">{share} %</span>
+            </>
+          );
+          return (
+            <li key={it.other ? "other" : `=${it.value}`} title={told}>
+              <i style={{ width: `${(it.errors / most) * 100}%` }} />
+              {it.other ? (
+                <span class="bar">{line}</span>
+              ) : (
+                <button
+                  type="button"
+                  onClick={() => filterBy(it.value)}
+                  class={it.value === null ? "quiet" : ""}
+                >
+                  {line}
+                </button>
+              )}
+            </li>
+          );
+        })}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,85 @@
+import { expect, test } from "vitest";
+import {
+  contextsOf,
+  crumbsOf,
+  exceptionsOf,
+  groupsOf,
+  messageOf,
+  sourceOf,
+  tagsOf,
+  traceAsText,
+} from "./event";
+
+test("events of any form can be shown", () => {
+  const odd = [
+    null,
+    7,
+    "x",
+    [],
+    {},
+    { exception: 3 },
+    { exception: { values: [null, 5] } },
+    { tags: 1, contexts: [], breadcrumbs: { values: "x" } },
+  ];
+  for (const event of odd) {
+    for (const read of [exceptionsOf, crumbsOf, tagsOf, contextsOf, messageOf])
+      expect(() => read(event)).not.toThrow();
+    expect(() => traceAsText(exceptionsOf(event))).not.toThrow();
+  }
+});
+
+test("what was thrown last comes first, and so does the frame that threw it", () => {
+  const frames = [
+    { function: "main", in_app: true },
+    { function: "inner", in_app: true },
+  ];
+  const event = {
+    exception: { values: [{ type: "Cause" }, { type: "Thrown", stacktrace: { frames } }] },
+  };
+  const [thrown, cause] = exceptionsOf(event);
+  expect([thrown?.type, cause?.type]).toEqual(["Thrown", "Cause"]);
+  expect(thrown?.frames.map((it) => it.function)).toEqual(["inner", "main"]);
+});
+
+test("frames of libraries in a row are folded into one", () => {
+  const frame = (file: string, own: boolean) => ({ filename: file, in_app: own });
+  const frames = [
+    frame("node_modules/a/x.js", false),
+    frame("node_modules/b/y.js", false),
+    frame("src/a.ts", true),
+  ];
+  const [exception] = exceptionsOf({ exception: [{ stacktrace: { frames } }] });
+  const groups = groupsOf(exception?.frames ?? []);
+  expect(groups.map((it) => [it.own, it.frames.length])).toEqual([
+    [true, 1],
+    [false, 2],
+  ]);
+  expect(sourceOf(groups[1]?.frames ?? [])).toBe("node_modules");
+});
+
+test("the lines around a frame are numbered from its own", () => {
+  const frame = { lineno: 41, pre_context: ["a", "b"], context_line: "c", post_context: ["d"] };
+  const [exception] = exceptionsOf({ exception: [{ stacktrace: { frames: [frame] } }] });
+  expect(exception?.frames[0]?.source.map((it) => [it.line, it.isAt])).toEqual([
+    [39, false],
+    [40, false],
+    [41, true],
+    [42, false],
+  ]);
+});
+
+test("tags may be pairs or members, and what stands beside them is a tag too", () => {
+  expect(
+    tagsOf({
+      tags: [
+        ["a", "1"],
+        ["release", "other"],
+      ],
+      release: "shop@1",
+    }),
+  ).toEqual([
+    ["release", "shop@1"],
+    ["a", "1"],
+  ]);
+  expect(tagsOf({ tags: { a: 1 } })).toEqual([["a", "1"]]);
+});

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { type Filter, readFilter, readView, withFilter, writeFilter } from "./filters";
+
+const is = (categoryId: Filter["categoryId"], value: string): Filter => ({
+  categoryId,
+  operator: "is",
+  value,
+});
+
+test("a filter comes back from the address as it was, whatever its value holds", () => {
+  for (const value of ["Chrome", "shop@2.4.1", "", "a.b&c=d#e?f", "<script>"]) {
+    expect(readFilter(writeFilter(is("release", value)))).toEqual(is("release", value));
+  }
+});
+
+test("what is no filter is left out", () => {
+  for (const text of ["", "browser", "browser.equals.x", "browser.toString.x", ".is.x"]) {
+    expect(readFilter(text)).toBeNull();
+  }
+  const query = new URLSearchParams("f=nonsense&f=os.is.iOS&status=odd&q=hi");
+  expect(readView(query, "open")).toEqual({
+    filters: [is("os", "iOS")],
+    search: "hi",
+    status: "open",
+  });
+  expect(readView(new URLSearchParams("status=any"), "open").status).toBeNull();
+});
+
+test("a filter of the same category and operator takes the place of the one before", () => {
+  const both = [is("os", "iOS"), is("browser", "Chrome")];
+  expect(withFilter(both, is("browser", "Firefox"))).toEqual([
+    is("os", "iOS"),
+    is("browser", "Firefox"),
+  ]);
+  expect(withFilter(both, is("os", "iOS"))).toBe(both);
+});

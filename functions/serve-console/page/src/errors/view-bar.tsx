@@ -1,0 +1,60 @@
+/** The bar that says what a page is about: the sentence and the time. */
+
+import { useMemo, useState } from "preact/hooks";
+import { useAddress } from "../address";
+import { useLoaded } from "../api/loaded";
+import { useCan, useHere } from "../caller";
+import type { Mark } from "../plot/marks";
+import { type Range, readRange } from "../time/range";
+import { RangeControl } from "../time/range-control";
+import { type Category, readView, type Status, type View } from "./filters";
+import { loadCategories, loadMarks } from "./load";
+import { Sentence } from "./sentence";
+
+/** The range of the address, with a now that stays until it is loaded again. */
+export function useRange(): { range: Range; reload: () => void } {
+  const { query } = useAddress();
+  const [now, setNow] = useState(() => Date.now());
+  const asked = `${query.get("range")} ${query.get("from")} ${query.get("to")}`;
+  // Of the query only these three count.
+  const range = useMemo(() => readRange(query, now), [asked, now]);
+  return { range, reload: () => setNow(Date.now()) };
+}
+
+export function useView(usual: Status | null): View {
+  const { query } = useAddress();
+  const text = query.toString();
+  // The same text is the same view.
+  return useMemo(() => readView(query, usual), [text, usual]);
+}
+
+export function useCategories(): Category[] | undefined {
+  const { project } = useHere();
+  return useLoaded(`categories ${project.id}`, (signal) => loadCategories(project, signal)).data;
+}
+
+const NONE: Mark[] = [];
+
+export function useMarks(range: Range): Mark[] {
+  const { project } = useHere();
+  const can = useCan();
+  const key = `marks ${project.id} ${range.from} ${range.to}`;
+  return useLoaded(key, (signal) => loadMarks(project, range, can, signal)).data ?? NONE;
+}
+
+interface ViewBarProps {
+  view: View;
+  range: Range;
+  categories: Category[] | undefined;
+  onReload: () => void;
+}
+
+export function ViewBar({ view, range, categories, onReload }: ViewBarProps) {
+  const address = useAddress();
+  return (
+    <div class="view-bar">
+      <Sentence view={view} categories={categories} />
+      <RangeControl address={address} range={range} onReload={onReload} />
+    </div>
+  );
+}

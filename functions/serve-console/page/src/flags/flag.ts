@@ -1,0 +1,224 @@
+/** A flag as it is edited, and what it does in words. */
+
+import { answered, api, idempotencyKey, type Schemas } from "../api/client";
+import type { Project } from "../caller";
+
+type Told = Schemas["FeatureFlag"];
+export type FlagType = Schemas["FlagType"];
+export type Serve = Told["fallthrough"];
+export type Operator = Schemas["Operator"] | "in_segment" | "not_in_segment";
+
+/** A condition while it is edited: any operator may stand beside any attribute. */
+export interface Condition {
+  /** `null` beside the operators of segments, which ask about no attribute. */
+  attribute: string | null;
+  operator: Operator;
+  values: string[];
+}
+
+export interface Rule {
+  /** `""` for one that is new. */
+  id: string;
+  name: string;
+  conditions: Condition[];
+  serve: Serve;
+}
+
+export type Flag = Omit<Told, "rules"> & { rules: Rule[] };
+
+export interface Draft {
+  key: string;
+  name: string;
+  type: FlagType;
+  description: string;
+  enabled: boolean;
+  variants: { key: string; name: string; value: string }[];
+  offVariant: string | null;
+  fallthrough: Serve;
+  rules: Rule[];
+  targets: Flag["targets"];
+  prerequisites: Flag["prerequisites"];
+}
+
+export const TYPES: FlagType[] = ["boolean", "string", "number", "json"];
+
+/** Every operator, in words, and how its values are written. */
+export const OPERATORS: Record<
+  Operator,
+  { words: string; values: "none" | "one" | "many"; example: string }
+> = {
+  equals: { words: "equals", values: "many", example: "DE" },
+  not_equals: { words: "does not equal", values: "many", example: "DE" },
+  in: { words: "is one of", values: "many", example: "DE" },
+  not_in: { words: "is none of", values: "many", example: "DE" },
+  contains: { words: "contains", values: "many", example: "beta" },
+  not_contains: { words: "does not contain", values: "many", example: "beta" },
+  starts_with: { words: "starts with", values: "many", example: "/admin" },
+  not_starts_with: { words: "does not start with", values: "many", example: "/admin" },
+  ends_with: { words: "ends with", values: "many", example: "@example.com" },
+  not_ends_with: { words: "does not end with", values: "many", example: "@example.com" },
+  matches: { words: "matches the pattern", values: "many", example: "^user-[0-9]+$" },
+  not_matches: { words: "does not match the pattern", values: "many", example: "^user-[0-9]+$" },
+  exists: { words: "is there", values: "none", example: "" },
+  not_exists: { words: "is missing", values: "none", example: "" },
+  greater_than: { words: ">", values: "one", example: "100" },
+  greater_than_or_equal: { words: "≥", values: "one", example: "100" },
+  less_than: { words: "<", values: "one", example: "100" },
+  less_than_or_equal: { words: "≤", values: "one", example: "100" },
+  before: { words: "is before", values: "one", example: "2027-01-01T00:00:00Z" },
+  after: { words: "is after", values: "one", example: "2027-01-01T00:00:00Z" },
+  semver_equals: { words: "is version", values: "one", example: "2.4.1" },
+  semver_greater_than: { words: "is a version after", values: "one", example: "2.4.1" },
+  semver_greater_than_or_equal: { words: "is version or after", values: "one", example: "2.4.1" },
+  semver_less_than: { words: "is a version before", values: "one", example: "2.4.1" },
+  semver_less_than_or_equal: { words: "is version or before", values: "one", example: "2.4.1" },
+  in_segment: { words: "is in the segment", values: "many", example: "staff" },
+  not_in_segment: { words: "is not in the segment", values: "many", example: "staff" },
+  in_cidr: { words: "is an address in", values: "many", example: "10.0.0.0/8" },
+};
+
+export const NEW_FLAG: Draft = {
+  key: "",
+  name: "",
+  type: "boolean",
+  description: "",
+  enabled: false,
+  variants: [
+    { key: "on", name: "On", value: "true" },
+    { key: "off", name: "Off", value: "false" },
+  ],
+  offVariant: "off",
+  fallthrough: { variant: "on", rollout: [] },
+  rules: [],
+  targets: [],
+  prerequisites: [],
+};
+
+export function draftOf(flag: Flag): Draft {
+  const { key, name, type, description, enabled, variants, offVariant } = flag;
+  const { fallthrough, rules, targets, prerequisites } = flag;
+  return structuredClone({
+    key,
+    name,
+    type,
+    description,
+    enabled,
+    variants,
+    offVariant,
+    fallthrough,
+    rules,
+    targets,
+    prerequisites,
+  });
+}
+
+export type FlagPatch = Partial<Omit<Draft, "key" | "type">> & { archived?: boolean };
+
+/** The members that differ, as a merge patch. */
+export function patchOf(was: Draft, is: Draft): FlagPatch {
+  const names = Object.keys(is) as (keyof Draft)[];
+  const different = names.filter((name) => JSON.stringify(was[name]) !== JSON.stringify(is[name]));
+  return Object.fromEntries(different.map((name) => [name, is[name]]));
+}
+
+/** Rules as they are sent: a new one has no id yet, and segments ask about no attribute. */
+function sent(rules: Rule[]): unknown[] {
+  return rules.map(({ id, conditions, ...rest }) => ({
+    ...rest,
+    ...(id && { id }),
+    conditions: conditions.map(({ attribute, ...condition }) =>
+      asksAttribute(condition.operator) ? { ...condition, attribute } : condition,
+    ),
+  }));
+}
+
+export function asksAttribute(operator: Operator): boolean {
+  return operator !== "in_segment" && operator !== "not_in_segment";
+}
+
+/** A flag as the API tells it; the types made of its description leave members out that are `null`. */
+export function told(flag: Promise<unknown>): Promise<Flag> {
+  return flag as Promise<Flag>;
+}
+
+export function createFlag(project: Project, draft: Draft): Promise<Flag> {
+  return told(
+    answered(
+      api.POST("/v0/project/{idOrSlug}/feature-flags", {
+        params: { path: { idOrSlug: project.slug }, header: idempotencyKey() },
+        // What the description says of conditions is more than the types made of it can say.
+        body: { ...draft, rules: sent(draft.rules) } as never,
+      }),
+    ),
+  );
+}
+
+/** Changes a flag; with a version, only if it still has that one. */
+export function patchFlag(
+  project: Project,
+  key: string,
+  patch: FlagPatch,
+  version?: number,
+): Promise<Flag> {
+  const rules = patch.rules && { rules: sent(patch.rules) };
+  return told(
+    answered(
+      api.PATCH("/v0/project/{idOrSlug}/feature-flags/{key}", {
+        params: {
+          path: { idOrSlug: project.slug, key },
+          ...(version !== undefined && { header: { "If-Match": `"${version}"` } }),
+        },
+        body: { ...patch, ...rules } as never,
+      }),
+    ),
+  );
+}
+
+export async function loadFlags(
+  project: Project,
+  archived: boolean,
+  signal?: AbortSignal,
+): Promise<Flag[]> {
+  const flags: Flag[] = [];
+  let cursor: string | null = null;
+  // At most 2,000 flags that are not archived: 20 pages.
+  do {
+    const query: { limit: number; archived?: boolean; cursor?: string } = { limit: 100, archived };
+    if (cursor) query.cursor = cursor;
+    const page: { items: unknown[]; nextCursor: string | null } = await answered(
+      api.GET("/v0/project/{idOrSlug}/feature-flags", {
+        params: { path: { idOrSlug: project.slug }, query },
+        ...(signal && { signal }),
+      }),
+    );
+    flags.push(...(page.items as Flag[]));
+    cursor = page.nextCursor;
+  } while (cursor);
+  return flags;
+}
+
+const plural = (count: number, one: string) => `${count} ${one}${count === 1 ? "" : "s"}`;
+
+export function serveInWords(serve: Serve): string {
+  if (serve.variant) return serve.variant;
+  const sum = serve.rollout.reduce((total, it) => total + it.weight, 0);
+  if (!sum) return "the application’s own default";
+  const share = (weight: number) => `${Math.round((weight / sum) * 1000) / 10} %`;
+  return serve.rollout
+    .filter((it) => it.weight > 0)
+    .map((it) => `${it.variant} for ${share(it.weight)}`)
+    .join(", ");
+}
+
+/** What a flag does once it is on. */
+export function doesInWords(
+  flag: Pick<Draft, "fallthrough" | "rules" | "targets" | "prerequisites">,
+): string {
+  const before: string[] = [];
+  if (flag.targets.length) before.push(plural(flag.targets.length, "individual"));
+  if (flag.rules.length) before.push(plural(flag.rules.length, "rule"));
+  const rest = `${serveInWords(flag.fallthrough)}${before.length ? " for everyone else" : ""}`;
+  const text = before.length ? `its own answer for ${before.join(" and ")}; ${rest}` : rest;
+  const needed = flag.prerequisites.map((it) => `${it.flagKey} is ${it.variant}`).join(" and ");
+  return needed ? `${text}; only where ${needed}` : text;
+}

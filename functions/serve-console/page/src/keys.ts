@@ -1,0 +1,65 @@
+/** Keys that do something wherever one is, as long as one does not type. */
+
+import { useEffect, useRef } from "preact/hooks";
+
+export interface Shortcut {
+  keys: string;
+  what: string;
+}
+
+export const SHORTCUTS: Shortcut[] = [
+  { keys: "/", what: "Filter in words, or search" },
+  { keys: "j k", what: "Next and previous row, or error" },
+  { keys: "Enter", what: "Open the row" },
+  { keys: "x", what: "Select the row" },
+  { keys: "e", what: "Resolve" },
+  { keys: "i", what: "Ignore" },
+  { keys: "z", what: "Undo the last change" },
+  { keys: "← →", what: "Newer and older event of an error" },
+  { keys: "Esc", what: "Back from a zoom; close" },
+  { keys: "g o", what: "Go to Overview" },
+  { keys: "g e", what: "Go to Errors" },
+  { keys: "g f", what: "Go to Flags" },
+  { keys: "g i", what: "Go to Insights" },
+  { keys: "g m", what: "Go to Markers" },
+  { keys: "g s", what: "Go to Settings" },
+  { keys: "?", what: "Show these" },
+];
+
+type Handlers = Record<string, (event: KeyboardEvent) => void>;
+
+/** How long after `g` the second key counts. */
+const PREFIX_MS = 1_500;
+let prefix = { key: "", at: 0 };
+
+function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  const isField = target.matches("input:not([type=checkbox]), textarea, select");
+  return isField || target.isContentEditable || target.closest("dialog") !== null;
+}
+
+/** Calls the handler of a key: `e`, `Escape`, or `g e` for one after the other. */
+export function useKeys(handlers: Handlers): void {
+  const current = useRef(handlers);
+  current.current = handlers;
+  useEffect(() => {
+    const listener = (event: KeyboardEvent) => {
+      if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return;
+      if (isTyping(event.target)) return;
+      const isSecond = prefix.key !== "" && event.timeStamp - prefix.at < PREFIX_MS;
+      const name = isSecond ? `${prefix.key} ${event.key}` : event.key;
+      const handler = current.current[name];
+      if (!handler) return;
+      event.preventDefault();
+      handler(event);
+    };
+    addEventListener("keydown", listener);
+    return () => removeEventListener("keydown", listener);
+  }, []);
+}
+
+/** Notes `g`, once for the whole page and after all handlers. */
+export function notePrefix(event: KeyboardEvent): void {
+  if (isTyping(event.target) || event.metaKey || event.ctrlKey || event.altKey) return;
+  prefix = event.key === "g" ? { key: "g", at: event.timeStamp } : { key: "", at: 0 };
+}

@@ -1,0 +1,14 @@
+import { render } from "preact";
+import { App } from "./app";
+import { takeKeyFromAddress } from "./session";
+import "uplot/dist/uPlot.min.css";
+import "./styles/base.css";
+import "./styles/frame.css";
+import "./styles/controls.css";
+import "./styles/plot.css";
+import "./styles/forms.css";
+import "./styles/pages.css";
+
+takeKeyFromAddress();
+const root = document.getElementById("app");
+if (root) render(<App />, root);

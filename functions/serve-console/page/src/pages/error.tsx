@@ -1,0 +1,281 @@
+import { useState } from "preact/hooks";
+import { changed, go, hrefOf, Link, useAddress } from "../address";
+import { answered, api, type Schemas } from "../api/client";
+import { useLoaded } from "../api/loaded";
+import { useCan, useHere } from "../caller";
+import { EventDetails } from "../errors/event-details";
+import { type Status, type View, viewKey } from "../errors/filters";
+import { loadErrors, loadSeries, totalOf, viewOfError } from "../errors/load";
+import { neighbour } from "../errors/neighbours";
+import { changeStatus } from "../errors/status";
+import { useMarks, useRange } from "../errors/view-bar";
+import { useKeys } from "../keys";
+import { Plot } from "../plot/plot";
+import { counted, number } from "../time/format";
+import { keptParams, rangeParams } from "../time/range";
+import { RangeControl } from "../time/range-control";
+import { Confirm } from "../ui/confirm";
+import { Icon } from "../ui/icons";
+import { Empty, Refused, SkeletonRows } from "../ui/states";
+import { Ago } from "../ui/time";
+import { tell, tellRefusal } from "../ui/toast";
+import { loadError, STATUS_NAMES } from "./errors";
+
+type ErrorTold = Schemas["Error"];
+type Event = Schemas["ErrorEvent"];
+
+const NOTHING: View = { filters: [], search: "", status: null };
+
+export function ErrorPage() {
+  const address = useAddress();
+  const { project } = useHere();
+  const id = (address.query.get("id") ?? "").toLowerCase();
+  const loaded = useLoaded(`error ${project.id} ${id}`, (signal) =>
+    loadError(project.slug, id, signal),
+  );
+  // While another error is on its way, the one before it must not seem to be that.
+  const error = loaded.data?.errorId === id ? loaded.data : undefined;
+  const back = hrefOf("errors", keptParams(address));
+  return (
+    <>
+      <Link class="back" href={back}>
+        <Icon name="left" /> Errors
+      </Link>
+      {loaded.error?.status === 404 ? (
+        <Empty title="There is no such error">
+          <p>It was deleted, or it is another project’s.</p>
+        </Empty>
+      ) : (
+        loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />
+      )}
+      {!error && !loaded.error && <SkeletonRows rows={10} />}
+      {error && <Told key={id} error={error} back={back} reload={loaded.reload} />}
+    </>
+  );
+}
+
+function Told({ error, back, reload }: { error: ErrorTold; back: string; reload: () => void }) {
+  const address = useAddress();
+  const { project } = useHere();
+  const mayWrite = useCan()("errors:write");
+  const { range, reload: loadAgain } = useRange();
+  const marks = useMarks(range);
+  const [asking, ask] = useState(false);
+  const own = viewOfError(NOTHING, error);
+  const key = `${project.id} ${error.errorId} ${viewKey(own, range)}`;
+  const series = useLoaded(`series of ${key}`, (signal) => loadSeries(project, own, range, signal));
+  const match = useLoaded(`match of ${key}`, async (signal) => {
+    const page = await loadErrors(project, own, range, { limit: 100 }, signal);
+    return page.items.find((it) => it.errorId === error.errorId) ?? null;
+  });
+  const inRange = match.data?.count ?? 0;
+  // The view may hold another error of the same title and place; then it is not drawn.
+  const isOwn = series.data && match.data !== undefined && totalOf(series.data) === inRange;
+
+  const change = (status: Status) => void changeStatus(project, [error], status, reload);
+  useKeys(
+    mayWrite
+      ? { e: () => change("resolved"), i: () => change("ignored"), o: () => change("open") }
+      : {},
+  );
+  const step = (by: number) => {
+    const id = neighbour(error.errorId, by);
+    if (id) go(hrefOf("error", { ...keptParams(address), id }));
+  };
+  useKeys({ j: () => step(1), k: () => step(-1) });
+  const remove = async () => {
+    ask(false);
+    try {
+      const params = { path: { idOrSlug: project.slug, errorId: error.errorId } };
+      await answered(api.DELETE("/v0/projects/{idOrSlug}/errors/{errorId}", { params }));
+      tell("The error and its events are gone.");
+      go(back);
+    } catch (refusal) {
+      tellRefusal(refusal);
+    }
+  };
+  const type = error.type && error.title.startsWith(error.type) ? error.type : "";
+  return (
+    <>
+      <div class="page-head error-head">
+        <div>
+          <h1 class={error.title.length > 200 ? "long" : ""}>
+            <bdi>{type || error.title}</bdi>
+          </h1>
+          {type && (
+            <p class="long">
+              <bdi>{error.message || error.title}</bdi>
+            </p>
+          )}
+          <p class="quiet small">
+            <bdi>{error.culprit}</bdi>
+          </p>
+        </div>
+        <div class="actions">
+          <span class={`status ${error.status}`}>{STATUS_NAMES[error.status]}</span>
+          {mayWrite && (
+            <>
+              {error.status !== "resolved" && (
+                <button
+                  type="button"
+                  class="primary"
+                  onClick={() => change("resolved")}
+                  title="Resolve (e)"
+                >
+                  Resolve
+                </button>
+              )}
+              {error.status !== "ignored" && (
+                <button type="button" onClick={() => change("ignored")} title="Ignore (i)">
+                  Ignore
+                </button>
+              )}
+              {error.status !== "open" && (
+                <button type="button" onClick={() => change("open")}>
+                  Reopen
+                </button>
+              )}
+              <button type="button" class="danger" onClick={() => ask(true)}>
+                Delete
+              </button>
+            </>
+          )}
+        </div>
+      </div>
+      <dl class="facts">
+        <div>
+          <dt>Events in this time</dt>
+          <dd>{match.data === undefined ? "…" : number(inRange)}</dd>
+        </div>
+        <div>
+          <dt>Users in this time</dt>
+          <dd>{match.data === undefined ? "…" : number(match.data?.users ?? 0)}</dd>
+        </div>
+        <div>
+          <dt>Events in 90 days</dt>
+          <dd>{number(error.count)}</dd>
+        </div>
+        <div>
+          <dt>First seen</dt>
+          <dd>
+            <Ago at={error.firstSeen} />
+          </dd>
+        </div>
+        <div>
+          <dt>Last seen</dt>
+          <dd>
+            <Ago at={error.lastSeen} />
+          </dd>
+        </div>
+      </dl>
+      <RangeControl address={address} range={range} onReload={loadAgain} />
+      {series.error && <Refused refusal={series.error} retry={series.reload} />}
+      {isOwn && series.data ? (
+        <Plot
+          series={series.data}
+          marks={marks}
+          height={120}
+          single
+          stale={series.loading}
+          onZoom={(from, to) => go(changed(address, rangeParams({ from, to })))}
+        />
+      ) : series.data && match.data !== undefined ? (
+        <p class="quiet nothing">
+          Its events cannot be told apart from those of another error of this title, so they are not
+          drawn.
+        </p>
+      ) : (
+        !series.error && <div class="skeleton plot-skeleton" style={{ height: "144px" }} />
+      )}
+      <Events error={error} />
+      {asking && (
+        <Confirm
+          title="Delete this error?"
+          action="Delete"
+          onClose={() => ask(false)}
+          onConfirm={() => void remove()}
+        >
+          <p>
+            The error and {counted(error.count, "event")} of the last 90 days are deleted for good,
+            and counts go down accordingly. If it occurs again, it is a new error.
+          </p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+/** How many events are asked for at once. */
+const PAGE_SIZE = 20;
+
+/** The events, one at a time; which one stands in the address. */
+function Events({ error }: { error: ErrorTold }) {
+  const address = useAddress();
+  const { project } = useHere();
+  const [more, setMore] = useState<{ items: Event[]; next: string | null } | null>(null);
+  const load = (cursor?: string | null) =>
+    answered(
+      api.GET("/v0/projects/{idOrSlug}/errors/{errorId}/events", {
+        params: {
+          path: { idOrSlug: project.slug, errorId: error.errorId },
+          query: { limit: PAGE_SIZE, ...(cursor && { cursor }) },
+        },
+      }),
+    );
+  const first = useLoaded(`events ${project.id} ${error.errorId}`, () => load());
+  const events = [...(first.data?.items ?? []), ...(more?.items ?? [])];
+  const next = more ? more.next : (first.data?.nextCursor ?? null);
+  const asked = address.query.get("event");
+  const index = Math.max(
+    0,
+    events.findIndex((it) => it.eventId === asked),
+  );
+  const event = events[index];
+  const show = (it: Event | undefined) =>
+    it &&
+    go(
+      changed(address, { event: it.eventId === events[0]?.eventId ? null : it.eventId }),
+      "replace",
+    );
+  const older = async () => {
+    if (index + 1 < events.length) return show(events[index + 1]);
+    if (!next) return;
+    try {
+      const page = await load(next);
+      setMore({ items: [...(more?.items ?? []), ...page.items], next: page.nextCursor });
+      show(page.items[0]);
+    } catch (refusal) {
+      tellRefusal(refusal);
+    }
+  };
+  const newer = () => show(events[index - 1]);
+  const hasOlder = index + 1 < events.length || next !== null;
+  useKeys({ ArrowRight: () => void older(), ArrowLeft: newer });
+  if (first.error) return <Refused refusal={first.error} retry={first.reload} />;
+  if (!first.data) return <SkeletonRows rows={6} />;
+  if (!event) return <p class="quiet nothing">Its events are older than 90 days, and gone.</p>;
+  return (
+    <>
+      <div class="stepper">
+        <span>
+          Event <code>{event.eventId.slice(0, 8)}</code> <Ago at={event.occurredAt} />
+          {asked && asked !== event.eventId && (
+            <span class="quiet"> (the event of the link is not among the newest)</span>
+          )}
+        </span>
+        <div>
+          <button type="button" disabled={index === 0} onClick={() => show(events[0])}>
+            Newest
+          </button>
+          <button type="button" disabled={index === 0} onClick={newer} title="Newer (←)">
+            <Icon name="left" /> Newer
+          </button>
+          <button type="button" disabled={!hasOlder} onClick={() => void older()} title="Older (→)">
+            Older <Icon name="right" />
+          </button>
+        </div>
+      </div>
+      <EventDetails key={event.eventId} event={event} />
+    </>
+  );
+}

@@ -1,0 +1,306 @@
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { changed, go, hrefOf, Link, useAddress } from "../address";
+import { answered, api, type Schemas } from "../api/client";
+import { useLoaded } from "../api/loaded";
+import { useCan, useHere } from "../caller";
+import { Breakdown } from "../errors/breakdown";
+import { STATUSES, type Status, viewKey } from "../errors/filters";
+import { type ErrorRow, loadErrors, loadSeries } from "../errors/load";
+import { rememberListed } from "../errors/neighbours";
+import { RowSpark } from "../errors/row-spark";
+import { changeStatus } from "../errors/status";
+import { useCategories, useMarks, useRange, useView, ViewBar } from "../errors/view-bar";
+import { useKeys } from "../keys";
+import { Plot } from "../plot/plot";
+import { counted, number } from "../time/format";
+import { keptParams, rangeParams } from "../time/range";
+import { SelectCell } from "../ui/row-parts";
+import { meant, useRows } from "../ui/rows";
+import { Empty, Refused, SkeletonRows } from "../ui/states";
+import { Ago } from "../ui/time";
+import { tellRefusal } from "../ui/toast";
+import { Onboarding } from "./onboarding";
+
+type Sort = NonNullable<Schemas["ErrorsQuery"]["sort"]>;
+const SORTS: Sort[] = ["lastSeen", "firstSeen", "count", "users"];
+const PAGE_SIZE = 50;
+const NO_ROWS: ErrorRow[] = [];
+
+export const STATUS_NAMES: Record<Status, string> = {
+  open: "Open",
+  resolved: "Resolved",
+  ignored: "Ignored",
+};
+
+export function ErrorsPage() {
+  const address = useAddress();
+  const { project } = useHere();
+  const mayWrite = useCan()("errors:write");
+  const { range, reload } = useRange();
+  const view = useView("open");
+  const categories = useCategories();
+  const marks = useMarks(range);
+  const asked = address.query.get("sort") as Sort | null;
+  const sort = asked && SORTS.includes(asked) ? asked : "lastSeen";
+  const base = `${project.id} ${viewKey(view, range)}`;
+  const series = useLoaded(`series ${base}`, (signal) => loadSeries(project, view, range, signal));
+  const listKey = `errors ${sort} ${base}`;
+  const list = useLoaded(listKey, (signal) =>
+    loadErrors(project, view, range, { sort, limit: PAGE_SIZE }, signal),
+  );
+  const more = useMore(listKey, list.data, (cursor) =>
+    loadErrors(project, view, range, { sort, limit: 100, cursor }),
+  );
+  const items = more.items;
+  const ids = useMemo(() => items.map((it) => it.errorId), [items]);
+  useEffect(() => rememberListed(ids), [ids]);
+  const hrefOfError = (id: string) => hrefOf("error", { ...keptParams(address), id });
+  const rows = useRows(ids, (id) => go(hrefOfError(id)));
+  const isFiltered = view.filters.length > 0 || view.search !== "";
+  const isFresh = !isFiltered && categories?.every((it) => it.values.length === 0);
+  const refresh = () => {
+    more.forget();
+    list.reload();
+    series.reload();
+  };
+  const change = (status: Status) => {
+    const chosen = new Set(meant(rows, ids));
+    const errors = items.filter((it) => chosen.has(it.errorId));
+    rows.clear();
+    void changeStatus(project, errors, status, refresh);
+  };
+  useKeys(
+    mayWrite
+      ? { e: () => change("resolved"), i: () => change("ignored"), o: () => change("open") }
+      : {},
+  );
+
+  return (
+    <>
+      <h1 class="hidden">Errors</h1>
+      <ViewBar view={view} range={range} categories={categories} onReload={reload} />
+      {series.data ? (
+        <Plot
+          series={series.data}
+          marks={marks}
+          height={140}
+          stale={series.loading}
+          onZoom={(from, to) => go(changed(address, rangeParams({ from, to })))}
+        />
+      ) : (
+        !series.error && <div class="skeleton plot-skeleton" style={{ height: "164px" }} />
+      )}
+      <div class="with-aside">
+        <section>
+          <div class="bulk">
+            {rows.selected.size > 0 ? (
+              <>
+                <b>{counted(rows.selected.size, "error")} selected</b>
+                <button type="button" onClick={() => change("resolved")}>
+                  Resolve
+                </button>
+                <button type="button" onClick={() => change("ignored")}>
+                  Ignore
+                </button>
+                <button type="button" onClick={() => change("open")}>
+                  Reopen
+                </button>
+                <button type="button" class="link" onClick={rows.clear}>
+                  Select none
+                </button>
+              </>
+            ) : (
+              <fieldset class="segments">
+                <legend class="hidden">Status</legend>
+                {[...STATUSES, null].map((it) => (
+                  <button
+                    type="button"
+                    key={it ?? "any"}
+                    aria-pressed={view.status === it}
+                    onClick={() =>
+                      go(changed(address, { status: it === "open" ? null : (it ?? "any") }))
+                    }
+                  >
+                    {it ? STATUS_NAMES[it] : "All"}
+                  </button>
+                ))}
+              </fieldset>
+            )}
+          </div>
+          {list.error && <Refused refusal={list.error} retry={list.reload} />}
+          {!list.data && !list.error && <SkeletonRows rows={8} />}
+          {list.data &&
+            items.length === 0 &&
+            (isFresh ? (
+              <Onboarding />
+            ) : (
+              <Empty title={`No ${view.status ?? ""} errors in this time`}>
+                <p class="quiet">
+                  {isFiltered
+                    ? "Remove a filter, or choose a longer time or another status."
+                    : "Choose a longer time or another status."}
+                </p>
+              </Empty>
+            ))}
+          {items.length > 0 && (
+            <div class={list.loading ? "table-scroll stale" : "table-scroll"}>
+              <table class="table errors-table">
+                <colgroup>
+                  {mayWrite && <col class="pick" />}
+                  <col />
+                  <col class="wide" style={{ width: "112px" }} />
+                  <SortColumns />
+                </colgroup>
+                <thead>
+                  <tr>
+                    {mayWrite && (
+                      <th>
+                        <input
+                          type="checkbox"
+                          aria-label="Select all that are listed"
+                          checked={rows.selected.size > 0 && rows.selected.size === ids.length}
+                          onChange={(event) =>
+                            event.currentTarget.checked ? rows.selectAll(ids) : rows.clear()
+                          }
+                        />
+                      </th>
+                    )}
+                    <th>Error</th>
+                    <th class="wide">
+                      <span class="hidden">Over time</span>
+                    </th>
+                    <SortHead sort={sort} own="count" name="Events" />
+                    <SortHead sort={sort} own="users" name="Users" wide />
+                    <SortHead sort={sort} own="firstSeen" name="First" wide />
+                    <SortHead sort={sort} own="lastSeen" name="Last" />
+                  </tr>
+                </thead>
+                <tbody>
+                  {items.map((it, index) => (
+                    <tr
+                      key={it.errorId}
+                      data-row={index}
+                      class={index === rows.current ? "current" : ""}
+                    >
+                      {mayWrite && (
+                        <SelectCell
+                          title={it.title}
+                          selected={rows.selected.has(it.errorId)}
+                          onToggle={() => rows.toggle(it.errorId)}
+                        />
+                      )}
+                      <td>
+                        <Link class="title" href={hrefOfError(it.errorId)} title={it.title}>
+                          <bdi>{it.title}</bdi>
+                        </Link>
+                        <small>
+                          {view.status === null && (
+                            <span class={`status ${it.status}`}>{STATUS_NAMES[it.status]} · </span>
+                          )}
+                          <bdi>{it.culprit || "nowhere in particular"}</bdi>
+                        </small>
+                      </td>
+                      <td class="wide">
+                        <RowSpark error={it} view={view} range={range} />
+                      </td>
+                      <td class="number">{number(it.count)}</td>
+                      <td class="number wide">{number(it.users)}</td>
+                      <td class="number quiet wide">
+                        <Ago at={it.firstSeen} />
+                      </td>
+                      <td class="number quiet">
+                        <Ago at={it.lastSeen} />
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )}
+          {more.cursor && (
+            <button type="button" class="more" disabled={more.loading} onClick={more.load}>
+              {more.loading ? "Loading…" : "Show more"}
+            </button>
+          )}
+        </section>
+        <Breakdown view={view} range={range} categories={categories} />
+      </div>
+    </>
+  );
+}
+
+function SortColumns() {
+  return (
+    <>
+      <col style={{ width: "76px" }} />
+      <col class="wide" style={{ width: "68px" }} />
+      <col class="wide" style={{ width: "100px" }} />
+      <col style={{ width: "100px" }} />
+    </>
+  );
+}
+
+function SortHead({
+  sort,
+  own,
+  name,
+  wide,
+}: {
+  sort: Sort;
+  own: Sort;
+  name: string;
+  wide?: boolean;
+}) {
+  const address = useAddress();
+  const isOn = sort === own;
+  return (
+    <th class={wide ? "number wide" : "number"} aria-sort={isOn ? "descending" : undefined}>
+      <button
+        type="button"
+        onClick={() => go(changed(address, { sort: own === "lastSeen" ? null : own }))}
+      >
+        {name}
+        {isOn && <span aria-hidden="true"> ↓</span>}
+      </button>
+    </th>
+  );
+}
+
+interface Page {
+  items: ErrorRow[];
+  nextCursor: string | null;
+}
+
+/** The pages after the first, for as long as the list is the same. */
+function useMore(key: string, first: Page | undefined, load: (cursor: string) => Promise<Page>) {
+  const [state, set] = useState<{ key: string; pages: Page[] }>({ key, pages: [] });
+  const [loading, setLoading] = useState(false);
+  const pages = state.key === key ? state.pages : [];
+  const cursor = (pages.at(-1) ?? first)?.nextCursor ?? null;
+  // A new key begins anew.
+  useEffect(() => setLoading(false), [key]);
+  const items = useMemo(() => {
+    const all = [first, ...pages].flatMap((page) => page?.items ?? []);
+    return all.length ? all : NO_ROWS;
+  }, [first, state, key]);
+  return {
+    items,
+    cursor,
+    loading,
+    forget: () => set({ key, pages: [] }),
+    load: () => {
+      if (!cursor || loading) return;
+      setLoading(true);
+      load(cursor)
+        .then((page) => set({ key, pages: [...pages, page] }))
+        .catch(tellRefusal)
+        .finally(() => setLoading(false));
+    },
+  };
+}
+
+/** An error as get-error tells it. */
+export function loadError(slug: string, errorId: string, signal: AbortSignal) {
+  const params = { path: { idOrSlug: slug, errorId } };
+  return answered(api.GET("/v0/projects/{idOrSlug}/errors/{errorId}", { params, signal }));
+}

@@ -1,0 +1,374 @@
+import { useEffect, useState } from "preact/hooks";
+import { go, hrefOf, Link, useAddress } from "../address";
+import { answered, api, Refusal } from "../api/client";
+import { useLoaded } from "../api/loaded";
+import { useCan, useHere } from "../caller";
+import {
+  createFlag,
+  type Draft,
+  doesInWords,
+  draftOf,
+  type Flag,
+  type FlagType,
+  loadFlags,
+  NEW_FLAG,
+  patchFlag,
+  patchOf,
+  TYPES,
+  told,
+} from "../flags/flag";
+import { PrerequisitesEditor, TargetsEditor, VariantsEditor } from "../flags/lists-editor";
+import { RulesEditor } from "../flags/rules-editor";
+import { ServeEditor, VariantSelect } from "../flags/serve-editor";
+import { FlagSwitch } from "../flags/switch";
+import { Tester } from "../flags/tester";
+import { keptParams } from "../time/range";
+import { Confirm } from "../ui/confirm";
+import { Icon } from "../ui/icons";
+import { Empty, FieldFault, Refused, SkeletonRows } from "../ui/states";
+import { Ago } from "../ui/time";
+import { tell, tellRefusal } from "../ui/toast";
+
+export function FlagPage() {
+  const address = useAddress();
+  const { project } = useHere();
+  const isNew = address.query.has("new");
+  const key = address.query.get("key") ?? "";
+  const loaded = useLoaded(isNew ? null : `flag ${project.id} ${key}`, (signal) =>
+    told(
+      answered(
+        api.GET("/v0/project/{idOrSlug}/feature-flags/{key}", {
+          params: { path: { idOrSlug: project.slug, key } },
+          signal,
+        }),
+      ),
+    ),
+  );
+  // While another flag is on its way, the one before it must not seem to be that.
+  const flag = !isNew && loaded.data?.key === key ? loaded.data : undefined;
+  const back = hrefOf("flags", keptParams(address));
+  return (
+    <>
+      <Link class="back" href={back}>
+        <Icon name="left" /> Flags
+      </Link>
+      {loaded.error?.status === 404 ? (
+        <Empty title="There is no such flag">
+          <p>
+            The project has no flag <code>{key}</code>, or not any more.
+          </p>
+        </Empty>
+      ) : (
+        loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />
+      )}
+      {!isNew && !flag && !loaded.error && <SkeletonRows rows={9} />}
+      {isNew && <Editor flag={null} back={back} onChange={() => {}} />}
+      {flag && (
+        <Editor
+          key={flag.id}
+          flag={flag}
+          back={back}
+          onChange={(changed) => loaded.set(() => changed)}
+        />
+      )}
+    </>
+  );
+}
+
+interface EditorProps {
+  /** `null` for one that is to be made. */
+  flag: Flag | null;
+  back: string;
+  onChange: (flag: Flag) => void;
+}
+
+const BOOLEANS = NEW_FLAG.variants;
+
+function Editor({ flag, back, onChange }: EditorProps) {
+  const address = useAddress();
+  const { project } = useHere();
+  const can = useCan();
+  const [draft, setDraft] = useState<Draft>(() =>
+    flag ? draftOf(flag) : structuredClone(NEW_FLAG),
+  );
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [asking, ask] = useState(false);
+  const [base, setBase] = useState({ draft, version: flag?.version });
+  const flags =
+    useLoaded(`flags ${project.id} false`, (signal) => loadFlags(project, false, signal)).data ??
+    [];
+  const disabled = !can("flags:write") || Boolean(flag?.archivedAt);
+  const saved = flag ? draftOf(flag) : NEW_FLAG;
+  const patch = patchOf(saved, { ...draft, enabled: saved.enabled });
+  const isChanged = Object.keys(patch).length > 0;
+  const set = (change: Partial<Draft>) => setDraft((was) => ({ ...was, ...change }));
+
+  // What a switch or a change elsewhere did is taken over, beside what was typed.
+  useEffect(() => {
+    if (!flag || flag.version === base.version) return;
+    setBase({ draft: draftOf(flag), version: flag.version });
+    setDraft((was) => {
+      const typed = patchOf(base.draft, was) as Partial<Draft>;
+      return { ...draftOf(flag), ...typed, enabled: flag.enabled };
+    });
+  }, [flag, base]);
+
+  const save = async () => {
+    setBusy(true);
+    setRefusal(null);
+    try {
+      if (!flag) {
+        const made = await createFlag(project, draft);
+        tell(`${made.key} was made. It is off.`);
+        go(hrefOf("flag", { ...keptParams(address), key: made.key }), "replace");
+        return;
+      }
+      const changed = await patchFlag(project, flag.key, patch, flag.version);
+      setDraft(draftOf(changed));
+      setBase({ draft: draftOf(changed), version: changed.version });
+      onChange(changed);
+      tell(`Saved as version ${changed.version}.`);
+    } catch (error) {
+      if (error instanceof Refusal) setRefusal(error);
+      else tellRefusal(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const archive = async (archived: boolean) => {
+    if (!flag) return;
+    try {
+      onChange(await patchFlag(project, flag.key, { archived }));
+      const undo = archived
+        ? async () => onChange(await patchFlag(project, flag.key, { archived: false }))
+        : undefined;
+      tell(archived ? `${flag.key} is archived.` : `${flag.key} is back.`, undo);
+    } catch (error) {
+      tellRefusal(error);
+    }
+  };
+  const remove = async () => {
+    if (!flag) return;
+    ask(false);
+    try {
+      const params = { path: { idOrSlug: project.slug, key: flag.key } };
+      await answered(api.DELETE("/v0/project/{idOrSlug}/feature-flags/{key}", { params }));
+      tell(`${flag.key} is gone.`);
+      go(back);
+    } catch (error) {
+      tellRefusal(error);
+    }
+  };
+  const chooseType = (type: FlagType) => {
+    const variants = type === "boolean" ? structuredClone(BOOLEANS) : [];
+    const first = variants[0]?.key ?? null;
+    set({
+      type,
+      variants,
+      offVariant: type === "boolean" ? "off" : null,
+      fallthrough: { variant: first, rollout: [] },
+    });
+  };
+
+  return (
+    <>
+      <div class="page-head">
+        <div>
+          <h1>
+            <bdi>{flag ? flag.name : "New flag"}</bdi>
+          </h1>
+          {flag && (
+            <p class="quiet small">
+              <code>{flag.key}</code> · {flag.type} · version {flag.version},{" "}
+              <Ago at={flag.updatedAt} />
+            </p>
+          )}
+        </div>
+        {flag && (
+          <div class="actions">
+            <FlagSwitch flag={flag} onChange={onChange} />
+            {can("flags:write") &&
+              (flag.archivedAt ? (
+                <>
+                  <button type="button" onClick={() => void archive(false)}>
+                    Bring back
+                  </button>
+                  <button type="button" class="danger" onClick={() => ask(true)}>
+                    Delete
+                  </button>
+                </>
+              ) : (
+                <button type="button" onClick={() => void archive(true)}>
+                  Archive
+                </button>
+              ))}
+          </div>
+        )}
+      </div>
+      <div class="editor">
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            void save();
+          }}
+        >
+          <div class="form part">
+            <div class="form-row">
+              {!flag && (
+                <label class="field grow">
+                  Key
+                  <input
+                    value={draft.key}
+                    placeholder="new-checkout"
+                    spellcheck={false}
+                    autocomplete="off"
+                    aria-invalid={Boolean(refusal?.at("/key"))}
+                    onInput={(event) => set({ key: event.currentTarget.value })}
+                  />
+                </label>
+              )}
+              <label class="field grow">
+                Name
+                <input
+                  value={draft.name}
+                  placeholder="New checkout"
+                  disabled={disabled}
+                  aria-invalid={Boolean(refusal?.at("/name"))}
+                  onInput={(event) => set({ name: event.currentTarget.value })}
+                />
+              </label>
+              {!flag && (
+                <label class="field">
+                  Type
+                  <select
+                    value={draft.type}
+                    onChange={(event) => chooseType(event.currentTarget.value as FlagType)}
+                  >
+                    {TYPES.map((it) => (
+                      <option key={it}>{it}</option>
+                    ))}
+                  </select>
+                </label>
+              )}
+            </div>
+            <FieldFault refusal={refusal} at="/key" />
+            <FieldFault refusal={refusal} at="/name" />
+            <label class="field">
+              What it is for
+              <textarea
+                rows={2}
+                value={draft.description}
+                disabled={disabled}
+                onInput={(event) => set({ description: event.currentTarget.value })}
+              />
+            </label>
+            <FieldFault refusal={refusal} at="/description" />
+          </div>
+          <VariantsEditor draft={draft} refusal={refusal} disabled={disabled} onChange={set} />
+          <TargetsEditor draft={draft} refusal={refusal} disabled={disabled} onChange={set} />
+          <RulesEditor
+            draft={draft}
+            refusal={refusal}
+            disabled={disabled}
+            onChange={(rules) => set({ rules })}
+          />
+          <section class="part">
+            <header>
+              <h2>Everyone else</h2>
+            </header>
+            <ServeEditor
+              serve={draft.fallthrough}
+              variants={draft.variants}
+              pointer="/fallthrough"
+              refusal={refusal}
+              label="Everyone else gets"
+              disabled={disabled}
+              onChange={(fallthrough) => set({ fallthrough })}
+            />
+          </section>
+          <section class="part">
+            <header>
+              <h2>While it is off</h2>
+            </header>
+            <VariantSelect
+              label="Variant while it is off"
+              value={draft.offVariant ?? ""}
+              variants={draft.variants}
+              none="The application’s own default"
+              disabled={disabled}
+              onChange={(key) => set({ offVariant: key || null })}
+            />
+            <FieldFault refusal={refusal} at="/offVariant" />
+          </section>
+          <PrerequisitesEditor
+            draft={draft}
+            refusal={refusal}
+            disabled={disabled}
+            onChange={set}
+            flags={flags}
+          />
+          {!disabled && (isChanged || !flag) && (
+            <div class="save-bar">
+              <button type="submit" class="primary" disabled={busy}>
+                {flag ? "Save" : "Make the flag"}
+              </button>
+              {flag && (
+                <button
+                  type="button"
+                  onClick={() => {
+                    setDraft(draftOf(flag));
+                    setRefusal(null);
+                  }}
+                >
+                  Discard
+                </button>
+              )}
+              <span class="quiet small">Once on: {doesInWords(draft)}.</span>
+            </div>
+          )}
+          {refusal && <SaveRefusal refusal={refusal} />}
+        </form>
+        <aside>
+          {flag && can("flags:evaluate") && <Tester key={flag.id} flag={flag} />}
+          {flag && !can("flags:evaluate") && (
+            <p class="quiet small">To try it out here, a key needs the scope flags:evaluate.</p>
+          )}
+        </aside>
+      </div>
+      {asking && flag && (
+        <Confirm
+          title={`Delete ${flag.key}?`}
+          action="Delete"
+          onClose={() => ask(false)}
+          onConfirm={() => void remove()}
+        >
+          <p>
+            The flag is deleted for good. Applications that still ask for it get their own default.
+          </p>
+        </Confirm>
+      )}
+      <datalist id="attributes">
+        {["email", "country", "plan", "appVersion", "ip", "$now"].map((it) => (
+          <option key={it}>{it}</option>
+        ))}
+      </datalist>
+    </>
+  );
+}
+
+/** The refusal of the whole; what belongs to a field also stands there. */
+function SaveRefusal({ refusal }: { refusal: Refusal }) {
+  if (refusal.code !== "version_mismatch") return <Refused refusal={refusal} />;
+  return (
+    <div class="refused" role="alert">
+      <p>
+        <b>Somebody changed this flag in the meantime.</b>
+      </p>
+      <p class="quiet">
+        Nothing was saved, and what you typed is still here. Load the page again to see the other
+        change.
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,165 @@
+import { useMemo, useRef } from "preact/hooks";
+import { changed, go, hrefOf, Link, useAddress } from "../address";
+import { useLoaded } from "../api/loaded";
+import { useCan, useHere } from "../caller";
+import { doesInWords, type Flag, loadFlags } from "../flags/flag";
+import { FlagSwitch } from "../flags/switch";
+import { useKeys } from "../keys";
+import { keptParams } from "../time/range";
+import { useRows } from "../ui/rows";
+import { Code, Empty, Refused, SkeletonRows } from "../ui/states";
+import { Ago } from "../ui/time";
+
+type Show = "all" | "on" | "off" | "archived";
+const SHOWS: Show[] = ["all", "on", "off", "archived"];
+
+export function FlagsPage() {
+  const address = useAddress();
+  const { project } = useHere();
+  const mayWrite = useCan()("flags:write");
+  const search = useRef<HTMLInputElement>(null);
+  const words = address.query.get("q") ?? "";
+  const show = SHOWS.find((it) => it === address.query.get("show")) ?? "all";
+  const isArchive = show === "archived";
+  const loaded = useLoaded(`flags ${project.id} ${isArchive}`, (signal) =>
+    loadFlags(project, isArchive, signal),
+  );
+  const flags = useMemo(
+    () => (loaded.data ?? []).filter((it) => isShown(it, show) && hasWords(it, words)),
+    [loaded.data, show, words],
+  );
+  const keys = useMemo(() => flags.map((it) => it.key), [flags]);
+  const hrefOfFlag = (key: string) => hrefOf("flag", { ...keptParams(address), key });
+  const rows = useRows(keys, (key) => go(hrefOfFlag(key)));
+  const create = hrefOf("flag", { ...keptParams(address), new: 1 });
+  useKeys({ "/": () => search.current?.focus(), ...(mayWrite && { c: () => go(create) }) });
+  const replace = (flag: Flag) =>
+    loaded.set((all) => all.map((it) => (it.id === flag.id ? flag : it)));
+
+  return (
+    <>
+      <div class="page-head">
+        <h1>Flags</h1>
+        {mayWrite && (
+          <button type="button" class="primary" onClick={() => go(create)} title="New flag (c)">
+            New flag
+          </button>
+        )}
+      </div>
+      <div class="page-head">
+        <fieldset class="segments">
+          <legend class="hidden">State</legend>
+          {SHOWS.map((it) => (
+            <button
+              type="button"
+              key={it}
+              aria-pressed={it === show}
+              onClick={() => go(changed(address, { show: it === "all" ? null : it }))}
+            >
+              {it[0]?.toUpperCase()}
+              {it.slice(1)}
+            </button>
+          ))}
+        </fieldset>
+        <input
+          ref={search}
+          type="search"
+          aria-label="Search flags"
+          placeholder="Search keys and names  /"
+          value={words}
+          onInput={(event) =>
+            go(changed(address, { q: event.currentTarget.value || null }), "replace")
+          }
+        />
+      </div>
+      {loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />}
+      {!loaded.data && !loaded.error && <SkeletonRows rows={7} />}
+      {loaded.data && flags.length === 0 && <NoFlags any={loaded.data.length > 0} show={show} />}
+      {flags.length > 0 && (
+        <div class="table-scroll">
+          <table class="table">
+            <colgroup>
+              <col style={{ width: "56px" }} />
+              <col />
+              <col class="wide" />
+              <col class="wide" style={{ width: "80px" }} />
+              <col style={{ width: "112px" }} />
+            </colgroup>
+            <thead>
+              <tr>
+                <th>
+                  <span class="hidden">State</span>
+                </th>
+                <th>Flag</th>
+                <th class="wide">Serves</th>
+                <th class="wide">Type</th>
+                <th class="number">Changed</th>
+              </tr>
+            </thead>
+            <tbody>
+              {flags.map((it, index) => (
+                <tr key={it.id} data-row={index} class={index === rows.current ? "current" : ""}>
+                  <td>
+                    <FlagSwitch flag={it} onChange={replace} />
+                  </td>
+                  <td>
+                    <Link class="title" href={hrefOfFlag(it.key)}>
+                      <bdi>{it.name}</bdi>
+                    </Link>
+                    <small>
+                      <code>{it.key}</code>
+                    </small>
+                  </td>
+                  <td class="quiet wide" title={doesInWords(it)}>
+                    {it.enabled
+                      ? doesInWords(it)
+                      : (it.offVariant ?? "the application’s own default")}
+                  </td>
+                  <td class="quiet wide">{it.type}</td>
+                  <td class="number quiet">
+                    <Ago at={it.updatedAt} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </>
+  );
+}
+
+function isShown(flag: Flag, show: Show): boolean {
+  if (show === "archived") return Boolean(flag.archivedAt);
+  return show === "all" || flag.enabled === (show === "on");
+}
+
+function hasWords(flag: Flag, words: string): boolean {
+  const text = `${flag.key} ${flag.name} ${flag.description}`.toLowerCase();
+  return words
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+}
+
+function NoFlags({ any, show }: { any: boolean; show: Show }) {
+  const { project } = useHere();
+  if (any || show !== "all") {
+    return (
+      <Empty title="No such flags">
+        <p class="quiet">Nothing has these words and this state.</p>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No flags yet">
+      <p>
+        A flag is a switch in your code that you turn here: for everyone, for some, or by share.
+        Make one, or:
+      </p>
+      <Code
+        text={`curl ${location.origin}/v0/project/${project.slug}/feature-flags \\\n  -H "x-api-key: $KEY" -H 'content-type: application/json' \\\n  -d '{"key": "new-checkout", "name": "New checkout", "type": "boolean"}'`}
+      />
+    </Empty>
+  );
+}

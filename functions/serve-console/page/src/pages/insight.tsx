@@ -1,0 +1,423 @@
+import { useEffect, useState } from "preact/hooks";
+import { go, hrefOf, Link, useAddress } from "../address";
+import { answered, api } from "../api/client";
+import { useLoaded } from "../api/loaded";
+import { useCan, useHere } from "../caller";
+import {
+  type Insight,
+  loadInsights,
+  loadPainPoints,
+  merge,
+  type PainPoint,
+  patchInsight,
+  type SettableStatus,
+  STATUS_NAMES,
+  split,
+} from "../insights/insight";
+import { Trend } from "../insights/trend";
+import { useKeys } from "../keys";
+import { counted, number } from "../time/format";
+import { keptParams } from "../time/range";
+import { Dialog } from "../ui/confirm";
+import { Icon } from "../ui/icons";
+import { SelectCell } from "../ui/row-parts";
+import { useRows } from "../ui/rows";
+import { Empty, Refused, SkeletonRows } from "../ui/states";
+import { Ago } from "../ui/time";
+import { tell, tellRefusal } from "../ui/toast";
+
+/** The most that one split takes. */
+const MOST_SPLIT = 500;
+/** The API loads 500 pain points here; more are listed by the command line. */
+const NONE: PainPoint[] = [];
+
+export function InsightPage() {
+  const address = useAddress();
+  const { project } = useHere();
+  const id = (address.query.get("id") ?? "").toLowerCase();
+  const loaded = useLoaded(`insight ${project.id} ${id}`, (signal) =>
+    answered(
+      api.GET("/v0/projects/{idOrSlug}/replay-insights/{insightId}", {
+        params: { path: { idOrSlug: project.slug, insightId: id } },
+        signal,
+      }),
+    ),
+  );
+  // While another insight is on its way, the one before it must not seem to be that.
+  const insight = loaded.data?.id === id ? loaded.data : undefined;
+  return (
+    <>
+      <Link class="back" href={hrefOf("insights", keptParams(address))}>
+        <Icon name="left" /> Insights
+      </Link>
+      {loaded.error?.status === 404 ? (
+        <Empty title="There is no such insight" />
+      ) : (
+        loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />
+      )}
+      {!insight && !loaded.error && <SkeletonRows rows={9} />}
+      {insight && <Told key={id} insight={insight} reload={loaded.reload} />}
+    </>
+  );
+}
+
+function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
+  const address = useAddress();
+  const { project } = useHere();
+  const mayWrite = useCan()("insights:write") && insight.status !== "merged";
+  const points = useLoaded(`points ${project.id} ${insight.id}`, (signal) =>
+    loadPainPoints(project, insight.id, signal),
+  );
+  const items = points.data ?? NONE;
+  const [ids, setIds] = useState<string[]>([]);
+  useEffect(() => setIds(items.map((it) => it.id)), [items]);
+  const rows = useRows(ids, () => {});
+  const [dialog, setDialog] = useState<"split" | "merge" | null>(null);
+  const hrefOfOther = (id: string) => hrefOf("insight", { ...keptParams(address), id });
+  const refresh = () => {
+    reload();
+    points.reload();
+  };
+
+  // Whoever opens it has looked at it.
+  useEffect(() => {
+    if (mayWrite && !insight.viewed)
+      patchInsight(project, insight.id, { viewed: true }).then(reload, () => {});
+  }, [mayWrite, insight.viewed, insight.id, project, reload]);
+
+  const change = async (status: SettableStatus) => {
+    const was = insight.status as SettableStatus;
+    if (was === status) return;
+    try {
+      await patchInsight(project, insight.id, { status });
+      tell(`The insight is ${status}.`, async () => {
+        await patchInsight(project, insight.id, { status: was });
+        reload();
+      });
+      reload();
+    } catch (error) {
+      tellRefusal(error);
+    }
+  };
+  useKeys(mayWrite ? { e: () => void change("resolved"), i: () => void change("ignored") } : {});
+
+  const chosen = [...rows.selected];
+  const splitOff = async (title: string) => {
+    setDialog(null);
+    try {
+      const made = await split(project, insight.id, chosen, title);
+      rows.clear();
+      refresh();
+      tell(`Split ${counted(chosen.length, "pain point")} off into “${made.title}”.`, async () => {
+        await merge(project, made.id, insight.id);
+        refresh();
+      });
+    } catch (error) {
+      tellRefusal(error);
+    }
+  };
+  const mergeInto = async (other: Insight) => {
+    setDialog(null);
+    const moved = items.map((it) => it.id);
+    try {
+      await merge(project, insight.id, other.id);
+      // Merging is for good; what it did is undone by splitting the same pain points off again.
+      const canUndo =
+        moved.length > 0 && moved.length <= MOST_SPLIT && moved.length === insight.occurrences;
+      const undo = async () => {
+        const again = await split(project, other.id, moved, insight.title);
+        if (insight.description)
+          await patchInsight(project, again.id, { description: insight.description });
+        go(hrefOfOther(again.id));
+      };
+      tell(`Merged into “${other.title}”.`, canUndo ? undo : undefined);
+      go(hrefOfOther(other.id));
+    } catch (error) {
+      tellRefusal(error);
+    }
+  };
+
+  return (
+    <>
+      <div class="page-head error-head">
+        <div>
+          <h1>
+            <bdi>{insight.title}</bdi>
+          </h1>
+          <p class="quiet">
+            <bdi>{insight.description}</bdi>
+          </p>
+        </div>
+        <div class="actions">
+          <span class={`status ${insight.status}`}>{STATUS_NAMES[insight.status]}</span>
+          {mayWrite && (
+            <>
+              {insight.status !== "resolved" && (
+                <button
+                  type="button"
+                  class="primary"
+                  onClick={() => void change("resolved")}
+                  title="Resolve (e)"
+                >
+                  Resolve
+                </button>
+              )}
+              {insight.status !== "ignored" && (
+                <button type="button" onClick={() => void change("ignored")} title="Ignore (i)">
+                  Ignore
+                </button>
+              )}
+              {insight.status !== "open" && (
+                <button type="button" onClick={() => void change("open")}>
+                  Reopen
+                </button>
+              )}
+              <button type="button" onClick={() => setDialog("merge")}>
+                Merge into…
+              </button>
+              <button
+                type="button"
+                onClick={() =>
+                  patchInsight(project, insight.id, { viewed: false }).then(
+                    () => go(hrefOf("insights", keptParams(address))),
+                    tellRefusal,
+                  )
+                }
+              >
+                Not viewed
+              </button>
+            </>
+          )}
+        </div>
+      </div>
+      {insight.mergedInto && (
+        <p>
+          It was merged into <Link href={hrefOfOther(insight.mergedInto)}>another insight</Link>,
+          and can only be read.
+        </p>
+      )}
+      {insight.status !== "merged" && (
+        <dl class="facts">
+          <div>
+            <dt>Sessions in 30 days</dt>
+            <dd>
+              {number(insight.affectedSessions)}{" "}
+              <small>
+                <Trend insight={insight} />
+              </small>
+            </dd>
+          </div>
+          <div>
+            <dt>Users</dt>
+            <dd>{number(insight.identifiedUsers)}</dd>
+          </div>
+          <div>
+            <dt>Occurrences</dt>
+            <dd>{number(insight.occurrences)}</dd>
+          </div>
+          {insight.firstSeen && (
+            <div>
+              <dt>First seen</dt>
+              <dd>
+                <Ago at={insight.firstSeen} />
+              </dd>
+            </div>
+          )}
+          {insight.lastSeen && (
+            <div>
+              <dt>Last seen</dt>
+              <dd>
+                <Ago at={insight.lastSeen} />
+              </dd>
+            </div>
+          )}
+        </dl>
+      )}
+      <div class="bulk">
+        {rows.selected.size > 0 ? (
+          <>
+            <b>{counted(rows.selected.size, "pain point")} selected</b>
+            <button type="button" onClick={() => setDialog("split")}>
+              Split off…
+            </button>
+            <button type="button" class="link" onClick={rows.clear}>
+              Select none
+            </button>
+          </>
+        ) : (
+          <h2>Pain points</h2>
+        )}
+      </div>
+      {points.error && <Refused refusal={points.error} retry={points.reload} />}
+      {!points.data && !points.error && <SkeletonRows rows={6} />}
+      {items.length > 0 && (
+        <table class="table">
+          <colgroup>
+            {mayWrite && <col class="pick" />}
+            <col />
+            <col class="wide" style={{ width: "160px" }} />
+            <col class="wide" style={{ width: "120px" }} />
+            <col style={{ width: "104px" }} />
+          </colgroup>
+          <thead>
+            <tr>
+              {mayWrite && (
+                <th>
+                  <input
+                    type="checkbox"
+                    aria-label="Select all"
+                    checked={rows.selected.size === ids.length}
+                    onChange={(event) =>
+                      event.currentTarget.checked ? rows.selectAll(ids) : rows.clear()
+                    }
+                  />
+                </th>
+              )}
+              <th>What happened</th>
+              <th class="wide">Session</th>
+              <th class="wide">User</th>
+              <th class="number">When</th>
+            </tr>
+          </thead>
+          <tbody>
+            {items.map((it, index) => (
+              <tr key={it.id} data-row={index} class={index === rows.current ? "current" : ""}>
+                {mayWrite && (
+                  <SelectCell
+                    title={it.title}
+                    selected={rows.selected.has(it.id)}
+                    onToggle={() => rows.toggle(it.id)}
+                  />
+                )}
+                <td title={it.excerpt}>
+                  <bdi>{it.title}</bdi>
+                  <small>
+                    <bdi>{it.excerpt}</bdi>
+                  </small>
+                </td>
+                <td class="wide quiet">
+                  <bdi>{it.sessionId}</bdi>
+                </td>
+                <td class="wide quiet">
+                  <bdi>{it.userId ?? "nobody known"}</bdi>
+                </td>
+                <td class="number quiet">
+                  <Ago at={it.occurredAt} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {items.length >= MOST_SPLIT && (
+        <p class="quiet nothing">These are the newest {number(items.length)}.</p>
+      )}
+      {dialog === "split" && (
+        <SplitDialog
+          count={chosen.length}
+          all={chosen.length === ids.length}
+          onClose={() => setDialog(null)}
+          onSplit={(title) => void splitOff(title)}
+        />
+      )}
+      {dialog === "merge" && (
+        <MergeDialog
+          insight={insight}
+          onClose={() => setDialog(null)}
+          onMerge={(other) => void mergeInto(other)}
+        />
+      )}
+    </>
+  );
+}
+
+interface SplitDialogProps {
+  count: number;
+  all: boolean;
+  onClose: () => void;
+  onSplit: (title: string) => void;
+}
+
+function SplitDialog({ count, all, onClose, onSplit }: SplitDialogProps) {
+  const [title, set] = useState("");
+  return (
+    <Dialog title={`Split off ${counted(count, "pain point")}`} onClose={onClose}>
+      <form
+        class="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          onSplit(title.trim());
+        }}
+      >
+        {all && <p>These are all that it has: leave at least one, or change its title instead.</p>}
+        {count > MOST_SPLIT && <p>At most {MOST_SPLIT} can be split off at once.</p>}
+        <label class="field">
+          Title of the new insight
+          <input
+            value={title}
+            maxLength={200}
+            placeholder="That of the latest of them"
+            onInput={(event) => set(event.currentTarget.value)}
+          />
+        </label>
+        <div class="actions">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="primary" disabled={all || count > MOST_SPLIT}>
+            Split off
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+interface MergeDialogProps {
+  insight: Insight;
+  onClose: () => void;
+  onMerge: (other: Insight) => void;
+}
+
+function MergeDialog({ insight, onClose, onMerge }: MergeDialogProps) {
+  const { project } = useHere();
+  const [words, set] = useState("");
+  const loaded = useLoaded(`insights ${project.id} null`, (signal) =>
+    loadInsights(project, null, signal),
+  );
+  const others = (loaded.data ?? []).filter(
+    (it) =>
+      it.id !== insight.id &&
+      it.status !== "merged" &&
+      it.title.toLowerCase().includes(words.toLowerCase()),
+  );
+  return (
+    <Dialog title="Merge into" onClose={onClose}>
+      <p class="quiet">
+        All pain points move into the insight that you choose; this one can only be read then.
+      </p>
+      <label class="field">
+        Find
+        <input value={words} onInput={(event) => set(event.currentTarget.value)} />
+      </label>
+      {!loaded.data && <SkeletonRows rows={3} />}
+      <ul class="rows choices">
+        {others.slice(0, 20).map((it) => (
+          <li key={it.id}>
+            <button type="button" class="link row" onClick={() => onMerge(it)}>
+              <bdi>{it.title}</bdi>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {loaded.data && others.length === 0 && (
+        <p class="quiet nothing">There is no other insight of this title.</p>
+      )}
+      <div class="actions">
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+      </div>
+    </Dialog>
+  );
+}

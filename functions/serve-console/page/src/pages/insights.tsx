@@ -1,0 +1,163 @@
+import { useMemo } from "preact/hooks";
+import { changed, go, hrefOf, Link, useAddress } from "../address";
+import { useLoaded } from "../api/loaded";
+import { useCan, useHere } from "../caller";
+import {
+  type Insight,
+  type InsightStatus,
+  loadInsights,
+  patchInsight,
+  type SettableStatus,
+  STATUS_NAMES,
+} from "../insights/insight";
+import { Trend } from "../insights/trend";
+import { useKeys } from "../keys";
+import { number } from "../time/format";
+import { keptParams } from "../time/range";
+import { useRows } from "../ui/rows";
+import { Code, Empty, Refused, SkeletonRows } from "../ui/states";
+import { Ago } from "../ui/time";
+import { tell, tellRefusal } from "../ui/toast";
+
+const SHOWN: InsightStatus[] = ["open", "resolved", "ignored", "merged"];
+type Sort = "lastSeen" | "trend" | "sessions";
+
+const ORDERS: Record<Sort, (one: Insight, other: Insight) => number> = {
+  lastSeen: () => 0,
+  trend: (one, other) => other.trendPercent - one.trendPercent,
+  sessions: (one, other) => other.affectedSessions - one.affectedSessions,
+};
+
+export function InsightsPage() {
+  const address = useAddress();
+  const { project } = useHere();
+  const mayWrite = useCan()("insights:write");
+  const status = SHOWN.find((it) => it === address.query.get("status")) ?? "open";
+  const sort =
+    (Object.keys(ORDERS) as Sort[]).find((it) => it === address.query.get("sort")) ?? "lastSeen";
+  const loaded = useLoaded(`insights ${project.id} ${status}`, (signal) =>
+    loadInsights(project, status, signal),
+  );
+  const items = useMemo(() => [...(loaded.data ?? [])].sort(ORDERS[sort]), [loaded.data, sort]);
+  const ids = useMemo(() => items.map((it) => it.id), [items]);
+  const hrefOfInsight = (id: string) => hrefOf("insight", { ...keptParams(address), id });
+  const rows = useRows(ids, (id) => go(hrefOfInsight(id)));
+  const change = async (to: SettableStatus) => {
+    const insight = items[rows.current];
+    if (!insight || insight.status === "merged" || insight.status === to) return;
+    const was = insight.status as SettableStatus;
+    try {
+      await patchInsight(project, insight.id, { status: to });
+      tell(`“${insight.title}” is ${to}.`, async () => {
+        await patchInsight(project, insight.id, { status: was });
+        loaded.reload();
+      });
+      loaded.reload();
+    } catch (error) {
+      tellRefusal(error);
+    }
+  };
+  useKeys(mayWrite ? { e: () => void change("resolved"), i: () => void change("ignored") } : {});
+
+  return (
+    <>
+      <div class="page-head">
+        <h1>Insights</h1>
+        <span class="quiet small">The last 30 days, against the 30 before</span>
+      </div>
+      <div class="page-head">
+        <fieldset class="segments">
+          <legend class="hidden">Status</legend>
+          {SHOWN.map((it) => (
+            <button
+              type="button"
+              key={it}
+              aria-pressed={it === status}
+              onClick={() => go(changed(address, { status: it === "open" ? null : it }))}
+            >
+              {STATUS_NAMES[it]}
+            </button>
+          ))}
+        </fieldset>
+      </div>
+      {loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />}
+      {!loaded.data && !loaded.error && <SkeletonRows rows={6} />}
+      {loaded.data && items.length === 0 && <NoInsights status={status} />}
+      {items.length > 0 && (
+        <div class={loaded.loading ? "table-scroll stale" : "table-scroll"}>
+          <table class="table">
+            <colgroup>
+              <col />
+              <col style={{ width: "88px" }} />
+              <col class="wide" style={{ width: "72px" }} />
+              <col class="wide" style={{ width: "96px" }} />
+              <col style={{ width: "92px" }} />
+              <col class="wide" style={{ width: "104px" }} />
+            </colgroup>
+            <thead>
+              <tr>
+                <th>Insight</th>
+                <Head name="Sessions" own="sessions" sort={sort} />
+                <th class="number wide">Users</th>
+                <th class="number wide">Occurrences</th>
+                <Head name="Trend" own="trend" sort={sort} />
+                <Head name="Last seen" own="lastSeen" sort={sort} wide />
+              </tr>
+            </thead>
+            <tbody>
+              {items.map((it, index) => (
+                <tr key={it.id} data-row={index} class={index === rows.current ? "current" : ""}>
+                  <td>
+                    <Link class={it.viewed ? "title" : "title unread"} href={hrefOfInsight(it.id)}>
+                      <bdi>{it.title}</bdi>
+                      {!it.viewed && <span class="hidden"> (not viewed yet)</span>}
+                    </Link>
+                    <small>
+                      <bdi>{it.description || it.excerpt || " "}</bdi>
+                    </small>
+                  </td>
+                  <td class="number">{number(it.affectedSessions)}</td>
+                  <td class="number wide">{number(it.identifiedUsers)}</td>
+                  <td class="number wide">{number(it.occurrences)}</td>
+                  <td class="number">{it.status === "merged" ? "" : <Trend insight={it} />}</td>
+                  <td class="number quiet wide">{it.lastSeen && <Ago at={it.lastSeen} />}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </>
+  );
+}
+
+function Head({ name, own, sort, wide }: { name: string; own: Sort; sort: Sort; wide?: boolean }) {
+  const address = useAddress();
+  return (
+    <th class={wide ? "number wide" : "number"} aria-sort={sort === own ? "descending" : undefined}>
+      <button
+        type="button"
+        onClick={() => go(changed(address, { sort: own === "lastSeen" ? null : own }))}
+      >
+        {name}
+        {sort === own && <span aria-hidden="true"> ↓</span>}
+      </button>
+    </th>
+  );
+}
+
+function NoInsights({ status }: { status: InsightStatus }) {
+  const { project } = useHere();
+  if (status !== "open") return <Empty title={`No ${status} insights`} />;
+  return (
+    <Empty title="No open insights">
+      <p>
+        An insight groups moments of trouble in session replays, and counts whom they affect. Send
+        some:
+      </p>
+      <Code
+        text={`curl ${location.origin}/v0/projects/${project.slug}/replay-insights \\\n  -H "x-api-key: $KEY" -H 'content-type: application/json' \\\n  -d '{"title": "Pay button does nothing", "painPoints": [{"id": "'$(uuidgen)'",\n    "sessionId": "s-1", "occurredAt": "${new Date().toISOString()}", "title": "Clicked five times"}]}'`}
+      />
+    </Empty>
+  );
+}

@@ -1,0 +1,324 @@
+import { useState } from "preact/hooks";
+import { changed, go, Link, useAddress } from "../address";
+import { answered, api, idempotencyKey, Refusal, type Schemas } from "../api/client";
+import { useLoaded } from "../api/loaded";
+import { useCan, useHere } from "../caller";
+import { counted, number } from "../time/format";
+import { Confirm } from "../ui/confirm";
+import { RowTitle } from "../ui/row-parts";
+import { Empty, FieldFault, Refused, SkeletonRows } from "../ui/states";
+import { Ago } from "../ui/time";
+import { tell, tellRefusal } from "../ui/toast";
+
+type Collection = Schemas["EventMarkerCollection"];
+type Marker = Schemas["EventMarker"];
+
+export function MarkersPage() {
+  const address = useAddress();
+  const { project } = useHere();
+  const mayWrite = useCan()("markers:write");
+  const loaded = useLoaded(`collections ${project.id}`, (signal) =>
+    answered(
+      api.GET("/v0/projects/{idOrSlug}/event-marker-collections", {
+        params: { path: { idOrSlug: project.slug }, query: { limit: 100 } },
+        signal,
+      }),
+    ),
+  );
+  const items = loaded.data?.items ?? [];
+  const chosen = items.find((it) => it.id === address.query.get("collection")) ?? items[0];
+  return (
+    <>
+      <div class="page-head">
+        <h1>Markers</h1>
+        <span class="quiet small">Releases, incidents, campaigns: dashed lines in every plot</span>
+      </div>
+      {loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />}
+      {!loaded.data && !loaded.error && <SkeletonRows rows={5} />}
+      {loaded.data && (
+        <div class="editor">
+          <div>
+            {chosen ? (
+              <Events
+                key={chosen.id}
+                collection={chosen}
+                mayWrite={mayWrite}
+                onChange={loaded.reload}
+              />
+            ) : (
+              <Empty title="No markers yet">
+                <p>
+                  Make a collection, such as “Releases”, and add what happened to it, best from your
+                  pipeline.
+                </p>
+              </Empty>
+            )}
+          </div>
+          <aside>
+            <section class="block">
+              <header>
+                <h2>Collections</h2>
+              </header>
+              <ul class="rows">
+                {items.map((it) => (
+                  <li key={it.id}>
+                    <Link
+                      class="row"
+                      href={changed(address, { collection: it.id })}
+                      aria-current={it === chosen ? "page" : undefined}
+                    >
+                      <RowTitle name={it.name} description={it.description} />
+                      <span class="number quiet">{number(it.eventCount)}</span>
+                    </Link>
+                  </li>
+                ))}
+              </ul>
+              {loaded.data.nextCursor && (
+                <p class="quiet small nothing">These are the newest 100.</p>
+              )}
+            </section>
+            {mayWrite && <NewCollection onMade={loaded.reload} />}
+          </aside>
+        </div>
+      )}
+    </>
+  );
+}
+
+function NewCollection({ onMade }: { onMade: () => void }) {
+  const address = useAddress();
+  const { project } = useHere();
+  const [name, setName] = useState("");
+  const [description, setDescription] = useState("");
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const make = async () => {
+    setRefusal(null);
+    try {
+      const made = await answered(
+        api.POST("/v0/projects/{idOrSlug}/event-marker-collections", {
+          params: { path: { idOrSlug: project.slug }, header: idempotencyKey() },
+          body: { name, description },
+        }),
+      );
+      setName("");
+      setDescription("");
+      onMade();
+      go(changed(address, { collection: made.id }));
+    } catch (error) {
+      if (error instanceof Refusal) setRefusal(error);
+    }
+  };
+  return (
+    <form
+      class="form block"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void make();
+      }}
+    >
+      <label class="field">
+        New collection
+        <input
+          value={name}
+          placeholder="Releases"
+          onInput={(event) => setName(event.currentTarget.value)}
+        />
+      </label>
+      <FieldFault refusal={refusal} at="/name" />
+      <label class="field">
+        What it is for
+        <input value={description} onInput={(event) => setDescription(event.currentTarget.value)} />
+      </label>
+      <FieldFault refusal={refusal} at="/description" />
+      {refusal && refusal.violations.length === 0 && <Refused refusal={refusal} />}
+      <div>
+        <button type="submit">Make it</button>
+      </div>
+    </form>
+  );
+}
+
+interface EventsProps {
+  collection: Collection;
+  mayWrite: boolean;
+  onChange: () => void;
+}
+
+function Events({ collection, mayWrite, onChange }: EventsProps) {
+  const address = useAddress();
+  const { project } = useHere();
+  const [asking, ask] = useState(false);
+  const [more, setMore] = useState<{ items: Marker[]; next: string | null } | null>(null);
+  const path = { idOrSlug: project.slug, collectionId: collection.id };
+  const load = (cursor?: string | null) =>
+    answered(
+      api.GET("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
+        params: { path, query: { limit: 100, ...(cursor && { cursor }) } },
+      }),
+    );
+  const loaded = useLoaded(`markers ${project.id} ${collection.id} ${collection.eventCount}`, () =>
+    load(),
+  );
+  const items = [...(loaded.data?.items ?? []), ...(more?.items ?? [])];
+  const next = more ? more.next : (loaded.data?.nextCursor ?? null);
+  const showMore = async () => {
+    try {
+      const page = await load(next);
+      setMore({ items: [...(more?.items ?? []), ...page.items], next: page.nextCursor });
+    } catch (error) {
+      tellRefusal(error);
+    }
+  };
+  const remove = async () => {
+    ask(false);
+    try {
+      await answered(
+        api.DELETE("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}", {
+          params: { path },
+        }),
+      );
+      tell(`“${collection.name}” and its events are gone.`);
+      go(changed(address, { collection: null }), "replace");
+      onChange();
+    } catch (error) {
+      tellRefusal(error);
+    }
+  };
+  return (
+    <>
+      <div class="page-head block">
+        <h2>
+          <bdi>{collection.name}</bdi>{" "}
+          <span class="quiet">{counted(collection.eventCount, "event")}</span>
+        </h2>
+        {mayWrite && (
+          <button type="button" class="danger" onClick={() => ask(true)}>
+            Delete the collection
+          </button>
+        )}
+      </div>
+      {mayWrite && <NewEvent path={path} onAdded={onChange} />}
+      {loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />}
+      {!loaded.data && !loaded.error && <SkeletonRows rows={5} />}
+      {loaded.data && items.length === 0 && <p class="quiet nothing">Nothing happened yet.</p>}
+      <ul class="rows">
+        {items.map((it) => (
+          <li key={it.id} class="row">
+            <span class="row-title">
+              <bdi>{it.name}</bdi>
+              <small>
+                <bdi>
+                  {[
+                    it.description,
+                    ...Object.entries(it.attributes).map(([name, value]) => `${name}: ${value}`),
+                  ]
+                    .filter(Boolean)
+                    .join(" · ")}
+                </bdi>
+              </small>
+            </span>
+            <span class="when">
+              <Ago at={it.occurredAt} />
+            </span>
+          </li>
+        ))}
+      </ul>
+      {next && (
+        <button type="button" class="more" onClick={() => void showMore()}>
+          Show more
+        </button>
+      )}
+      {asking && (
+        <Confirm
+          title={`Delete “${collection.name}”?`}
+          action="Delete"
+          onClose={() => ask(false)}
+          onConfirm={() => void remove()}
+        >
+          <p>
+            The collection and its {counted(collection.eventCount, "event")} are deleted for good,
+            and leave every plot.
+          </p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function nowAsField(): string {
+  const now = new Date();
+  return new Date(now.getTime() - now.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+function NewEvent({
+  path,
+  onAdded,
+}: {
+  path: { idOrSlug: string; collectionId: string };
+  onAdded: () => void;
+}) {
+  const [name, setName] = useState("");
+  const [at, setAt] = useState(nowAsField);
+  const [description, setDescription] = useState("");
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const add = async () => {
+    setRefusal(null);
+    try {
+      const occurredAt = new Date(at).toISOString();
+      await answered(
+        api.POST("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
+          params: { path, header: idempotencyKey() },
+          body: { events: [{ name, occurredAt, description }] },
+        }),
+      );
+      setName("");
+      setDescription("");
+      onAdded();
+    } catch (error) {
+      setRefusal(
+        error instanceof Refusal ? error : new Refusal(0, "fault", "Choose when it happened."),
+      );
+    }
+  };
+  return (
+    <form
+      class="part"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void add();
+      }}
+    >
+      <div class="form-row">
+        <label class="field grow">
+          What happened
+          <input
+            value={name}
+            placeholder="Release 2.5.3"
+            onInput={(event) => setName(event.currentTarget.value)}
+          />
+        </label>
+        <label class="field grow">
+          More about it
+          <input
+            value={description}
+            onInput={(event) => setDescription(event.currentTarget.value)}
+          />
+        </label>
+        <label class="field">
+          When
+          <input
+            type="datetime-local"
+            required
+            value={at}
+            onInput={(event) => setAt(event.currentTarget.value)}
+          />
+        </label>
+        <button type="submit">Add</button>
+      </div>
+      <FieldFault refusal={refusal} at="/events/0/name" />
+      <FieldFault refusal={refusal} at="/events/0/description" />
+      <FieldFault refusal={refusal} at="/events/0/occurredAt" />
+      {refusal && refusal.violations.length === 0 && <Refused refusal={refusal} />}
+    </form>
+  );
+}

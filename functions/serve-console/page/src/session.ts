@@ -1,0 +1,44 @@
+/** The API key of this tab: kept until the tab is closed, and nowhere else. */
+
+const NAME = "waymark.key";
+
+type Listener = () => void;
+const listeners = new Set<Listener>();
+
+export function currentKey(): string | null {
+  return sessionStorage.getItem(NAME);
+}
+
+export function openWithKey(key: string): void {
+  sessionStorage.setItem(NAME, key);
+  for (const listener of listeners) listener();
+}
+
+let notice: string | null = null;
+
+/** Why the key is no longer there, if nobody asked for that. */
+export function whyForgotten(): string | null {
+  return notice;
+}
+
+export function forgetKey(why: string | null = null): void {
+  notice = why;
+  sessionStorage.removeItem(NAME);
+  for (const listener of listeners) listener();
+}
+
+export function onKeyChange(listener: Listener): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/**
+ * The first visit may bring the key as `#key=…`, which browsers send to nobody. It is taken out of the
+ * address before anything else happens, so that it is in no link that is copied from there.
+ */
+export function takeKeyFromAddress(): void {
+  const key = new URLSearchParams(location.hash.slice(1)).get("key");
+  if (!key) return;
+  sessionStorage.setItem(NAME, key);
+  history.replaceState(null, "", location.pathname + location.search);
+}

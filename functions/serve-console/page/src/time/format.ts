@@ -1,0 +1,64 @@
+/** Numbers and times in the words of the reader's locale. */
+
+const whole = new Intl.NumberFormat();
+const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
+const full = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+const inUtc = new Intl.DateTimeFormat(undefined, {
+  dateStyle: "medium",
+  timeStyle: "medium",
+  timeZone: "UTC",
+});
+const minute = new Intl.DateTimeFormat(undefined, {
+  month: "short",
+  day: "numeric",
+  hour: "numeric",
+  minute: "2-digit",
+});
+const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+const hour = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+
+export const number = (value: number) => whole.format(value);
+export const short = (value: number) =>
+  Math.abs(value) < 10_000 ? whole.format(value) : compact.format(value);
+export const dayOf = (at: number) => day.format(at);
+export const minuteOf = (at: number) => minute.format(at);
+/** A time of day; at midnight the day, so that an axis tells days apart. */
+export function hourOf(at: number): string {
+  const date = new Date(at);
+  return date.getHours() === 0 && date.getMinutes() === 0 ? day.format(at) : hour.format(at);
+}
+export const timeOfDay = (at: number) => clock.format(at);
+
+/** A count and its noun: `1 error`, `12 errors`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${number(count)} ${count === 1 ? one : many}`;
+}
+
+const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
+  ["year", 31_536_000],
+  ["month", 2_592_000],
+  ["week", 604_800],
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+];
+
+export function ago(at: number, now: number): string {
+  const seconds = (at - now) / 1000;
+  for (const [unit, size] of UNITS) {
+    if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit);
+  }
+  return "just now";
+}
+
+/** A time in full, in the reader's zone and in UTC. */
+export function inFull(at: number): string {
+  return `${full.format(at)}\n${inUtc.format(at)} UTC`;
+}
+
+export function percent(value: number): string {
+  const sign = value > 0 ? "+" : value < 0 ? "−" : "±";
+  return `${sign}${whole.format(Math.abs(Math.round(value)))} %`;
+}

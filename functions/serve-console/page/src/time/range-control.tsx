@@ -1,0 +1,112 @@
+/** One control for the time: presets, a range of one's own, and the way back from a zoom. */
+
+import { useRef } from "preact/hooks";
+import { type Address, changed, go } from "../address";
+import { useKeys } from "../keys";
+import { Icon } from "../ui/icons";
+import { inFull, minuteOf } from "./format";
+import { PRESETS, type Range, rangeParams } from "./range";
+
+/** A time as fields for dates take it: local, to the minute. */
+function fieldOf(at: number): string {
+  const local = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 16);
+}
+
+interface RangeControlProps {
+  address: Address;
+  range: Range;
+  onReload: () => void;
+}
+
+export function RangeControl({ address, range, onReload }: RangeControlProps) {
+  const box = useRef<HTMLDetailsElement>(null);
+  const isZoomed = range.preset === null;
+  const close = () => box.current?.removeAttribute("open");
+  // A zoom is a step in the history, so going back is what undoes it.
+  const leaveZoom = () => go(changed(address, rangeParams("7d")));
+  useKeys({
+    Escape: () => {
+      if (isZoomed) leaveZoom();
+    },
+    r: onReload,
+  });
+  return (
+    <div class="range">
+      <fieldset class="segments">
+        <legend class="hidden">Time range</legend>
+        {PRESETS.map((it) => (
+          <button
+            type="button"
+            key={it}
+            aria-pressed={range.preset === it}
+            onClick={() =>
+              range.preset === it ? onReload() : go(changed(address, rangeParams(it)))
+            }
+          >
+            {it}
+          </button>
+        ))}
+      </fieldset>
+      <details
+        class={isZoomed ? "menu zoomed" : "menu"}
+        ref={box}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") {
+            event.preventDefault();
+            close();
+          }
+        }}
+      >
+        <summary title={`${inFull(range.from)}\n–\n${inFull(range.to)}`}>
+          {isZoomed ? `${minuteOf(range.from)} – ${minuteOf(range.to)}` : "Custom"}
+        </summary>
+        <form
+          class="popover"
+          onSubmit={(event) => {
+            event.preventDefault();
+            const fields = new FormData(event.currentTarget);
+            const [from, to] = [fields.get("from"), fields.get("to")].map((it) =>
+              Date.parse(String(it)),
+            );
+            if (from === undefined || to === undefined || !(from < to)) return;
+            close();
+            go(changed(address, rangeParams({ from, to })));
+          }}
+        >
+          <label>
+            From
+            <input type="datetime-local" name="from" required defaultValue={fieldOf(range.from)} />
+          </label>
+          <label>
+            To
+            <input type="datetime-local" name="to" required defaultValue={fieldOf(range.to)} />
+          </label>
+          <button type="submit" class="primary">
+            Show
+          </button>
+        </form>
+      </details>
+      {isZoomed && (
+        <button
+          type="button"
+          class="bare"
+          title="Back to the last 7 days (Esc)"
+          aria-label="Leave the zoom"
+          onClick={leaveZoom}
+        >
+          <Icon name="close" />
+        </button>
+      )}
+      <button
+        type="button"
+        class="bare"
+        title="Load again (r)"
+        aria-label="Load again"
+        onClick={onReload}
+      >
+        <Icon name="reload" />
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { before, rangeParams, readRange } from "./range";
+
+const NOW = Date.UTC(2026, 10, 22, 12);
+const HOUR = 3_600_000;
+const read = (text: string) => readRange(new URLSearchParams(text), NOW);
+
+test("a preset ends now, and what cannot be read is the usual one", () => {
+  expect(read("range=24h")).toEqual({ preset: "24h", from: NOW - 24 * HOUR, to: NOW });
+  for (const text of [
+    "",
+    "range=2y",
+    "from=5",
+    "from=x&to=y",
+    "from=20&to=10",
+    "from=0&to=59999",
+  ]) {
+    expect(read(text).preset).toBe("7d");
+  }
+});
+
+test("a range of one's own comes back from the address as it was, to whole minutes", () => {
+  const params = rangeParams({ from: NOW + 1, to: NOW + HOUR + 1 });
+  expect(params).toEqual({ range: null, from: NOW, to: NOW + HOUR + 60_000 });
+  expect(read(`from=${params.from}&to=${params.to}`)).toEqual({
+    preset: null,
+    from: params.from,
+    to: params.to,
+  });
+  const least = rangeParams({ from: NOW, to: NOW });
+  expect(read(`from=${least.from}&to=${least.to}`).preset).toBeNull();
+});
+
+test("the usual range is not written", () => {
+  expect(rangeParams("7d").range).toBeNull();
+  expect(rangeParams("30d").range).toBe("30d");
+});
+
+test("the range before has the same length and touches it", () => {
+  expect(before(read("range=1h"))).toEqual({ from: NOW - 2 * HOUR, to: NOW - HOUR });
+});

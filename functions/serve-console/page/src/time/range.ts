@@ -1,0 +1,61 @@
+/** The time that a page is about. */
+
+import type { Address } from "../address";
+
+export const PRESETS = ["1h", "24h", "7d", "30d", "90d"] as const;
+export type Preset = (typeof PRESETS)[number];
+
+const HOUR = 3_600_000;
+const LENGTHS: Record<Preset, number> = {
+  "1h": HOUR,
+  "24h": 24 * HOUR,
+  "7d": 168 * HOUR,
+  "30d": 720 * HOUR,
+  "90d": 2_160 * HOUR,
+};
+const DEFAULT: Preset = "7d";
+/** The shortest that the API tells apart. */
+const MINUTE = 60_000;
+
+export interface Range {
+  /** `null` for one that was chosen by hand. */
+  preset: Preset | null;
+  /** Milliseconds since the epoch, half-open. */
+  from: number;
+  to: number;
+}
+
+export function readRange(query: URLSearchParams, now: number): Range {
+  const [from, to] = [Number(query.get("from")), Number(query.get("to"))];
+  if (query.has("from") && Number.isFinite(from) && to - from >= MINUTE) {
+    return { preset: null, from, to };
+  }
+  const asked = query.get("range") as Preset | null;
+  const preset = asked && PRESETS.includes(asked) ? asked : DEFAULT;
+  return { preset, from: now - LENGTHS[preset], to: now };
+}
+
+/** What of an address says the range; the usual one is not written. */
+export function rangeParams(range: Preset | { from: number; to: number }) {
+  if (typeof range === "string") {
+    return { range: range === DEFAULT ? null : range, from: null, to: null };
+  }
+  const [from, to] = [Math.floor(range.from / MINUTE), Math.ceil(range.to / MINUTE)];
+  return { range: null, from: from * MINUTE, to: Math.max(to, from + 1) * MINUTE };
+}
+
+/** The parameters that links to other pages keep. */
+export function keptParams(address: Address): Record<string, string | null> {
+  const { query } = address;
+  return {
+    project: query.get("project"),
+    range: query.get("range"),
+    from: query.get("from"),
+    to: query.get("to"),
+  };
+}
+
+/** The range of the same length before it. */
+export function before(range: Range): { from: number; to: number } {
+  return { from: range.from - (range.to - range.from), to: range.from };
+}

@@ -1,0 +1,69 @@
+/** Rows that are walked through by keys: the current one, and those that are selected. */
+
+import { useEffect, useState } from "preact/hooks";
+import { useKeys } from "../keys";
+
+export interface Rows {
+  current: number;
+  selected: ReadonlySet<string>;
+  toggle: (id: string) => void;
+  selectAll: (ids: string[]) => void;
+  clear: () => void;
+  setCurrent: (index: number) => void;
+}
+
+/** What is meant when a key is pressed: the selected rows, else the current one. */
+export function meant(rows: Rows, ids: readonly string[]): string[] {
+  if (rows.selected.size) return ids.filter((id) => rows.selected.has(id));
+  const id = ids[rows.current];
+  return id === undefined ? [] : [id];
+}
+
+export function useRows(ids: readonly string[], open: (id: string) => void): Rows {
+  const [current, setCurrent] = useState(-1);
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const move = (step: number) => {
+    const next = Math.max(0, Math.min(ids.length - 1, current + step));
+    setCurrent(next);
+    const row = document.querySelector<HTMLElement>(`[data-row="${next}"]`);
+    row?.scrollIntoView({ block: "nearest" });
+    row?.querySelector<HTMLElement>("a")?.focus({ preventScroll: true });
+  };
+  const toggle = (id: string) =>
+    setSelected((was) => {
+      const next = new Set(was);
+      if (!next.delete(id)) next.add(id);
+      return next;
+    });
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    Enter: (event) => {
+      const id = ids[current];
+      // A link or a button that has the focus does what it says.
+      if (event.target instanceof HTMLElement && event.target.closest("a, button, summary")) {
+        event.target.click();
+      } else if (id !== undefined) open(id);
+    },
+    x: () => {
+      const id = ids[current];
+      if (id !== undefined) toggle(id);
+    },
+  });
+  // What is gone can neither be current nor selected.
+  useEffect(() => {
+    setCurrent((was) => Math.min(was, ids.length - 1));
+    setSelected((was) => {
+      const left = [...was].filter((id) => ids.includes(id));
+      return left.length === was.size ? was : new Set(left);
+    });
+  }, [ids]);
+  return {
+    current,
+    selected,
+    toggle,
+    selectAll: (all) => setSelected(new Set(all)),
+    clear: () => setSelected(new Set()),
+    setCurrent,
+  };
+}

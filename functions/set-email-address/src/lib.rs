@@ -1,0 +1,48 @@
+//! Sets the address where the caller gets mail. It counts once it is confirmed, by the link in a mail for
+//! which this function asks.
+
+use shared::app::{Access, App, Operation};
+use shared::auth::Caller;
+use shared::dynamodb::ConflictRetry;
+use shared::http::{Answer, Incoming, Method, Problem};
+use shared::notifications::address::{Nonce, read_email_address};
+use shared::notifications::store::UserName;
+use shared::projects::api_key::Scope;
+
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::PUT,
+    "/v0/notifications/email-address",
+    Access::ApiKey(Scope::NotificationsWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
+
+/// Answers one request.
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+    // Request.
+    let email = read_email_address(&incoming.json()?)?;
+
+    let (organization, user) = (caller.organization().clone(), caller.user().clone());
+    let name = UserName { organization, user };
+    let now = app.clock.now();
+    let mut retry = ConflictRetry::default();
+    while retry.next_attempt().await {
+        // Storage: the address as it is.
+        let stored = app.store.find_address(&name).await?;
+
+        // Rules. The token is signed; what it names has only to be new.
+        let mut address = stored.clone();
+        let nonce = Nonce(app.ids.new_uuid(now).into_bytes());
+        address.set(email.clone(), nonce, now);
+
+        // Storage and answer.
+        let asks = address.pending.is_some();
+        let is_same = address == stored;
+        if is_same || app.store.replace_address(&name, &address, asks).await? {
+            return Answer::ok(&address.shown());
+        }
+    }
+    Err(Problem::conflict("the address kept changing"))
+}

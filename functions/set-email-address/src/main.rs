@@ -1,0 +1,5 @@
+//! The Lambda function set-email-address.
+
+fn main() -> Result<(), shared::app::StartError> {
+    shared::app::serve(&set_email_address::OPERATION)
+}

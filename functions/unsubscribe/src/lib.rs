@@ -1,0 +1,41 @@
+//! Switches mails of one type off, by the link that each of them has: a page that asks (GET), and what its
+//! button and the mail program's own one send (POST, RFC 8058).
+
+use shared::app::{Access, App, Operation};
+use shared::http::{Answer, Incoming, Method, Problem, Protocol};
+use shared::notifications::http::{ask_to_unsubscribe, no_such_link, token_of, unsubscribed};
+use shared::notifications::token::Token;
+use shared::notifications::token_key;
+use shared::preferences::EmailPreferencesUpdate;
+
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::POST,
+    "/v0/notifications/unsubscribe",
+    Access::Public(|app, incoming| Box::pin(handle(app, incoming))),
+)
+.speaking(Protocol::PAGES);
+
+/// Answers one request. Its body says nothing: the token alone decides.
+async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+    // Request.
+    let key = token_key(app).await?;
+    let Some(Token::Unsubscribe { organization, user, notification_type }) =
+        Token::open(&key, token_of(incoming))
+    else {
+        return Ok(no_such_link());
+    };
+    // Programs that look at links before people do only ever GET.
+    if incoming.method() != Method::POST {
+        return Ok(ask_to_unsubscribe(notification_type));
+    }
+
+    // Storage.
+    let id = app.ids.new_uuid(app.clock.now());
+    let update = EmailPreferencesUpdate::off(notification_type);
+    app.store.update_email_preferences(&organization, &user, &update, id).await?;
+
+    // Answer.
+    Ok(unsubscribed(notification_type))
+}

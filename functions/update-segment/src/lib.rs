@@ -1,0 +1,50 @@
+//! Changes a segment, and with it what the flags that use it serve.
+
+use shared::app::{Access, App, Operation};
+use shared::auth::Caller;
+use shared::dynamodb::ConflictRetry;
+use shared::flags::segment::SegmentPatch;
+use shared::flags::store::SegmentReplacement;
+use shared::http::{Answer, Incoming, Method, Problem};
+use shared::projects::api_key::Scope;
+
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::PATCH,
+    "/v0/project/{idOrSlug}/segments/{key}",
+    Access::ApiKey(Scope::FlagsWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
+
+/// Answers one request.
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+    // Request.
+    let if_match = incoming.if_match();
+    let project_id = caller.project()?;
+    let patch = SegmentPatch::read(&incoming.merge_patch()?)?;
+    let key = incoming.segment_key()?;
+
+    let now = app.clock.now();
+    let mut retry = ConflictRetry::default();
+    while retry.next_attempt().await {
+        // Storage: the segment as it is.
+        let stored = app.store.find_segment(project_id, &key).await?;
+        let stored = stored.ok_or_else(Problem::segment_not_found)?;
+
+        // Rules.
+        if_match.check(stored.version)?;
+        let segment = patch.apply(&stored, now)?;
+        let answer = Answer::ok(&segment)?.with_version(segment.version)?;
+        if segment == stored {
+            return Ok(answer);
+        }
+
+        // Storage and answer.
+        if app.store.replace_segment(&stored, &segment).await? == SegmentReplacement::Done {
+            return Ok(answer);
+        }
+    }
+    Err(Problem::conflict("the segment kept changing"))
+}

@@ -1,0 +1,247 @@
+//! What stands in for Amazon SES and Amazon EventBridge: it takes what their clients send, in their protocols,
+//! and keeps it. `/mail` shows it.
+
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::sync::{Mutex, PoisonError};
+
+use axum::body::Bytes;
+use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderName};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, Response, StatusCode};
+use serde_json::{Map, Value as Json, json};
+use shared::text::escape_html;
+use shared::timestamp::Timestamp;
+
+/// The page, which is a list of mails in JSON for programs.
+const PAGE: &str = "/mail";
+/// The list of events in JSON.
+const EVENTS: &str = "/mail/events";
+/// Where clients of SES find it, and what they add for a mail (Amazon SES API v2, `SendEmail`).
+pub const SES_PATH: &str = "/.aws/ses";
+const OUTBOUND: &str = "/.aws/ses/v2/email/outbound-emails";
+/// Where clients of EventBridge find it; they name what they ask for in a header.
+pub const EVENT_BRIDGE_PATH: &str = "/.aws/eventbridge";
+const TARGET: &str = "x-amz-target";
+const PUT_EVENTS: &str = "AWSEvents.PutEvents";
+
+/// How many mails are kept, and how many events.
+const KEPT: usize = 20_000;
+
+/// All that was sent, the latest first.
+#[derive(Debug, Default)]
+pub(super) struct Mailbox {
+    mails: Mutex<VecDeque<Json>>,
+    events: Mutex<VecDeque<Json>>,
+}
+
+impl Mailbox {
+    /// The answer, if a request is for it.
+    pub(super) fn answer(
+        &self,
+        parts: &Parts,
+        body: Option<&Bytes>,
+        now: Timestamp,
+    ) -> Option<Response<Bytes>> {
+        let path = parts.uri.path();
+        match (&parts.method, path.trim_end_matches('/')) {
+            (&Method::GET, PAGE) => Some(self.show(parts)),
+            (&Method::GET, EVENTS) => Some(self.list_events()),
+            (&Method::POST, OUTBOUND) => Some(self.take_mail(body?, now)),
+            (&Method::POST, EVENT_BRIDGE_PATH) => Some(self.take_events(parts, body?, now)),
+            _ => None,
+        }
+    }
+
+    fn show(&self, parts: &Parts) -> Response<Bytes> {
+        let accept = parts.headers.get(ACCEPT).and_then(|it| it.to_str().ok()).unwrap_or_default();
+        let mails = self.mails.lock().unwrap_or_else(PoisonError::into_inner);
+        if accept.contains("application/json") {
+            let mails: Vec<&Json> = mails.iter().collect();
+            return response(StatusCode::OK, "application/json", json!(mails).to_string());
+        }
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        response(StatusCode::OK, "text/html; charset=utf-8", page(&mails, &events))
+    }
+
+    fn list_events(&self) -> Response<Bytes> {
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let events: Vec<&Json> = events.iter().collect();
+        response(StatusCode::OK, "application/json", json!(events).to_string())
+    }
+
+    fn take_mail(&self, body: &Bytes, now: Timestamp) -> Response<Bytes> {
+        let sent: Json = serde_json::from_slice(body).unwrap_or_default();
+        let Some(mail) = mail_of(&sent, now) else {
+            let body = json!({"message": "the mail has no subject, body or recipient"}).to_string();
+            let mut refused = response(StatusCode::BAD_REQUEST, "application/json", body);
+            let kind = HeaderValue::from_static("BadRequestException");
+            refused.headers_mut().insert(HeaderName::from_static("x-amzn-errortype"), kind);
+            return refused;
+        };
+        let id = keep(&self.mails, mail);
+        let answer = json!({"MessageId": format!("local-{id}")}).to_string();
+        response(StatusCode::OK, "application/json", answer)
+    }
+
+    fn take_events(&self, parts: &Parts, body: &Bytes, now: Timestamp) -> Response<Bytes> {
+        let target = parts.headers.get(TARGET).and_then(|it| it.to_str().ok());
+        let sent: Json = serde_json::from_slice(body).unwrap_or_default();
+        let entries = sent["Entries"].as_array().filter(|_| target == Some(PUT_EVENTS));
+        let Some(entries) = entries else {
+            let body = json!({"__type": "ValidationException", "message": "not PutEvents"});
+            return response(StatusCode::BAD_REQUEST, JSON_1_1, body.to_string());
+        };
+        let results = entries.iter().map(|entry| {
+            let detail = entry["Detail"].as_str().unwrap_or_default();
+            let event = json!({
+                "bus": entry["EventBusName"], "source": entry["Source"], "at": now,
+                "detailType": entry["DetailType"],
+                "detail": serde_json::from_str::<Json>(detail).unwrap_or_default(),
+            });
+            json!({"EventId": format!("local-{}", keep(&self.events, event))})
+        });
+        let results: Vec<Json> = results.collect();
+        let answer = json!({"FailedEntryCount": 0, "Entries": results}).to_string();
+        response(StatusCode::OK, JSON_1_1, answer)
+    }
+}
+
+/// The type of AWS's JSON protocol.
+const JSON_1_1: &str = "application/x-amz-json-1.1";
+
+fn keep(list: &Mutex<VecDeque<Json>>, item: Json) -> usize {
+    let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
+    list.push_front(item);
+    list.truncate(KEPT);
+    list.len()
+}
+
+/// What is kept of a mail.
+fn mail_of(sent: &Json, now: Timestamp) -> Option<Json> {
+    let simple = &sent["Content"]["Simple"];
+    let to = sent["Destination"]["ToAddresses"].as_array()?.first()?;
+    let mut headers = Map::new();
+    headers.insert("From".to_owned(), sent["FromEmailAddress"].clone());
+    for header in simple["Headers"].as_array().into_iter().flatten() {
+        headers.insert(header["Name"].as_str()?.to_owned(), header["Value"].clone());
+    }
+    let text = |part: &Json| part["Data"].as_str().map(str::to_owned);
+    Some(json!({
+        "to": to, "subject": text(&simple["Subject"])?, "text": text(&simple["Body"]["Text"])?,
+        "html": text(&simple["Body"]["Html"])?, "headers": headers, "at": now,
+    }))
+}
+
+fn page(mails: &VecDeque<Json>, events: &VecDeque<Json>) -> String {
+    let mut body = String::new();
+    let shown = |value: &Json| escape_html(value.as_str().unwrap_or_default());
+    // Writing to text cannot fail.
+    for mail in mails {
+        let _ = write!(
+            body,
+            "<details><summary><b>{}</b> to {} <small>{}</small></summary>\n\
+             <iframe sandbox=\"allow-popups\" srcdoc=\"{}\"></iframe>\n<pre>{}</pre></details>\n",
+            shown(&mail["subject"]),
+            shown(&mail["to"]),
+            shown(&mail["at"]),
+            shown(&mail["html"]),
+            shown(&mail["text"]),
+        );
+    }
+    let mails = if mails.is_empty() { "<p>No mail was sent yet.</p>" } else { body.as_str() };
+    let mut told = String::new();
+    for event in events {
+        let detail = escape_html(&event["detail"].to_string());
+        let _ = writeln!(
+            told,
+            "<tr><td>{}<td>{}<td><code>{detail}</code>",
+            shown(&event["at"]),
+            shown(&event["detailType"])
+        );
+    }
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>Mail</title>\n\
+         <style>:root{{color-scheme:light dark}}body{{font:15px/1.5 system-ui,sans-serif;margin:2rem \
+         auto;max-width:60rem;padding:0 1rem}}iframe{{width:100%;height:30rem;border:1px solid #8888}}\
+         td{{padding:.2rem .8rem .2rem 0;vertical-align:top}}code{{overflow-wrap:anywhere}}\
+         pre{{white-space:pre-wrap}}</style>\n\
+         <h1>Mails</h1>\n{mails}\n<h1>Events</h1>\n<table>{told}</table>\n</html>\n"
+    )
+}
+
+fn response(status: StatusCode, media_type: &'static str, body: String) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::Request;
+
+    fn ask(mailbox: &Mailbox, request: Request<Json>) -> (StatusCode, String) {
+        let (parts, body) = request.into_parts();
+        let body = Bytes::from(body.to_string());
+        let now = Timestamp::from_millis(1_795_234_560_000);
+        let answer = mailbox.answer(&parts, Some(&body), now).unwrap();
+        (answer.status(), String::from_utf8(answer.body().to_vec()).unwrap())
+    }
+
+    fn part(text: &str) -> Json {
+        json!({"Data": text, "Charset": "UTF-8"})
+    }
+
+    #[test]
+    fn mails_are_kept_and_shown_the_latest_first() {
+        let mailbox = Mailbox::default();
+        for subject in ["one", "<two>"] {
+            let mail = json!({
+                "FromEmailAddress": "a@b.de", "Destination": {"ToAddresses": ["c@d.de"]},
+                "Content": {"Simple": {
+                    "Subject": part(subject), "Body": {"Text": part("t"), "Html": part("<p>h</p>")},
+                    "Headers": [{"Name": "List-Unsubscribe", "Value": "<https://x>"}],
+                }},
+            });
+            let request = Request::post(OUTBOUND).body(mail).unwrap();
+            assert_eq!(ask(&mailbox, request).0, StatusCode::OK);
+        }
+        let request = Request::get("/mail").header("accept", "application/json");
+        let (_, shown) = ask(&mailbox, request.body(Json::Null).unwrap());
+        let shown: Json = serde_json::from_str(&shown).unwrap();
+        assert_eq!(
+            shown[1],
+            json!({
+                "to": "c@d.de", "subject": "one", "text": "t", "html": "<p>h</p>",
+                "headers": {"From": "a@b.de", "List-Unsubscribe": "<https://x>"},
+                "at": "2026-11-21T04:16:00.000Z",
+            })
+        );
+        let (_, page) = ask(&mailbox, Request::get("/mail").body(Json::Null).unwrap());
+        assert!(
+            page.contains("<b>&lt;two&gt;</b> to c@d.de") && page.contains("&lt;p&gt;h"),
+            "{page}"
+        );
+        let refused = ask(&mailbox, Request::post(OUTBOUND).body(json!({})).unwrap());
+        assert_eq!(refused.0, StatusCode::BAD_REQUEST);
+    }
+
+    #[test]
+    fn events_are_kept_and_answered_one_by_one() {
+        let mailbox = Mailbox::default();
+        let entry = json!({
+            "Source": "waymark", "DetailType": "error.created", "Detail": "{\"id\":\"<1>\"}",
+            "EventBusName": "default",
+        });
+        let request = Request::post("/.aws/eventbridge/").header(TARGET, PUT_EVENTS);
+        let request = request.body(json!({"Entries": [entry, entry]})).unwrap();
+        let (status, answer) = ask(&mailbox, request);
+        let answer: Json = serde_json::from_str(&answer).unwrap();
+        assert_eq!((status, &answer["FailedEntryCount"]), (StatusCode::OK, &json!(0)));
+        assert_eq!(answer["Entries"].as_array().unwrap().len(), 2);
+        let (_, page) = ask(&mailbox, Request::get("/mail").body(Json::Null).unwrap());
+        assert!(page.contains("error.created") && page.contains("&lt;1&gt;"), "{page}");
+    }
+}

@@ -1,0 +1,79 @@
+//! Lists of what was last seen latest first: of all items of a partition, or of those of one status.
+//! Tables that have such lists have an index for each.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use crate::page::{Page, PageRequest};
+
+use super::item::{Item, ItemReader, s};
+use super::page::one_more_than;
+use super::{Store, StoreError};
+
+/// The index of all by when they were last seen, and the attribute that it is sorted by.
+const BY_LAST_SEEN: (&str, &str) = ("byLastSeen", "lastSeenKey");
+/// The index by status and when they were last seen, and the attribute that it is sorted by.
+const BY_STATUS: (&str, &str) = ("byStatus", "statusKey");
+
+/// A list, from its beginning.
+pub(crate) struct LastSeenList<'a> {
+    /// The table's name without its prefix.
+    pub(crate) table: &'static str,
+    /// The partition.
+    pub(crate) pk: String,
+    /// The status that is wanted; any if there is none.
+    pub(crate) status: Option<&'a str>,
+    /// Whether the indexes are local, and so can be read strongly consistent.
+    pub(crate) is_local: bool,
+}
+
+/// The attributes that put an item into both indexes. Its position sorts as the times do at which items
+/// were last seen, and is its own.
+pub(crate) fn index_attributes(
+    status: &str,
+    position: String,
+) -> [(&'static str, AttributeValue); 2] {
+    [(BY_STATUS.1, s(format!("{status}#{position}"))), (BY_LAST_SEEN.1, s(position))]
+}
+
+/// The position of an item of a list.
+pub(crate) fn position_of(table: &'static str, item: &Item) -> Result<String, StoreError> {
+    ItemReader { table, item }.text(BY_LAST_SEEN.1).map(str::to_owned)
+}
+
+impl Store {
+    /// A page of a list. `key_at` tells the key of the item at a position.
+    pub(crate) async fn page_by_last_seen<T>(
+        &self,
+        list: &LastSeenList<'_>,
+        page_request: &PageRequest,
+        key_at: impl Fn(&str) -> Option<Item>,
+        read: impl Fn(&Item) -> Result<T, StoreError>,
+    ) -> Result<Page<T>, StoreError> {
+        let (index, attribute) = if list.status.is_some() { BY_STATUS } else { BY_LAST_SEEN };
+        let prefix = list.status.map_or_else(String::new, |status| format!("{status}#"));
+        let mut query = self
+            .query(list.table)
+            .index_name(index)
+            .set_consistent_read(list.is_local.then_some(true))
+            .scan_index_forward(false)
+            .expression_attribute_values(":pk", s(&list.pk))
+            .limit(one_more_than(page_request.limit));
+        query = if list.status.is_some() {
+            query
+                .key_condition_expression(format!("pk = :pk AND begins_with({attribute}, :status)"))
+                .expression_attribute_values(":status", s(&prefix))
+        } else {
+            query.key_condition_expression("pk = :pk")
+        };
+        let after = page_request.after.as_deref();
+        if let Some((after, mut start)) = after.and_then(|after| Some((after, key_at(after)?))) {
+            start.insert(attribute.to_owned(), s(format!("{prefix}{after}")));
+            query = query.set_exclusive_start_key(Some(start));
+        }
+        let answer = query.send().await?;
+        let more = answer.last_evaluated_key.is_some();
+        let items = answer.items.unwrap_or_default();
+        let end_of = |item: &Item| position_of(list.table, item);
+        self.page(items, more, page_request.limit, end_of, read)
+    }
+}

@@ -1,0 +1,33 @@
+//! Entity tags of answers that are sent again only if they are others (RFC 9110 §8.8.3).
+
+use sha2::{Digest, Sha256};
+
+/// The strong entity tag of an answer's body, with its quotes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntityTag(String);
+
+impl EntityTag {
+    /// The tag of a body.
+    pub fn of(body: &str) -> Self {
+        let digest = Sha256::digest(body.as_bytes());
+        // Half of the hash tells answers apart as well as the whole, and is sent with each poll.
+        let half = digest.iter().take(16).fold(0_u128, |half, byte| half << 8 | u128::from(*byte));
+        Self(format!("\"{half:032x}\""))
+    }
+
+    /// The tag as its header has it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the values of an `if-none-match` header name the tag: any of their list, compared
+    /// weakly (RFC 9110 §13.1.2), or `*`.
+    pub fn is_named_by<'v>(&self, if_none_match: impl IntoIterator<Item = &'v [u8]>) -> bool {
+        let names = |tag: &[u8]| {
+            let tag = tag.trim_ascii();
+            tag == b"*" || tag.strip_prefix(b"W/").unwrap_or(tag) == self.0.as_bytes()
+        };
+        // A comma inside a foreign tag makes pieces of it, which have but one quote each.
+        if_none_match.into_iter().flat_map(|value| value.split(|byte| *byte == b',')).any(names)
+    }
+}

@@ -1,0 +1,78 @@
+use super::*;
+use serde_json::json;
+
+const ID: &str = "01a06648-2800-7c3a-9b1e-5d2f8a4c6e0";
+
+fn id(number: u8) -> ErrorId {
+    ErrorId::parse(&format!("{ID}{number}")).unwrap()
+}
+
+fn query(body: &serde_json::Value) -> Result<ErrorsQuery, Violations> {
+    let text = body.to_string();
+    let json = Json::parse(&text, 8).unwrap();
+    let now = Timestamp::from_millis(1_795_000_000_000);
+    ErrorsQuery::read(&json, |cursor| Ok(cursor.to_owned()), now)
+}
+
+/// The errors of all pages.
+fn listed(sort: &str, limit: usize) -> Vec<u8> {
+    // First seen, last seen, events.
+    let errors = [(5, 9, 1), (4, 9, 3), (3, 7, 3), (9, 9, 0), (3, 8, 2)];
+    let outline = |(number, (first, last, _)): (u8, (i64, i64, u64))| ErrorOutline {
+        fingerprint: Fingerprint([number; 16]),
+        id: id(number),
+        first_seen: Timestamp::from_millis(first),
+        last_seen: Timestamp::from_millis(last),
+    };
+    let outlines: Vec<ErrorOutline> = (0..).zip(errors).map(outline).collect();
+    let mut body = json!({"sort": sort, "limit": limit});
+    let mut found = Vec::new();
+    loop {
+        let count = |(_, _, events)| ErrorCount { events, ..ErrorCount::default() };
+        let counts = ErrorCounts { errors: errors.into_iter().map(count).collect(), users: 0 };
+        let page = query(&body).unwrap().page(&outlines, counts).unwrap();
+        assert!(page.items.len() <= limit);
+        found.extend(page.items.iter().map(|error| error.fingerprint.0[0]));
+        let Some(end) = page.end else { return found };
+        body["cursor"] = json!(end);
+    }
+}
+
+#[test]
+fn pages_have_all_errors_that_count_in_their_order() {
+    for limit in 1..6 {
+        assert_eq!(listed("lastSeen", limit), [1, 0, 4, 2]);
+        assert_eq!(listed("firstSeen", limit), [0, 1, 4, 2]);
+        assert_eq!(listed("count", limit), [2, 1, 4, 0]);
+        assert_eq!(listed("users", limit), [4, 2, 1, 0]);
+    }
+}
+
+#[test]
+fn a_cursor_keeps_the_time_of_the_first_page() {
+    let asked_at = Timestamp::from_millis(1_794_000_000_000);
+    let position = Position { sort: ErrorSort::LastSeen, asked_at, value: 7, id: id(1) };
+    let cursor = position.write();
+    assert_eq!(Position::read(&cursor), Some(position));
+    let later = query(&json!({ "cursor": cursor })).unwrap();
+    assert_eq!((later.asked_at, later.after), (asked_at, Some(position)));
+    assert_eq!(later.events.range.to(), Timestamp::from_millis(1_794_000_000_000));
+    for wrong in ["", "lastSeen", "lastSeen#1#2#x", "title#1#2#3", &format!("{cursor}#")] {
+        assert!(query(&json!({ "cursor": wrong })).is_err(), "{wrong}");
+    }
+    assert!(query(&json!({"cursor": cursor, "sort": "count"})).is_err());
+}
+
+#[test]
+fn more_users_than_can_be_told_apart_are_refused() {
+    let mut counts = ErrorCounts::default();
+    let users = |all: std::ops::RangeInclusive<u64>| {
+        all.filter_map(|number| UserHash::from_bytes(number.to_be_bytes()))
+    };
+    counts.add(3, 2, users(1..=2));
+    counts.add(3, 1, users(2..=2));
+    assert_eq!(counts.users, 2);
+    counts.users = MAX_USERS + 1;
+    let violations = query(&json!({})).unwrap().page(&[], counts).unwrap_err();
+    assert_eq!(violations.listed()[0].code, ViolationCode::TooManyItems);
+}

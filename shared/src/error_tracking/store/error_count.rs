@@ -1,0 +1,114 @@
+//! How many errors a project has, in table `errors`: whoever has its DSN can report events of any kinds.
+//!
+//! | pk | sk | item |
+//! | --- | --- | --- |
+//! | `error-count#PROJECT` | `count` | how many errors there are, and how many were made in an hour |
+//!
+//! Room is reserved before an error is made. What was reserved in vain, or expired, is given back once a
+//! day, when the errors are counted.
+
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::{Select, TransactWriteItem};
+
+use crate::dynamodb::item::{Item, ItemReader, key, n, s};
+use crate::dynamodb::request::IntoAction;
+use crate::dynamodb::{Store, StoreError};
+use crate::error_tracking::ErrorLimits;
+use crate::projects::project::ProjectId;
+use crate::timestamp::Timestamp;
+
+use super::errors::{TABLE, errors_pk};
+
+/// How often the errors of a project are counted.
+const COUNTED_AFTER: Duration = Duration::from_hours(24);
+/// What the attribute begins with that tells how many errors were made in an hour.
+const MADE: &str = "made";
+const SECONDS_PER_HOUR: i64 = 3_600;
+
+impl Store {
+    /// Reserves room for one more error of a project. Answers whether there is any.
+    pub async fn reserve_error(
+        &self,
+        project: ProjectId,
+        limits: &ErrorLimits,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let hour = now.as_seconds().div_euclid(SECONDS_PER_HOUR);
+        let made = format!("{MADE}{hour}");
+        let counts = [("errors", limits.errors), (&made, limits.new_errors_per_hour)];
+        self.add_while_below(TABLE, count_key(project), &counts).await
+    }
+
+    /// The action that gives the room of an error back.
+    pub(super) fn release_error(
+        &self,
+        project: ProjectId,
+    ) -> Result<TransactWriteItem, StoreError> {
+        self.update(TABLE, count_key(project))
+            .update_expression("ADD errors :less")
+            .expression_attribute_values(":less", n(-1))
+            .into_action()
+    }
+
+    /// Counts the errors of a project, unless that was done within a day.
+    pub async fn count_errors(&self, project: ProjectId, now: Timestamp) -> Result<(), StoreError> {
+        let Some(item) = self.get(TABLE, count_key(project)).await? else { return Ok(()) };
+        let reader = ItemReader { table: TABLE, item: &item };
+        let counted_at = reader.optional_millis("countedAt")?;
+        if counted_at.is_some_and(|at| now < at.plus(COUNTED_AFTER)) {
+            return Ok(());
+        }
+        let reserved = reader.optional_integer("errors")?.unwrap_or_default();
+        let there = self.count_kept_errors(project, now).await?;
+        let hour = now.as_seconds().div_euclid(SECONDS_PER_HOUR);
+        let old: Vec<&str> = item.keys().filter_map(|name| of_earlier_hour(name, hour)).collect();
+        let remove =
+            if old.is_empty() { String::new() } else { format!(" REMOVE {}", old.join(", ")) };
+        // What is reserved meanwhile is added to.
+        let mut update = self
+            .update(TABLE, count_key(project))
+            .condition_expression("attribute_not_exists(countedAt)")
+            .update_expression(format!("ADD errors :more SET countedAt = :now{remove}"))
+            .expression_attribute_values(":more", n(there - reserved))
+            .expression_attribute_values(":now", n(now.as_millis()));
+        if let Some(counted_at) = counted_at {
+            update = update
+                .condition_expression("countedAt = :counted")
+                .expression_attribute_values(":counted", n(counted_at.as_millis()));
+        }
+        // Otherwise somebody else has just counted.
+        self.write_if(update).await.map(drop)
+    }
+
+    async fn count_kept_errors(
+        &self,
+        project: ProjectId,
+        now: Timestamp,
+    ) -> Result<i64, StoreError> {
+        let mut pages = self
+            .query(TABLE)
+            .key_condition_expression("pk = :pk")
+            .filter_expression("expiresAt > :now")
+            .expression_attribute_values(":pk", s(errors_pk(project)))
+            .expression_attribute_values(":now", n(now.as_seconds()))
+            .select(Select::Count)
+            .into_paginator()
+            .send();
+        let mut count = 0;
+        while let Some(page) = pages.next().await {
+            count += i64::from(page?.count);
+        }
+        Ok(count)
+    }
+}
+
+fn count_key(project: ProjectId) -> Item {
+    key(&format!("error-count#{project}"), "count")
+}
+
+/// The name of an attribute that tells how many errors were made in an hour before `hour`.
+fn of_earlier_hour(name: &str, hour: i64) -> Option<&str> {
+    let of: i64 = name.strip_prefix(MADE)?.parse().ok()?;
+    (of < hour).then_some(name)
+}

@@ -1,0 +1,249 @@
+//! What a mail says, before it is text or HTML.
+
+use crate::projects::happening::{Happening, HappeningKind};
+use crate::projects::notification_type::NotificationType;
+use crate::timestamp::Timestamp;
+
+use super::html::html_of;
+use super::plot::Plot;
+use super::safe_text::{line, subject};
+use super::wording::{Wording, counted, grouped, wording};
+use super::{Mail, safe_text};
+use crate::notifications::address::EmailAddress;
+use crate::notifications::feed::most_important;
+
+/// A project as mails name it, and where it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Its name.
+    pub name: String,
+    /// Its slug.
+    pub slug: String,
+}
+
+/// What happened in a place, or to the user alone where there is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Story {
+    /// The project.
+    pub place: Option<Place>,
+    /// How often it happened.
+    pub count: u64,
+    /// The most important times.
+    pub lines: Vec<Happening>,
+}
+
+/// A notification of one type to one user.
+#[derive(Debug, Clone, Copy)]
+pub struct Letter<'l> {
+    /// What happened.
+    pub kind: HappeningKind,
+    /// Where, and how often. There is at least one.
+    pub stories: &'l [Story],
+    /// The events of the last 24 hours, where it is about errors.
+    pub plot: Option<&'l Plot>,
+    /// Where the console is, without a slash at its end.
+    pub base_url: &'l str,
+    /// Where mails of its type are switched off.
+    pub unsubscribe_url: &'l str,
+}
+
+/// A line of a mail about one happening.
+pub(super) struct Item {
+    pub(super) title: String,
+    pub(super) detail: String,
+    pub(super) url: Option<String>,
+}
+
+/// The parts of a mail, in their order.
+pub(super) struct Parts<'p> {
+    pub(super) headline: String,
+    pub(super) items: Vec<Item>,
+    pub(super) more: Option<String>,
+    pub(super) plot: Option<(String, String)>,
+    pub(super) button: Option<(&'static str, String)>,
+    pub(super) foot: String,
+    pub(super) unsubscribe_url: Option<&'p str>,
+}
+
+impl Letter<'_> {
+    /// The mail.
+    pub fn mail(&self) -> Mail {
+        let parts = self.parts();
+        Mail {
+            subject: self.subject(),
+            text: text_of(&parts),
+            html: html_of(&parts),
+            unsubscribe_url: Some(self.unsubscribe_url.to_owned()),
+        }
+    }
+
+    fn count(&self) -> u64 {
+        self.stories.iter().map(|story| story.count).sum()
+    }
+
+    /// Where it happened, in a few words.
+    fn places(&self) -> Option<String> {
+        let mut places = self.stories.iter().filter_map(|story| story.place.as_ref());
+        let first = places.next()?;
+        Some(match places.count() {
+            0 => line(&first.name),
+            more => format!("{} projects", more + 1),
+        })
+    }
+
+    fn subject(&self) -> String {
+        let Wording { one, many, .. } = wording(self.kind);
+        let place = self.places().map(|place| format!(" in {place}")).unwrap_or_default();
+        let first = self.stories.first().and_then(|story| story.lines.first());
+        let text = match first {
+            Some(first) if self.count() == 1 => format!("{one}{place}: {}", line(&first.title)),
+            _ => format!("{} {many}{place}", grouped(self.count())),
+        };
+        safe_text::subject(&text)
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        let all: Vec<(&Happening, Option<&Place>)> = self
+            .stories
+            .iter()
+            .flat_map(|story| story.lines.iter().map(move |line| (line, story.place.as_ref())))
+            .collect();
+        let shown = most_important(all.iter().map(|(happening, _)| *happening));
+        let place_of = |happening: &Happening| {
+            let found = all.iter().find(|(other, _)| other.scene == happening.scene);
+            found.and_then(|(_, place)| *place)
+        };
+        let items: Vec<Item> =
+            shown.iter().map(|happening| self.item(happening, place_of(happening))).collect();
+        let more = self.count().saturating_sub(items.len().try_into().unwrap_or(u64::MAX));
+        let notification_type = self.kind.notification_type();
+        Parts {
+            headline: self.headline(),
+            items,
+            more: (more > 0).then(|| format!("and {} more", grouped(more))),
+            plot: self.plot.map(|plot| {
+                let events = counted(plot.total(), ("event", "events"));
+                let title = line(&plot.title);
+                (plot.bars(), format!("{events} of {title} in the last 24 hours, hour by hour"))
+            }),
+            button: None,
+            foot: format!(
+                "You get this because mails about {} are switched on for you.",
+                subject_of(notification_type)
+            ),
+            unsubscribe_url: Some(self.unsubscribe_url),
+        }
+    }
+
+    fn headline(&self) -> String {
+        let Wording { one, many, .. } = wording(self.kind);
+        let place = self.places().map(|place| format!(" in {place}")).unwrap_or_default();
+        match self.count() {
+            1 => format!("{one}{place}"),
+            count => format!("{} {many}{place}", grouped(count)),
+        }
+    }
+
+    fn item(&self, happening: &Happening, place: Option<&Place>) -> Item {
+        let Wording { weight, .. } = wording(happening.kind);
+        let mut details = Vec::new();
+        if !happening.detail.is_empty() {
+            details.push(line(&happening.detail));
+        }
+        details.extend(weight.map(|words| counted(happening.weight, words)));
+        if self.stories.len() > 1 {
+            details.extend(place.map(|place| line(&place.name)));
+        }
+        details
+            .extend(happening.actor.as_ref().map(|actor| format!("by {}", line(actor.as_str()))));
+        details.push(minute(happening.at));
+        Item {
+            title: line(&happening.title),
+            detail: details.join(" · "),
+            url: place.and_then(|place| console_url(self.base_url, place, happening)),
+        }
+    }
+}
+
+/// Asks whoever reads it to confirm an address.
+pub fn confirmation(email: &EmailAddress, organization: &str, url: &str) -> Mail {
+    let parts = Parts {
+        headline: "Confirm your address".to_owned(),
+        items: Vec::new(),
+        more: None,
+        plot: None,
+        button: Some(("Confirm this address", url.to_owned())),
+        foot: format!(
+            "Somebody with an API key of the organization {} asked to have notifications sent to {}. If \
+             that was not you, do nothing: without a confirmation nothing is sent. The link is good for \
+             24 hours.",
+            line(organization),
+            line(email.as_str())
+        ),
+        unsubscribe_url: None,
+    };
+    Mail {
+        subject: subject("Confirm your address for notifications of Waymark"),
+        text: text_of(&parts),
+        html: html_of(&parts),
+        unsubscribe_url: None,
+    }
+}
+
+/// What mails of a type are about, in a sentence.
+pub(in crate::notifications) fn subject_of(notification_type: NotificationType) -> &'static str {
+    match notification_type {
+        NotificationType::OrganizationInvite => "invitations to organizations",
+        NotificationType::ProjectInvite => "invitations to projects",
+        NotificationType::ErrorNew => "new errors",
+        NotificationType::ErrorRegression => "errors that are back",
+        NotificationType::ErrorSpike => "errors that occur far more often than before",
+        NotificationType::InsightNew => "new insights",
+        NotificationType::InsightTrending => "insights that affect many more sessions than before",
+        NotificationType::FlagChanged => "changes of feature flags",
+        NotificationType::WeeklyDigest => "the week that is over",
+        NotificationType::ApiKeyCreated => "new API keys",
+        NotificationType::Billing => "invoices and payments",
+    }
+}
+
+/// Where the console shows it.
+fn console_url(base_url: &str, place: &Place, happening: &Happening) -> Option<String> {
+    let (slug, subject) = (&place.slug, &happening.subject);
+    // Ids, slugs and keys of flags need no encoding in a URL.
+    Some(match happening.kind {
+        HappeningKind::ErrorCreated | HappeningKind::ErrorReopened => {
+            format!("{base_url}/console/error?project={slug}&id={subject}")
+        }
+        HappeningKind::InsightCreated => {
+            format!("{base_url}/console/insight?project={slug}&id={subject}")
+        }
+        HappeningKind::FlagChanged => {
+            format!("{base_url}/console/flag?project={slug}&key={subject}")
+        }
+        HappeningKind::ApiKeyCreated => return None,
+    })
+}
+
+fn minute(at: Timestamp) -> String {
+    let text = at.to_string();
+    let minute = text.get(.."2026-11-21T04:16".len()).unwrap_or(&text);
+    format!("{} UTC", minute.replace('T', " "))
+}
+
+fn text_of(parts: &Parts<'_>) -> String {
+    let mut paragraphs = vec![parts.headline.clone()];
+    for Item { title, detail, url } in &parts.items {
+        let url = url.as_ref().map(|url| format!("\n  {url}")).unwrap_or_default();
+        paragraphs.push(format!("{title}\n  {detail}{url}"));
+    }
+    paragraphs.extend(parts.more.clone());
+    paragraphs.extend(parts.plot.as_ref().map(|(bars, caption)| format!("{bars}\n{caption}")));
+    paragraphs.extend(parts.button.as_ref().map(|(label, url)| format!("{label}:\n{url}")));
+    let stop = parts.unsubscribe_url.map(|url| format!("\nStop these mails: {url}"));
+    paragraphs.push(format!("-- \n{}{}", parts.foot, stop.unwrap_or_default()));
+    paragraphs.join("\n\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+use super::*;
+use crate::projects::happening::Scene;
+use crate::projects::project::ProjectId;
+
+const STOP: &str = "https://api.example.com/v0/notifications/unsubscribe?token=abc";
+
+/// Titles that want to be more than text.
+const HOSTILE: [&str; 10] = [
+    "<script>alert(1)</script>",
+    "\"><img src=x onerror=alert(1)>",
+    "</div></body></html>",
+    "<a href='https://evil.example'>click</a>",
+    "' style='position:fixed",
+    "<!--",
+    "&lt;b&gt;",
+    "x\r\nBcc: everybody@example.com\r\n\r\n<h1>",
+    "\u{202e}gnp.exe",
+    "{{7*7}} ${7*7} %s \\u003cb\\u003e",
+];
+
+fn happening(title: &str) -> Happening {
+    let project = Scene::Project(ProjectId::new(uuid::Uuid::nil()));
+    let at = Timestamp::from_millis(1_795_234_560_000);
+    Happening::new(HappeningKind::ErrorCreated, project, "e-1", title, at)
+}
+
+fn story(name: &str, count: u64, titles: &[&str]) -> Story {
+    let place = Place { name: name.to_owned(), slug: "shop".to_owned() };
+    Story { place: Some(place), count, lines: titles.iter().map(|it| happening(it)).collect() }
+}
+
+fn mail(stories: &[Story], plot: Option<&Plot>) -> Mail {
+    let (kind, base_url) = (HappeningKind::ErrorCreated, "https://api.example.com");
+    Letter { kind, stories, plot, base_url, unsubscribe_url: STOP }.mail()
+}
+
+#[test]
+fn one_happening_is_told_in_the_subject() {
+    let told = mail(&[story("Shop", 1, &["TypeError: cart is undefined"])], None);
+    assert_eq!(told.subject, "New error in Shop: TypeError: cart is undefined");
+    assert_eq!(
+        told.text,
+        "New error in Shop\n\nTypeError: cart is undefined\n  2026-11-21 04:16 UTC\n  \
+         https://api.example.com/console/error?project=shop&id=e-1\n\n-- \nYou get this because mails \
+         about new errors are switched on for you.\nStop these mails: "
+            .to_owned()
+            + STOP
+            + "\n"
+    );
+}
+
+#[test]
+fn many_are_counted_and_the_rest_is_a_number() {
+    let plot = Plot { title: "a".to_owned(), hours: vec![0, 1_000, 250] };
+    let told = mail(&[story("Shop", 1_000, &["a", "b"])], Some(&plot));
+    assert_eq!(told.subject, "1,000 new errors in Shop");
+    assert!(told.text.contains("\n\nand 998 more\n\n▁█▃\n1,250 events of a in"), "{}", told.text);
+    let told = mail(&[story("Shop", 2, &["a"]), story("Blog", 3, &["b"])], None);
+    assert_eq!(told.subject, "5 new errors in 2 projects");
+}
+
+#[test]
+fn texts_of_others_are_nothing_but_text() {
+    for hostile in HOSTILE {
+        let told = mail(&[story(hostile, 1, &[hostile])], None);
+        assert!(!told.subject.contains(['\r', '\n', '\u{202e}']), "{:?}", told.subject);
+        assert!(!told.text.contains(['\r', '\u{202e}', '\0']), "{:?}", told.text);
+        let plain = mail(&[story("Shop", 1, &["plain"])], None);
+        let tags = |html: &str| html.matches(['<', '>', '"']).count();
+        assert_eq!(tags(&told.html), tags(&plain.html), "{}", told.html);
+        // Of addresses only our own are links.
+        for link in told.html.split("href=\"").skip(1) {
+            assert!(link.starts_with("https://api.example.com/"), "{link}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_loaded_from_anywhere() {
+    let told = mail(&[story("Shop", 1, &["x"])], None);
+    for word in ["<img", "src=", "url(", "@import", "<link", "<script"] {
+        assert!(!told.html.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn a_confirmation_has_its_link_and_cannot_be_unsubscribed_from() {
+    let email = EmailAddress::parse("mira@example.com").unwrap();
+    let told =
+        confirmation(&email, "default", "https://api.example.com/v0/notifications/confirm?token=x");
+    assert!(told.text.contains("\nhttps://api.example.com/v0/notifications/confirm?token=x\n"));
+    assert!(
+        told.html.contains("href=\"https://api.example.com/v0/notifications/confirm?token=x\"")
+    );
+    assert_eq!(told.unsubscribe_url, None);
+}

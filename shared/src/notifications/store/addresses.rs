@@ -1,0 +1,193 @@
+//! Addresses, in table `notifications`, and the key of tokens.
+//!
+//! | pk | sk | item |
+//! | --- | --- | --- |
+//! | `addresses#ORGANIZATION` | user | where a user gets mail |
+//! | `token-key` | `token-key` | what tokens are signed with |
+
+use aws_sdk_dynamodb::types::TransactWriteItem;
+
+use crate::notifications::address::{EmailAddress, Nonce, PendingAddress, Refusal, UserAddress};
+use crate::notifications::token::TokenKey;
+use crate::projects::api_key::UserId;
+use crate::projects::project::Organization;
+use crate::projects::store::outbox::shard_pk;
+use crate::timestamp::Timestamp;
+
+use super::TABLE;
+use crate::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s};
+use crate::dynamodb::request::IntoAction;
+use crate::dynamodb::{Store, StoreError};
+
+/// A user of an organization.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct UserName {
+    /// The organization.
+    pub organization: Organization,
+    /// The user.
+    pub user: UserId,
+}
+
+/// A user who has an address, or is to have one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownUser {
+    /// Who it is.
+    pub name: UserName,
+    /// Where the user gets mail.
+    pub address: UserAddress,
+}
+
+impl Store {
+    /// Where a user gets mail. Strongly consistent: what is written next rests on it, and mail must not go
+    /// to where it went before.
+    pub async fn find_address(&self, name: &UserName) -> Result<UserAddress, StoreError> {
+        let found = self.get(TABLE, address_key(name)).await?;
+        found.as_ref().map_or(Ok(UserAddress::default()), read_address)
+    }
+
+    /// Replaces where a user gets mail, if it is still stored as it was read; with `asks`, mail is to be
+    /// sent that asks for a confirmation. Answers whether it is stored.
+    pub async fn replace_address(
+        &self,
+        name: &UserName,
+        address: &UserAddress,
+        asks: bool,
+    ) -> Result<bool, StoreError> {
+        let mut actions = vec![self.put_address(name, address)?];
+        if asks {
+            actions.push(self.put(TABLE, confirmation_key(name)).into_action()?);
+        }
+        Ok(self.commit_all(actions).await?.is_none())
+    }
+
+    pub(super) fn put_address(
+        &self,
+        name: &UserName,
+        address: &UserAddress,
+    ) -> Result<TransactWriteItem, StoreError> {
+        let put = self.put(TABLE, write_address(name, address));
+        match address.revision {
+            0 => put.condition_expression("attribute_not_exists(pk)"),
+            revision => put
+                .condition_expression("revision = :read")
+                .expression_attribute_values(":read", count(revision)),
+        }
+        .into_action()
+    }
+
+    /// All users of an organization who have an address or are to have one. Strongly consistent.
+    pub async fn list_addresses(
+        &self,
+        organization: &Organization,
+    ) -> Result<Vec<KnownUser>, StoreError> {
+        let mut items = self
+            .query(TABLE)
+            .consistent_read(true)
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", s(addresses_pk(organization)))
+            .into_paginator()
+            .items()
+            .send();
+        let mut users = Vec::new();
+        while let Some(item) = items.next().await {
+            let item = item?;
+            let user = read_user(&item).and_then(|user| {
+                let name = UserName { organization: organization.clone(), user };
+                Ok(KnownUser { name, address: read_address(&item)? })
+            });
+            users.extend(self.unless_damaged(&item, user)?);
+        }
+        Ok(users)
+    }
+
+    /// What tokens are signed with: `new`, unless there is a key already.
+    pub(in crate::notifications) async fn token_key(
+        &self,
+        new: TokenKey,
+    ) -> Result<TokenKey, StoreError> {
+        let place = || key("token-key", "token-key");
+        loop {
+            if let Some(found) = self.get(TABLE, place()).await? {
+                return Ok(TokenKey(ItemReader { table: TABLE, item: &found }.bytes("key")?));
+            }
+            self.put_unless_there(TABLE, "pk", item_at(place(), [("key", b(&new.0))])).await?;
+        }
+    }
+}
+
+fn addresses_pk(organization: &Organization) -> String {
+    format!("addresses#{organization}")
+}
+
+fn address_key(name: &UserName) -> Item {
+    key(&addresses_pk(&name.organization), name.user.as_str())
+}
+
+/// That a user is to be asked for a confirmation. An organization has no `/`.
+pub(super) fn confirmation_key(name: &UserName) -> Item {
+    let UserName { organization, user } = name;
+    key(&shard_pk(organization.as_str()), &format!("{CONFIRMATIONS}{organization}/{user}"))
+}
+
+/// What the keys of users begin with who are to be asked.
+pub(super) const CONFIRMATIONS: &str = "confirm#";
+
+fn read_user(item: &Item) -> Result<UserId, StoreError> {
+    ItemReader { table: TABLE, item }.parsed("sk", |text| UserId::parse(text).ok())
+}
+
+/// A count that only grows, far below what a number may be.
+fn count(value: u64) -> aws_sdk_dynamodb::types::AttributeValue {
+    n(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+fn write_address(name: &UserName, address: &UserAddress) -> Item {
+    let revision = address.revision.saturating_add(1);
+    let mut item = item_at(address_key(name), [("revision", count(revision))]);
+    let mut set = |name: &str, value| item.insert(name.to_owned(), value);
+    if let Some(email) = &address.confirmed {
+        set("email", s(email));
+    }
+    if let Some(pending) = &address.pending {
+        set("pendingEmail", s(&pending.email));
+        set("pendingNonce", b(&pending.nonce.0));
+        set("pendingEnds", n(pending.ends.as_millis()));
+    }
+    if let Some(used) = &address.used {
+        set("usedNonce", b(&used.0));
+    }
+    if let Some(refusal) = &address.refusal {
+        set("refusedAt", n(refusal.at.as_millis()));
+        set("refusal", s(&refusal.reason));
+    }
+    let asked: Vec<String> = address.asked.iter().map(|at| at.as_millis().to_string()).collect();
+    if !asked.is_empty() {
+        set("asked", s(asked.join(" ")));
+    }
+    item
+}
+
+fn read_address(item: &Item) -> Result<UserAddress, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    let email = |attribute| reader.optional_parsed(attribute, |it| EmailAddress::parse(it).ok());
+    let pending = email("pendingEmail")?.map(|email| {
+        let nonce = Nonce(reader.bytes("pendingNonce")?);
+        Ok::<_, StoreError>(PendingAddress { email, nonce, ends: reader.millis("pendingEnds")? })
+    });
+    let used = item.contains_key("usedNonce").then(|| reader.bytes("usedNonce").map(Nonce));
+    let refusal = reader.optional_text("refusal")?.map(|reason| {
+        Ok::<_, StoreError>(Refusal { at: reader.millis("refusedAt")?, reason: reason.to_owned() })
+    });
+    let asked = reader.optional_parsed("asked", |text| {
+        let times = text.split(' ').map(|at| at.parse().ok().map(Timestamp::from_millis));
+        times.collect::<Option<Vec<_>>>()
+    });
+    Ok(UserAddress {
+        confirmed: email("email")?,
+        pending: pending.transpose()?,
+        used: used.transpose()?,
+        asked: asked?.unwrap_or_default(),
+        refusal: refusal.transpose()?,
+        revision: reader.count("revision")?,
+    })
+}

@@ -1,0 +1,284 @@
+//! Feeds, in table `notifications`.
+//!
+//! | pk | sk | item |
+//! | --- | --- | --- |
+//! | `shard#SHARD` | `feed#ORGANIZATION#head` | how far the feed goes, and how far it was told |
+//! | `shard#SHARD` | `feed#ORGANIZATION#step#NUMBER` | what happened |
+//! | `shard#SHARD` | `feed#ORGANIZATION#user#USER` | what was sent to a user in the last hour |
+//! | `shard#SHARD` | `confirm#ORGANIZATION/USER` | that a user is to be asked for a confirmation |
+
+use std::collections::BTreeMap;
+
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+
+use crate::notifications::feed::{FeedHead, Step};
+use crate::notifications::gathering::{Mailbox, Window};
+use crate::projects::api_key::UserId;
+use crate::projects::happening::HappeningKind;
+use crate::projects::project::Organization;
+use crate::projects::store::outbox::{shard_pk, write_happening};
+use crate::timestamp::Timestamp;
+
+use super::TABLE;
+use super::addresses::{CONFIRMATIONS, UserName, confirmation_key};
+use super::outbox::{Shard, read_happenings};
+use crate::dynamodb::item::{Item, ItemReader, item_at, key, n, s};
+use crate::dynamodb::request::IntoAction;
+use crate::dynamodb::{Store, StoreError};
+
+const FEEDS: &str = "feed#";
+
+/// The feed of an organization, and what was sent of it lately.
+#[derive(Debug, Clone, Default)]
+pub struct Feed {
+    /// How far it goes.
+    pub head: FeedHead,
+    /// What is kept of it, the earliest first.
+    pub steps: Vec<Step>,
+    /// What was sent, by user.
+    pub mailboxes: BTreeMap<String, Mailbox>,
+}
+
+impl Store {
+    /// The organizations of a shard whose feeds hold something.
+    pub async fn busy_feeds(&self, shard: Shard) -> Result<Vec<Organization>, StoreError> {
+        let names = self.distinct(shard, FEEDS).await?;
+        Ok(names.iter().filter_map(|name| Organization::parse(name).ok()).collect())
+    }
+
+    /// The feed of an organization. Strongly consistent: who was told of what must not be forgotten.
+    pub async fn find_feed(&self, organization: &Organization) -> Result<Feed, StoreError> {
+        let mut items = self
+            .query(TABLE)
+            .consistent_read(true)
+            .key_condition_expression("pk = :pk AND begins_with(sk, :feed)")
+            .expression_attribute_values(":pk", s(shard_pk(organization.as_str())))
+            .expression_attribute_values(":feed", s(format!("{FEEDS}{organization}#")))
+            .into_paginator()
+            .items()
+            .send();
+        let mut feed = Feed::default();
+        while let Some(item) = items.next().await {
+            let item = item?;
+            let sk = ItemReader { table: TABLE, item: &item }.text("sk")?;
+            let mut parts = sk.splitn(4, '#').skip(2);
+            match (parts.next(), parts.next()) {
+                (Some("head"), None) => feed.head = read_head(&item)?,
+                (Some("step"), Some(_)) => {
+                    feed.steps.extend(self.unless_damaged(&item, read_step(&item))?);
+                }
+                (Some("user"), Some(user)) => {
+                    let mailbox = self.unless_damaged(&item, read_mailbox(&item))?;
+                    feed.mailboxes.extend(mailbox.map(|mailbox| (user.to_owned(), mailbox)));
+                }
+                _ => self.report_damaged(TABLE, &item, "sk"),
+            }
+        }
+        Ok(feed)
+    }
+
+    /// How far a feed goes; none if there is nothing in it.
+    pub(super) async fn find_feed_head(
+        &self,
+        organization: &Organization,
+    ) -> Result<Option<FeedHead>, StoreError> {
+        let found = self.get(TABLE, feed_key(organization, "head")).await?;
+        found.as_ref().map(read_head).transpose()
+    }
+
+    /// The action that lets a feed go as far as `last`, if it is as it was read.
+    pub(super) fn lengthen_feed(
+        &self,
+        organization: &Organization,
+        read: Option<FeedHead>,
+        last: u64,
+    ) -> Result<TransactWriteItem, StoreError> {
+        let update = self
+            .update(TABLE, feed_key(organization, "head"))
+            .update_expression("SET #last = :last, told = if_not_exists(told, :none)")
+            .expression_attribute_names("#last", "last")
+            .expression_attribute_values(":last", count(last))
+            .expression_attribute_values(":none", n(0));
+        match read {
+            None => update.condition_expression("attribute_not_exists(pk)"),
+            Some(head) => update
+                .condition_expression("#last = :read")
+                .expression_attribute_values(":read", count(head.last)),
+        }
+        .into_action()
+    }
+
+    /// Notes what was sent to a user, if nobody noted anything else since it was read. Answers whether it
+    /// is stored.
+    pub async fn replace_mailbox(
+        &self,
+        name: &UserName,
+        mailbox: &Mailbox,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let place = feed_key(&name.organization, &format!("user#{}", name.user));
+        if mailbox.is_idle(now) {
+            let delete = self.delete(TABLE, place).condition_expression("revision = :read");
+            let delete = delete.expression_attribute_values(":read", count(mailbox.revision));
+            return if mailbox.revision == 0 { Ok(true) } else { self.write_if(delete).await };
+        }
+        let put = self.put(TABLE, write_mailbox(place, mailbox));
+        self.write_if(match mailbox.revision {
+            0 => put.condition_expression("attribute_not_exists(pk)"),
+            revision => put
+                .condition_expression("revision = :read")
+                .expression_attribute_values(":read", count(revision)),
+        })
+        .await
+    }
+
+    /// Notes that everybody was told of the steps up to `told`, and removes those up to `needless`, which
+    /// nobody waits for any more.
+    pub async fn tell_feed(
+        &self,
+        organization: &Organization,
+        feed: &Feed,
+        told: u64,
+        needless: u64,
+    ) -> Result<(), StoreError> {
+        if told != feed.head.told {
+            let update = self
+                .update(TABLE, feed_key(organization, "head"))
+                .condition_expression("told = :read")
+                .update_expression("SET told = :told")
+                .expression_attribute_values(":read", count(feed.head.told))
+                .expression_attribute_values(":told", count(told));
+            if !self.write_if(update).await? {
+                return Ok(());
+            }
+        }
+        let needless = feed.steps.iter().filter(|step| step.number <= needless);
+        let keys: Vec<Item> = needless.map(|step| step_key(organization, step.number)).collect();
+        if keys.is_empty() { Ok(()) } else { self.delete_all(TABLE, keys).await }
+    }
+
+    /// Removes what is left of a feed of which everybody was told, if nothing came to it.
+    pub async fn end_feed(&self, organization: &Organization, last: u64) -> Result<(), StoreError> {
+        let end = self
+            .delete(TABLE, feed_key(organization, "head"))
+            .condition_expression("#last = :last AND told = :last")
+            .expression_attribute_names("#last", "last")
+            .expression_attribute_values(":last", count(last));
+        self.write_if(end).await.map(drop)
+    }
+
+    /// Some users of a shard who are to be asked for a confirmation. Strongly consistent.
+    pub async fn users_to_ask(&self, shard: Shard) -> Result<Vec<UserName>, StoreError> {
+        let answer = self
+            .query(TABLE)
+            .consistent_read(true)
+            .key_condition_expression("pk = :pk AND begins_with(sk, :confirm)")
+            .expression_attribute_values(":pk", s(shard.pk()))
+            .expression_attribute_values(":confirm", s(CONFIRMATIONS))
+            .send()
+            .await?;
+        let read = |item: &Item| {
+            ItemReader { table: TABLE, item }.parsed("sk", |sk| {
+                let (organization, user) = sk.strip_prefix(CONFIRMATIONS)?.split_once('/')?;
+                let organization = Organization::parse(organization).ok()?;
+                Some(UserName { organization, user: UserId::parse(user).ok()? })
+            })
+        };
+        self.undamaged(&answer.items.unwrap_or_default(), read)
+    }
+
+    /// Notes where a user gets mail, now that the user was asked for a confirmation, or need not be. If
+    /// the address was changed in between, the user is asked again.
+    pub async fn finish_asking(
+        &self,
+        name: &UserName,
+        address: Option<&crate::notifications::address::UserAddress>,
+    ) -> Result<bool, StoreError> {
+        let mut actions = vec![self.delete(TABLE, confirmation_key(name)).into_action()?];
+        if let Some(address) = address {
+            actions.push(self.put_address(name, address)?);
+        }
+        Ok(self.commit_all(actions).await?.is_none())
+    }
+}
+
+fn feed_key(organization: &Organization, of_feed: &str) -> Item {
+    key(&shard_pk(organization.as_str()), &format!("{FEEDS}{organization}#{of_feed}"))
+}
+
+/// A number has as many digits as any, so that it sorts among others.
+fn step_key(organization: &Organization, number: u64) -> Item {
+    feed_key(organization, &format!("step#{number:020}"))
+}
+
+/// A count that only grows, far below what a number may be.
+fn count(value: u64) -> AttributeValue {
+    n(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+fn read_head(item: &Item) -> Result<FeedHead, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    Ok(FeedHead { last: reader.count("last")?, told: reader.count("told")? })
+}
+
+pub(super) fn write_step(organization: &Organization, step: &Step) -> Item {
+    let lines = step.lines.iter().map(|line| AttributeValue::M(write_happening(line)));
+    item_at(
+        step_key(organization, step.number),
+        [
+            ("count", count(step.count)),
+            ("since", n(step.since.as_millis())),
+            ("lines", AttributeValue::L(lines.collect())),
+        ],
+    )
+}
+
+fn read_step(item: &Item) -> Result<Step, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    Ok(Step {
+        number: reader.parsed("sk", |sk| sk.rsplit('#').next()?.parse().ok())?,
+        count: reader.count("count")?,
+        since: reader.millis("since")?,
+        lines: read_happenings(item, "lines")?,
+    })
+}
+
+/// Windows are a text of kind, step and end each, as many as there are kinds at most.
+fn write_mailbox(place: Item, mailbox: &Mailbox) -> Item {
+    let windows: Vec<String> = mailbox
+        .windows
+        .iter()
+        .map(|(kind, it)| format!("{} {} {}", kind.as_str(), it.covered, it.until.as_millis()))
+        .collect();
+    let sent: Vec<String> = mailbox.sent.iter().map(|at| at.as_millis().to_string()).collect();
+    item_at(
+        place,
+        [
+            ("revision", count(mailbox.revision.saturating_add(1))),
+            ("windows", s(windows.join(","))),
+            ("sent", s(sent.join(","))),
+        ],
+    )
+}
+
+fn read_mailbox(item: &Item) -> Result<Mailbox, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    let parts = |attribute| {
+        let text = reader.text(attribute)?;
+        Ok::<_, StoreError>(text.split(',').filter(|part| !part.is_empty()))
+    };
+    let window = |text: &str| {
+        let mut parts = text.split(' ');
+        let kind = HappeningKind::parse(parts.next()?)?;
+        let covered = parts.next()?.parse().ok()?;
+        let until = Timestamp::from_millis(parts.next()?.parse().ok()?);
+        Some((kind, Window { covered, until }))
+    };
+    let windows = parts("windows")?.map(window).collect::<Option<_>>();
+    let sent = parts("sent")?.map(|at| at.parse().ok().map(Timestamp::from_millis));
+    Ok(Mailbox {
+        windows: windows.ok_or_else(|| reader.damaged("windows"))?,
+        sent: sent.collect::<Option<_>>().ok_or_else(|| reader.damaged("sent"))?,
+        revision: reader.count("revision")?,
+    })
+}

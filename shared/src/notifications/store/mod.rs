@@ -1,0 +1,11 @@
+//! Table `notifications`, whose outbox is written by `projects`, where everything that happens can reach it.
+
+mod addresses;
+mod feed;
+mod outbox;
+
+pub use addresses::{KnownUser, UserName};
+pub use feed::Feed;
+pub use outbox::{EVENTS_AT_ONCE, EventBatch, LEASE, Outlets, Shard, TAKEN_AT_ONCE};
+
+use crate::projects::store::outbox::OUTBOX_TABLE as TABLE;

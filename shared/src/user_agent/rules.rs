@@ -1,0 +1,225 @@
+//! The table of rules. A rule's pattern is tried where the text has what it requires, which few
+//! rules do, and compiled when it is tried first: to compile all takes a quarter of a second.
+
+use std::borrow::Cow;
+use std::sync::{LazyLock, OnceLock};
+
+use regex::bytes::{Captures, Regex, RegexBuilder};
+
+/// What stands for the start and the end of a text in what rules require.
+const START: char = '\u{2}';
+const END: char = '\u{3}';
+/// What separates what a rule requires, and alternatives of it.
+const AND: char = '\u{1e}';
+const OR: char = '\u{1f}';
+/// How many replacements a rule can have.
+const REPLACEMENTS: usize = 5;
+/// How large a compiled pattern may be. The largest takes a tenth of it.
+const MAX_COMPILED_BYTES: usize = 1 << 20;
+
+static KNOWN: LazyLock<Rules> = LazyLock::new(|| Rules::parse(include_str!("data/rules.txt")));
+
+/// What a rule tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Browser,
+    Os,
+    Device,
+}
+
+impl Kind {
+    const ALL: [Self; 3] = [Self::Browser, Self::Os, Self::Device];
+
+    fn parse(letter: &str) -> Option<Self> {
+        match letter {
+            "b" => Some(Self::Browser),
+            "o" => Some(Self::Os),
+            "d" => Some(Self::Device),
+            _ => None,
+        }
+    }
+}
+
+struct Rule {
+    kind: Kind,
+    any_case: bool,
+    /// What a text must contain besides what the rule was found by.
+    required: &'static str,
+    pattern: &'static str,
+    replacements: [&'static str; REPLACEMENTS],
+    /// `None` for a pattern that is not valid, of which a test knows that there is none.
+    compiled: OnceLock<Option<Regex>>,
+}
+
+/// All rules, and how to find those that may match.
+pub(super) struct Rules {
+    all: Vec<Rule>,
+    /// Three letters with a rule that requires them, in their order.
+    index: Vec<(Letters, u16)>,
+    /// Rules that the index does not have.
+    unindexed: Vec<u16>,
+    /// A bit for each hash of three letters that the index has.
+    indexed: Box<[u64; 1 << 10]>,
+}
+
+type Letters = [u8; 3];
+
+/// What the first rule that matches says of a text.
+pub(super) struct Matched<'t> {
+    replacements: [&'static str; REPLACEMENTS],
+    captures: Captures<'t>,
+}
+
+impl Rules {
+    /// The rules of ua-parser.
+    pub(super) fn known() -> &'static Self {
+        &KNOWN
+    }
+
+    fn parse(table: &'static str) -> Self {
+        let mut known = Self {
+            all: Vec::new(),
+            index: Vec::new(),
+            unindexed: Vec::new(),
+            indexed: Box::new([0; 1 << 10]),
+        };
+        for line in table.lines() {
+            known.add(line);
+        }
+        known.index.sort_unstable();
+        known
+    }
+
+    /// A line that is none of a rule is passed over; a test knows that there is none.
+    fn add(&mut self, line: &'static str) {
+        let mut fields = line.split('\t');
+        let mut field = || fields.next().unwrap_or_default();
+        let (kind, case, required, pattern) = (field(), field(), field(), field());
+        let replacements = std::array::from_fn(|_| field());
+        let (Some(kind), Ok(number)) = (Kind::parse(kind), u16::try_from(self.all.len())) else {
+            return;
+        };
+        let (first, required) = required.split_once(AND).unwrap_or((required, ""));
+        if first.is_empty() {
+            self.unindexed.push(number);
+        }
+        for letters in first.split(OR).filter_map(|text| text.as_bytes().first_chunk()) {
+            self.index.push((*letters, number));
+            let (word, bit) = place(*letters);
+            if let Some(word) = self.indexed.get_mut(word) {
+                *word |= bit;
+            }
+        }
+        let (any_case, compiled) = (case == "i", OnceLock::new());
+        self.all.push(Rule { kind, any_case, required, pattern, replacements, compiled });
+    }
+
+    /// What the first rule of each kind that matches says.
+    pub(super) fn first_matches<'t>(&self, text: &'t str) -> [Option<Matched<'t>>; 3] {
+        let lower_case = format!("{START}{}{END}", text.to_ascii_lowercase());
+        let candidates = self.candidates(&lower_case);
+        Kind::ALL.map(|kind| {
+            let mut rules = candidates.iter().filter_map(|it| self.all.get(usize::from(*it)));
+            rules.find_map(|rule| {
+                let may_match = rule.kind == kind && rule.has_what_it_requires(&lower_case);
+                may_match.then(|| rule.matched(text)).flatten()
+            })
+        })
+    }
+
+    /// The numbers of rules that may match a text, in their order.
+    fn candidates(&self, lower_case: &str) -> Vec<u16> {
+        let mut candidates = self.unindexed.clone();
+        for letters in lower_case.as_bytes().array_windows() {
+            let (word, bit) = place(*letters);
+            if self.indexed.get(word).is_some_and(|word| word & bit != 0) {
+                let start = self.index.partition_point(|(indexed, _)| indexed < letters);
+                let found = self.index.iter().skip(start);
+                candidates.extend(found.take_while(|(it, _)| it == letters).map(|(_, rule)| rule));
+            }
+        }
+        candidates.sort_unstable();
+        candidates.dedup();
+        candidates
+    }
+}
+
+/// The word and the bit of the hash of three letters.
+fn place(letters: Letters) -> (usize, u64) {
+    let [first, second, third] = letters.map(usize::from);
+    // Letters of texts differ in their lowest six bits.
+    let hash = (first & 0x3f) << 10 ^ (second & 0x3f) << 5 ^ third;
+    (hash >> 6, 1 << (hash & 0x3f))
+}
+
+impl Rule {
+    fn has_what_it_requires(&self, lower_case: &str) -> bool {
+        let mut parts = self.required.split(AND).filter(|part| !part.is_empty());
+        parts.all(|part| part.split(OR).any(|text| lower_case.contains(text)))
+    }
+
+    fn matched<'t>(&self, text: &'t str) -> Option<Matched<'t>> {
+        let pattern = self.compiled.get_or_init(|| {
+            RegexBuilder::new(self.pattern)
+                .unicode(false)
+                .case_insensitive(self.any_case)
+                .size_limit(MAX_COMPILED_BYTES)
+                .build()
+                .ok()
+        });
+        let captures = pattern.as_ref()?.captures(text.as_bytes())?;
+        Some(Matched { replacements: self.replacements, captures })
+    }
+}
+
+impl Matched<'_> {
+    /// The replacement of that number, with what groups matched in it, else what one group matched.
+    pub(super) fn text(&self, replacement: usize, group: Option<usize>) -> Option<String> {
+        let text = match (self.replacements.get(replacement), group) {
+            (None | Some(&""), None) => return None,
+            (None | Some(&""), Some(group)) => self.group(group).into_owned(),
+            (Some(template), _) => self.fill(template),
+        };
+        let text = text.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// A template with what groups matched in place of `$1` to `$9`.
+    fn fill(&self, template: &str) -> String {
+        let mut parts = template.split('$');
+        let mut filled = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let number = part.chars().next().and_then(|digit| digit.to_digit(10));
+            match number.and_then(|number| usize::try_from(number).ok()) {
+                Some(number) => {
+                    filled.push_str(&self.group(number));
+                    filled.push_str(part.get(1..).unwrap_or_default());
+                }
+                None => filled.extend(["$", part]),
+            }
+        }
+        filled
+    }
+
+    fn group(&self, number: usize) -> Cow<'_, str> {
+        let bytes = self.captures.get(number).map(|group| group.as_bytes());
+        String::from_utf8_lossy(bytes.unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_a_rule_whose_pattern_is_valid() {
+        let rules = Rules::known();
+        assert_eq!(rules.all.len(), include_str!("data/rules.txt").lines().count());
+        for rule in &rules.all {
+            rule.matched("");
+            assert!(matches!(rule.compiled.get(), Some(Some(_))), "{}", rule.pattern);
+        }
+        // All others are found by what they require.
+        assert!(rules.unindexed.len() < 10, "{}", rules.unindexed.len());
+    }
+}

@@ -1,0 +1,105 @@
+// A visitor of the console: a tab of a browser, and what went wrong in it.
+
+import assert from "node:assert/strict";
+
+/** A machine that is busy with other tests takes its time. */
+const PATIENCE_MS = 20_000;
+const LOADED = { waitUntil: "networkidle0", timeout: PATIENCE_MS };
+
+export class Visitor {
+  static async enter(browser, base, key) {
+    const context = await browser.createBrowserContext();
+    const page = await context.newPage();
+    const visitor = new Visitor(context, page, base);
+    await page.setViewport({ width: 1280, height: 900 });
+    await page.evaluateOnNewDocument(() => {
+      window.violations = [];
+      addEventListener("securitypolicyviolation", (event) => window.violations.push(`${event.violatedDirective} ${event.blockedURI}`));
+    });
+    page.on("console", (message) => {
+      // A refusal that is shown is no fault.
+      if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) visitor.faults.push(message.text());
+    });
+    page.on("pageerror", (error) => visitor.faults.push(String(error)));
+    // What stands behind `#` is told by the browser's own tools, but sent to nobody.
+    page.on("request", (request) => visitor.requests.push(request.url().split("#")[0]));
+    page.on("response", (response) => visitor.responses.push(response));
+    await page.goto(`${base}/console#key=${key}`, LOADED);
+    return visitor;
+  }
+
+  constructor(context, page, base) {
+    this.context = context;
+    this.page = page;
+    this.base = base;
+    this.faults = [];
+    this.requests = [];
+    this.responses = [];
+  }
+
+  /** Prefers a theme, and waits until it is drawn. */
+  async wear(theme) {
+    await this.page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: theme }]);
+    await this.page.evaluate(() => new Promise((resume) => requestAnimationFrame(() => requestAnimationFrame(resume))));
+  }
+
+  async open(path) {
+    await this.page.goto(`${this.base}/console${path}`, LOADED);
+  }
+
+  /** Waits until nothing is loading any more. */
+  async settle() {
+    await this.page.waitForNetworkIdle({ idleTime: 250, timeout: PATIENCE_MS });
+  }
+
+  async see(selector) {
+    return this.page.waitForSelector(selector, { visible: true, timeout: PATIENCE_MS });
+  }
+
+  /** Clicks the button, link or switch of a name. */
+  async click(name) {
+    const handle = await this.page.waitForSelector(`::-p-aria(${name})`, { timeout: PATIENCE_MS }).catch(() => assert.fail(`nothing is called ${name}`));
+    await handle.click();
+  }
+
+  async type(label, text) {
+    const field = await this.page.waitForSelector(`::-p-aria(${label})`, { timeout: PATIENCE_MS }).catch(() => assert.fail(`no field is called ${label}`));
+    await field.focus();
+    await this.page.keyboard.down("Control");
+    await this.page.keyboard.press("a");
+    await this.page.keyboard.up("Control");
+    await this.page.keyboard.type(text);
+  }
+
+  async choose(selector, value) {
+    await this.see(selector);
+    await this.page.select(selector, value);
+  }
+
+  text(selector) {
+    return this.page.$eval(selector, (it) => it.innerText);
+  }
+
+  texts(selector) {
+    return this.page.$$eval(selector, (all) => all.map((it) => it.innerText));
+  }
+
+  async until(what, condition) {
+    const ends = Date.now() + PATIENCE_MS;
+    while (Date.now() < ends) {
+      if (await condition()) return;
+      await new Promise((resume) => setTimeout(resume, 100));
+    }
+    assert.fail(`it never came true that ${what}`);
+  }
+
+  /** Nothing ran that should not, nothing was blocked, and nobody else was asked for anything. */
+  async leave() {
+    assert.deepEqual(this.faults, []);
+    assert.deepEqual(await this.page.evaluate(() => window.violations), []);
+    assert.equal(await this.page.evaluate(() => window.pwned), undefined, "a text was run");
+    assert.deepEqual(this.requests.filter((it) => !it.startsWith(`${this.base}/`) && !it.startsWith("data:")), []);
+    assert.ok(this.requests.every((it) => !it.includes("wm_")), "a key stands in an address");
+    await this.context.close();
+  }
+}

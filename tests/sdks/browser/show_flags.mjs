@@ -1,0 +1,57 @@
+// Opens a page that has flags in a browser without a window. OFREP_ENDPOINT and API_KEY say where and
+// with what its provider asks, CHROMIUM which browser. Each line of the standard input is a command for
+// the page, answered by a line; `end` is answered with what the browser had to say.
+
+import { createServer } from "node:http";
+import { createInterface } from "node:readline";
+
+import { build } from "esbuild";
+import puppeteer from "puppeteer-core";
+
+const page = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<link rel="icon" href="data:,">
+<title>Flags</title>
+<script>
+window.endpoint = ${JSON.stringify(process.env.OFREP_ENDPOINT)};
+window.key = ${JSON.stringify(process.env.API_KEY)};
+</script>
+<script src="/show_flags.js"></script>
+</html>`;
+
+const bundled = await build({
+  entryPoints: ["show_flags.js"], bundle: true, format: "iife", write: false, logLevel: "error",
+});
+const files = {
+  "/": ["text/html; charset=utf-8", page],
+  "/show_flags.js": ["text/javascript", bundled.outputFiles[0].text],
+};
+const server = createServer(({ url }, response) => {
+  const [type, content] = files[url] ?? ["text/plain", ""];
+  response.writeHead(content ? 200 : 404, { "content-type": type }).end(content);
+});
+await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+
+// Chromium's sandbox needs rights that containers do not give.
+const args = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
+const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM, args });
+try {
+  const tab = await browser.newPage();
+  const messages = [];
+  tab.on("console", (message) => messages.push(message.text()));
+  tab.on("pageerror", (error) => messages.push(error.message));
+  tab.on("requestfailed", (request) => messages.push(`${request.url()}: ${request.failure()?.errorText}`));
+  await tab.goto(`http://127.0.0.1:${server.address().port}/`, { waitUntil: "load" });
+  for await (const line of createInterface({ input: process.stdin })) {
+    const { command, ...options } = JSON.parse(line);
+    const answer = command === "end"
+      ? { messages }
+      : await tab.evaluate((command, options) => window.commands[command](options), command, options);
+    console.log(JSON.stringify(answer));
+    if (command === "end") break;
+  }
+} finally {
+  await browser.close();
+  server.close();
+}

@@ -1,0 +1,114 @@
+//! Notifications: the local stack's stand-ins for SES and EventBridge, and runs of send-notifications.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::time::Duration;
+
+use aws_sdk_dynamodb::config::Region;
+use local::gateway::{EVENT_BRIDGE_PATH, Gateway, GatewayOptions, SES_PATH};
+use send_notifications::outside::{Mailer, Outside, Publisher};
+use serde_json::Value;
+use shared::app::{App, Deadline};
+use shared::dynamodb::client::endpoint_config;
+use shared::notifications::address::EmailAddress;
+use shared::notifications::store::UserName;
+use shared::projects::api_key::UserId;
+use shared::projects::project::Organization;
+
+use crate::permissions;
+
+/// Where links in mails lead.
+pub const PUBLIC_URL: &str = "https://api.example.com";
+
+/// What was sent, and where to.
+pub struct Post {
+    /// What runs send with.
+    pub outside: Outside,
+    url: String,
+    _gateway: Gateway,
+}
+
+impl Post {
+    /// Starts the stand-ins.
+    pub fn open() -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+        let url = format!("http://{}", listener.local_addr().expect("it has an address"));
+        let gateway = Gateway::start(
+            listener,
+            GatewayOptions {
+                workspace: &crate::workspace(),
+                functions: "http://127.0.0.1:9".to_owned(),
+                patience: Duration::from_secs(1),
+                report: Box::new(|_| ()),
+            },
+        );
+        let outside = outside(&format!("{url}{SES_PATH}"), &format!("{url}{EVENT_BRIDGE_PATH}"));
+        Self { outside, url, _gateway: gateway.expect("it starts") }
+    }
+
+    /// All mails, the latest first.
+    pub async fn mails(&self) -> Vec<Value> {
+        self.list("/mail").await
+    }
+
+    /// The mails to an address, the latest first.
+    pub async fn mails_to(&self, email: &str) -> Vec<Value> {
+        self.mails().await.into_iter().filter(|mail| mail["to"] == email).collect()
+    }
+
+    /// All events, the latest first.
+    pub async fn events(&self) -> Vec<Value> {
+        self.list("/mail/events").await
+    }
+
+    async fn list(&self, path: &str) -> Vec<Value> {
+        let request = reqwest::Client::new().get(format!("{}{path}", self.url));
+        let answer = request.header("accept", "application/json").send().await;
+        answer.expect("it answers").json().await.expect("it is a list")
+    }
+
+    /// Lets send-notifications run once.
+    pub async fn run(&self, app: &App) {
+        run(app, &self.outside).await;
+    }
+}
+
+/// What sends mails and events to two endpoints.
+pub fn outside(ses: &str, event_bridge: &str) -> Outside {
+    // What others wrote knows regions of AWS alone.
+    let config = |endpoint| {
+        let config = endpoint_config(endpoint).expect("a client is made");
+        config.into_builder().region(Region::from_static("eu-central-1")).build()
+    };
+    Outside {
+        mailer: Some(Mailer::new(&config(ses), "waymark@example.com", PUBLIC_URL)),
+        publisher: Some(Publisher::new(&config(event_bridge), "default")),
+    }
+}
+
+/// Lets send-notifications run once.
+pub async fn run(app: &App, outside: &Outside) {
+    let deadline = Deadline::after(Duration::from_mins(1));
+    let run = Box::pin(send_notifications::run(app, outside, deadline));
+    permissions::checked(send_notifications::JOB.name, run).await.expect("all could be sent");
+}
+
+/// A user of the default organization.
+pub fn user(name: &str) -> UserName {
+    let organization = Organization::parse("default").expect("it is a name");
+    UserName { organization, user: UserId::parse(name).expect("it is a name") }
+}
+
+/// Gives a user an address that is confirmed.
+pub async fn give_address(app: &App, name: &UserName, email: &str) {
+    let mut address = app.store.find_address(name).await.expect("it can be read");
+    address.set_confirmed(EmailAddress::parse(email).expect("it is an address"));
+    assert!(app.store.replace_address(name, &address, false).await.expect("it can be written"));
+}
+
+/// The token in the first link of a mail that leads to a path.
+pub fn token_in(mail: &Value, path: &str) -> String {
+    let text = mail["text"].as_str().expect("a mail has text");
+    let start = format!("{PUBLIC_URL}{path}?token=");
+    let rest = text.split_once(&start).expect("the mail has the link").1;
+    rest.split_whitespace().next().expect("the link has a token").to_owned()
+}

@@ -1,0 +1,165 @@
+//! get-caller and list-projects against a real engine.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use local::demo;
+use serde_json::{Value, json};
+use shared::app::{Clock, Ids, Operation};
+use shared::projects::api_key::{ApiKeyRecord, Scope, UserId};
+use shared::projects::project::{Organization, Project, ProjectId, ProjectName, Slug};
+use shared::timestamp::Timestamp;
+use tests::app::{PROJECT, TestApp, key_id, left_out};
+use tests::call::{Call, Gateway};
+
+const ME: &Operation = &get_caller::OPERATION;
+const LIST: &Operation = &list_projects::OPERATION;
+
+async fn make(test: &TestApp, slug: &str) -> ProjectId {
+    demo::ensure_project(&test.app.store, slug, &format!("The {slug}")).await.unwrap()
+}
+
+/// Makes a project of another organization.
+async fn make_foreign(test: &TestApp, slug: &str) -> ProjectId {
+    let now = Clock::System.now();
+    let id = ProjectId::new(Ids::Random.new_uuid(now));
+    let (slug, name) = (Slug::parse(slug).unwrap(), ProjectName::parse("Foreign").unwrap());
+    let project = Project::new(id, slug, name, organization("foreign"), now).unwrap();
+    test.app.store.create_project(&project).await.unwrap();
+    id
+}
+
+fn organization(name: &str) -> Organization {
+    Organization::parse(name).unwrap()
+}
+
+fn shown(id: ProjectId, slug: &str) -> Value {
+    let name = if slug == PROJECT { "Shop".to_owned() } else { format!("The {slug}") };
+    json!({"id": id, "slug": slug, "name": name})
+}
+
+#[tokio::test]
+async fn a_caller_is_told_who_it_is_and_what_it_may_do() {
+    let test = TestApp::start().await;
+    let other = make(&test, "a-project").await;
+    make_foreign(&test, "b-project").await;
+    let reply = Call::of(ME).key(&test.key).send(&test.app).await;
+    let all = [shown(other, "a-project"), shown(test.project_id, PROJECT)];
+    let expected = json!({
+        "user": "owner", "organization": "default", "scopes": Scope::ALL, "projects": all,
+        "keyId": key_id(&test.key), "expiresAt": null,
+    });
+    assert_eq!((reply.status, reply.body), (200, expected));
+
+    let ends = Timestamp::from_millis(1_830_000_000_000);
+    let bound = test
+        .key_with(|key| ApiKeyRecord {
+            user: UserId::parse("mira@example.com").unwrap(),
+            scopes: [Scope::FlagsWrite, Scope::FlagsRead].into(),
+            projects: Some([test.project_id].into()),
+            expires_at: Some(ends),
+            ..key
+        })
+        .await;
+    let reply = Call::of(ME).key(&bound).send(&test.app).await;
+    let expected = json!({
+        "user": "mira@example.com", "organization": "default",
+        "scopes": ["flags:read", "flags:write"], "projects": [shown(test.project_id, PROJECT)],
+        "keyId": key_id(&bound), "expiresAt": ends,
+    });
+    assert_eq!((reply.status, reply.body), (200, expected));
+}
+
+#[tokio::test]
+async fn a_caller_of_many_projects_is_told_the_first_hundred() {
+    let test = TestApp::start().await;
+    for number in 0..105 {
+        make(&test, &format!("p-{number:03}")).await;
+    }
+    let reply = Call::of(ME).key(&test.key).send(&test.app).await;
+    let projects = reply.body["projects"].as_array().unwrap();
+    let slugs: Vec<&str> = projects.iter().map(|it| it["slug"].as_str().unwrap()).collect();
+    assert_eq!((slugs.len(), slugs[0], slugs[99]), (100, "p-000", "p-099"));
+}
+
+#[tokio::test]
+async fn projects_are_listed_by_their_slugs_page_by_page() {
+    let test = TestApp::start().await;
+    let mut expected = vec![shown(test.project_id, PROJECT)];
+    let mut named = vec![test.project_id, make_foreign(&test, "foreign").await];
+    for slug in ["a", "shop-2", "b-c", "b", "0"] {
+        let id = make(&test, slug).await;
+        expected.push(shown(id, slug));
+        named.push(id);
+    }
+    // Nothing is there under this id any more.
+    named.push(ProjectId::new(Ids::Random.new_uuid(Clock::System.now())));
+    expected.sort_by_key(|it| it["slug"].as_str().unwrap().to_owned());
+    let naming = test
+        .key_with(|key| ApiKeyRecord { projects: Some(named.into_iter().collect()), ..key })
+        .await;
+    for key in [&test.key, &naming] {
+        let list = Call::of(LIST).key(key);
+        for call in [list.clone(), list.gateway(Gateway::RestApi)] {
+            for limit in [1, 2, 4, 6, 100] {
+                assert_eq!(test.pages(&call, limit).await.concat(), expected, "{limit}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_caller_sees_nothing_of_other_organizations() {
+    let test = TestApp::start().await;
+    let foreign = make_foreign(&test, "foreign").await;
+    let of_foreign = |projects| {
+        test.key_with(move |key| ApiKeyRecord {
+            organization: organization("foreign"),
+            projects,
+            ..key
+        })
+    };
+    let theirs = json!([{"id": foreign, "slug": "foreign", "name": "Foreign"}]);
+    let both = Some([foreign, test.project_id].into());
+    for (key, seen) in [
+        (of_foreign(None).await, theirs.clone()),
+        (of_foreign(both).await, theirs),
+        (of_foreign(Some([test.project_id].into())).await, json!([])),
+        (
+            test.key_with(|key| ApiKeyRecord { organization: organization("none"), ..key }).await,
+            json!([]),
+        ),
+    ] {
+        let listed = Call::of(LIST).key(&key).send(&test.app).await.body;
+        assert_eq!(listed, json!({"items": seen, "nextCursor": null}));
+        assert_eq!(Call::of(ME).key(&key).send(&test.app).await.body["projects"], seen);
+    }
+}
+
+#[tokio::test]
+async fn bad_parameters_are_told_at_their_places() {
+    let test = TestApp::start().await;
+    let call = Call::of(LIST).key(&test.key).query("limit", 101).query("cursor", "nonsense");
+    let reply = call.send(&test.app).await;
+    assert_eq!(reply.problem(), (400, "validation_failed"));
+    assert_eq!(
+        reply.violations(),
+        [("query:limit", "out_of_range"), ("query:cursor", "invalid_value")]
+    );
+}
+
+#[tokio::test]
+async fn a_damaged_project_is_left_out_and_reported() {
+    let test = TestApp::start().await;
+    let damaged = make(&test, "damaged").await;
+    let key = damaged.to_string();
+    let name = AttributeValue::S("\u{7}".to_owned());
+    test.tamper("projects", [("idOrSlug", &key)], "name", name).await;
+    let projects = Some([damaged, test.project_id].into());
+    let naming = test.key_with(|key| ApiKeyRecord { projects, ..key }).await;
+    for caller in [&test.key, &naming] {
+        let listed = Call::of(LIST).key(caller).send(&test.app).await.body;
+        assert_eq!(listed["items"], json!([shown(test.project_id, PROJECT)]));
+    }
+    assert_eq!(left_out(&key), [("projects", "name")].into());
+}

@@ -1,0 +1,35 @@
+//! The console, in a browser.
+
+use std::process::Stdio;
+
+use shared::projects::api_key::{ApiKeyRecord, Scope};
+use tests::app::PROJECT;
+use tests::error_tracking::project;
+use tests::stack::Stack;
+use tests::{browser, workspace};
+use tokio::process::Command;
+
+#[tokio::test]
+async fn people_do_in_the_console_what_the_api_then_tells() {
+    let browser = browser().expect("Chromium is on the PATH (Debian: apt install chromium)");
+    let stack = Stack::start().await;
+    let reads = |scope: &Scope| scope.as_str().ends_with(":read");
+    let read_only = stack.key_with(|key| ApiKeyRecord {
+        scopes: Scope::ALL.into_iter().filter(reads).collect(),
+        ..key
+    });
+    let read_only = read_only.await;
+    let project = project(&stack.store, stack.project_id).await;
+    let store = format!("/api/{}/store/?sentry_key={}", project.ingest_id, project.public_key);
+    let output = Command::new("node")
+        .arg(workspace().join("tests/console/run.mjs"))
+        .args([&stack.base_url, &browser, PROJECT, &stack.key, &read_only, &store])
+        .stdin(Stdio::null())
+        .output()
+        .await
+        .expect("Node.js is there");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    println!("{said}");
+    assert!(output.status.success(), "is the console built (make console)? {said}\n{wrong}");
+}

@@ -1,0 +1,74 @@
+//! The SDK of pages in Chromium, with tracing and replay on.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use tests::browser;
+use tests::stack::Stack;
+
+use crate::recording_proxy::RecordingProxy;
+
+use super::{Arrival, LAST, PAYMENTS, Program, arrivals, handled, imported_late, unhandled};
+
+/// What events of this page are found by as `browser`. Nothing yet: pages' SDKs leave it to the server
+/// to read the header `user-agent`.
+const BROWSER: Option<&str> = Some("Chrome");
+
+/// With tracing on, the page is what an event happened in.
+const PAGE: &str = "/";
+
+/// A page reports each of its errors, and no request of it fails or is kept from it.
+pub(super) async fn reports_each_error(stack: &Stack) {
+    let proxy = RecordingProxy::start(&stack.base_url).await;
+    let chromium = browser().expect("Chromium is on the PATH (Debian: apt install chromium)");
+    let command = ["browser", "node", "visit.mjs", &chromium];
+    let (page, status, stderr) = Program::run(stack, &proxy.base_url, "browser", &command).await;
+    assert_eq!(status, Some(0), "{stderr}");
+
+    let seen: Value = serde_json::from_str(&page.output).unwrap();
+    assert_eq!(seen["failed"], json!([]), "{seen}");
+    assert_eq!(seen["left"], true, "all was sent: {seen}");
+    // Browsers tell here, too, what they keep from a page.
+    assert_eq!(seen["messages"], json!([]), "{seen}");
+    let uncaught: BTreeSet<&str> = texts(&seen["errors"]).collect();
+    assert_eq!(uncaught, BTreeSet::from(["the last one", "the warehouse hung up"]));
+    let requests = seen["requests"].as_array().unwrap();
+    let of_the_sdk: Vec<&Value> =
+        requests.iter().filter(|request| request["origin"] == proxy.base_url.as_str()).collect();
+    assert!(of_the_sdk.iter().all(|it| matches!(it["status"].as_u64(), Some(200 | 204))), "{seen}");
+
+    // A recording is compressed; events are text.
+    let exchanges = proxy.exchanges();
+    let has = |words: &str, is_text: bool| {
+        exchanges.iter().any(|it| {
+            let said = String::from_utf8_lossy(&it.body).contains(words);
+            said && std::str::from_utf8(&it.body).is_ok() == is_text
+        })
+    };
+    assert!(has("\"type\":\"replay_recording\"", false), "{exchanges:?}");
+    assert!(has("\"type\":\"span\"", true), "{exchanges:?}");
+    assert!(exchanges.iter().all(|it| matches!(it.status, 200 | 204)), "{exchanges:?}");
+
+    let errors = page.errors().await;
+    let expected = [
+        Arrival { culprit: PAGE, ..imported_late() },
+        handled("PaymentError", PAGE, &[PAYMENTS[0], "order 2 at 10.0.0.2 is not found"]),
+        unhandled("RangeError", PAGE, LAST),
+        unhandled("URIError", PAGE, "the warehouse hung up"),
+    ];
+    let arrived: Vec<Arrival<'_>> = arrivals(&errors);
+    assert_eq!(arrived, expected, "{}", page.output);
+    page.check_timeseries(&errors).await;
+    page.check_categories(&errors).await;
+    let all = errors.iter().map(|error| error.events.len()).sum::<usize>();
+    let is_set = json!({"categoryId": "browser", "operator": "is_set", "value": ""});
+    assert_eq!(page.count(is_set).await, if BROWSER.is_some() { all } else { 0 });
+    if let Some(browser) = BROWSER {
+        let is = json!({"categoryId": "browser", "operator": "is", "value": browser});
+        assert_eq!(page.count(is).await, all);
+    }
+}
+
+fn texts(list: &Value) -> impl Iterator<Item = &str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str)
+}

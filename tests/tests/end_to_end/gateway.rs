@@ -1,0 +1,153 @@
+//! The local gateway in front of the functions: what reaches them, and what does not.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use local::gateway::{MAX_BODY_BYTES, MAX_HEAD_BYTES};
+use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+use tests::app::PROJECT;
+use tests::error_tracking::{SentEvent, project};
+use tests::stack::{Stack, send};
+
+/// All of these are asked for at once. API Gateway and Lambda would take them at once, too.
+const AT_ONCE: usize = 300;
+
+fn request(stack: &Stack, method: Method, path: &str) -> RequestBuilder {
+    stack.http.request(method, format!("{}{path}", stack.base_url))
+}
+
+fn with_key(stack: &Stack, method: Method, path: &str) -> RequestBuilder {
+    request(stack, method, path).header("x-api-key", &stack.key)
+}
+
+/// Status and body of an answer, and its headers.
+async fn answered(request: RequestBuilder) -> (u16, Value, HeaderMap) {
+    let response = request.send().await.unwrap();
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let body = response.bytes().await.unwrap();
+    (status, serde_json::from_slice(&body).unwrap_or_default(), headers)
+}
+
+#[tokio::test]
+async fn all_of_300_requests_at_once_for_one_function_are_answered() {
+    let stack = Stack::start().await;
+    let started = Instant::now();
+    let all = (0..AT_ONCE).map(|_| send("get-caller", with_key(&stack, Method::GET, "/v0/me")));
+    let replies = join_all(all).await;
+    let mut statuses: HashMap<u16, usize> = HashMap::new();
+    for reply in replies {
+        *statuses.entry(reply.status).or_default() += 1;
+    }
+    assert_eq!(statuses, HashMap::from([(200, AT_ONCE)]), "{:?}", started.elapsed());
+    // And the one after them.
+    assert_eq!(send("get-caller", with_key(&stack, Method::GET, "/v0/me")).await.status, 200);
+    assert_eq!(stack.served().len(), AT_ONCE + 1);
+}
+
+#[tokio::test]
+async fn what_reaches_no_function_is_answered_as_api_gateway_would() {
+    let stack = Stack::start().await;
+    let key = HeaderValue::from_str(&"x".repeat(MAX_HEAD_BYTES)).unwrap();
+    let large = || with_key(&stack, Method::POST, &format!("/v0/project/{PROJECT}/feature-flags"));
+    for (asked, status, message) in [
+        (with_key(&stack, Method::GET, "/v0/nothing"), 404, "Not Found"),
+        (with_key(&stack, Method::DELETE, "/v0/me"), 404, "Not Found"),
+        (with_key(&stack, Method::GET, "/v0/me/"), 404, "Not Found"),
+        (large().body(vec![b' '; MAX_BODY_BYTES + 1]), 413, "Request Entity Too Large"),
+        (
+            request(&stack, Method::GET, "/v0/me").header("x-api-key", key),
+            431,
+            "Request Header Fields Too Large",
+        ),
+    ] {
+        let (answered, body, headers) = answered(asked).await;
+        assert_eq!((answered, body), (status, json!({ "message": message })));
+        // Pages may read these too.
+        assert_eq!(headers["access-control-allow-origin"], "*");
+        assert!(headers["access-control-expose-headers"].to_str().unwrap().contains("retry-after"));
+        assert!(headers.contains_key("apigw-requestid"));
+    }
+    // The most that API Gateway takes is for the function to refuse.
+    let (status, body, _) = answered(large().body(vec![b' '; MAX_BODY_BYTES])).await;
+    assert_eq!((status, &body["code"]), (413, &json!("body_too_large")));
+
+    for path in ["/v0/me", "/v0/nothing"] {
+        let asks = request(&stack, Method::OPTIONS, path);
+        let (status, _, headers) =
+            answered(asks.header("access-control-request-method", "GET")).await;
+        assert_eq!((status, &headers["access-control-allow-origin"]), (204, &"*".parse().unwrap()));
+        assert!(headers.contains_key("access-control-allow-headers"));
+    }
+    // Whoever is no page is told nothing of pages.
+    let elsewhere = reqwest::Client::new().get(format!("{}/v0/me", stack.base_url));
+    let (_, _, headers) = answered(elsewhere).await;
+    let of_pages = headers.keys().find(|name| name.as_str().starts_with("access-control-"));
+    assert_eq!(of_pages, None);
+    assert!(!stack.log().contains("\"level\":\"ERROR\""), "{}", stack.log());
+}
+
+#[tokio::test]
+async fn whatever_bytes_a_request_has_the_function_answers_it() {
+    let stack = Stack::start().await;
+    let flags = format!("/v0/project/{PROJECT}/feature-flags");
+    let named = |name: &'static [u8]| HeaderValue::from_bytes(name).unwrap();
+    for value in [named(b"caf\xe9"), named("café".as_bytes()), named(b"\xff\xfe"), named(b"a\tb")]
+    {
+        for header in ["x-anything", "user-agent", "cookie", "content-type", "idempotency-key"] {
+            let asked = with_key(&stack, Method::POST, &flags).header(header, &value);
+            let reply = send("create-feature-flag", asked.body("{}")).await;
+            assert!(matches!(reply.status, 400 | 415), "{header}: {value:?}: {}", reply.body);
+        }
+        let asked = request(&stack, Method::GET, "/v0/me").header("x-api-key", &value);
+        let reply = send("get-caller", asked).await;
+        assert_eq!(reply.problem(), (401, "invalid_api_key"), "{value:?}");
+    }
+    for (path, status, code) in [
+        ("a%20b", 404, "flag_not_found"),
+        ("%C3%A9%3F%23%22%3C%7B", 404, "flag_not_found"),
+        ("%FF%FE", 404, "flag_not_found"),
+        ("%zz%", 404, "flag_not_found"),
+        ("a?limit=%FF&x=\"<>`{}|\\^", 404, "flag_not_found"),
+    ] {
+        let reply =
+            send("get-feature-flag", with_key(&stack, Method::GET, &format!("{flags}/{path}")));
+        assert_eq!(reply.await.problem(), (status, code), "{path}");
+    }
+    let created = with_key(&stack, Method::POST, &flags.replace("shop", "%73hop"))
+        .json(&json!({"key": "flag", "name": "é", "type": "boolean"}));
+    assert_eq!(send("create-feature-flag", created).await.status, 201);
+}
+
+#[tokio::test]
+async fn what_is_no_event_is_taken_and_dropped() {
+    let stack = Stack::start().await;
+    let project = project(&stack.store, stack.project_id).await;
+    let (id, key) = (project.ingest_id, project.public_key);
+    let path = format!("/api/{id}/envelope/?sentry_key={key}&sentry_version=7");
+    let envelope = |kind: &str, payload: &[u8]| {
+        let header = format!("{{}}\n{{\"type\":\"{kind}\",\"length\":{}}}\n", payload.len());
+        [header.as_bytes(), payload, b"\n"].concat()
+    };
+    for kind in ["session", "transaction", "client_report", "log", "profile_chunk"] {
+        let asked = request(&stack, Method::POST, &path).body(envelope(kind, b"{}"));
+        let reply = send("ingest-error-events", asked).await;
+        assert_eq!((reply.status, reply.body), (200, json!({})), "{kind}");
+    }
+    for kind in ["replay_recording", "attachment", "profile"] {
+        // Not UTF-8, as what SDKs compress.
+        let payload = b"{\"segment_id\":0}\n\x78\x9c\xff\xfe\x00";
+        let asked = request(&stack, Method::POST, &path).body(envelope(kind, payload));
+        let (status, body, headers) = answered(asked).await;
+        assert_eq!((status, body), (200, json!({})), "{kind}");
+        assert_eq!(headers["access-control-allow-origin"], "*");
+    }
+    let event = SentEvent::new(1, shared::app::Clock::System.now(), "TypeError", "x");
+    let asked = request(&stack, Method::POST, &path).body(event.envelope());
+    assert_eq!(send("ingest-error-events", asked).await.status, 200);
+    let list = with_key(&stack, Method::GET, &format!("/v0/projects/{PROJECT}/errors"));
+    let reply = send("list-errors", list.timeout(Duration::from_mins(1))).await;
+    assert_eq!(reply.body["items"].as_array().unwrap().len(), 1);
+}

@@ -1,0 +1,203 @@
+//! The cases of the suites once more, by flagd's own evaluators: its cores for JavaScript and Python,
+//! unmodified, serve of an export what is served here.
+//!
+//! A case that flagd cannot express, or takes otherwise on purpose, is left out, with the reason.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use shared::flags::condition::{Condition, NOW, Operator};
+use shared::flags::flagd::{FlagdExport, Layout, export};
+use shared::flags::{FeatureFlag, Serve};
+use shared::timestamp::Timestamp;
+
+use super::{Found, growthbook, project, unleash};
+use crate::flagd_export::{Core, served_by_flagd};
+
+thread_local! {
+    /// The evaluations that were made while somebody wanted to know them.
+    static VECTORS: RefCell<Vec<Vector>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What the caller gives as the default, which no case serves.
+const DEFAULT: &str = "the caller's";
+
+/// An evaluation, and what it gave.
+pub(super) struct Vector {
+    flags: Vec<FeatureFlag>,
+    key: String,
+    context: Value,
+    now: Timestamp,
+    variant: Option<String>,
+    value: Option<String>,
+}
+
+impl Vector {
+    pub(super) fn new(flags: &[FeatureFlag], key: &str, context: &Value, now: Timestamp) -> Self {
+        let (flags, key, context) = (flags.to_vec(), key.to_owned(), context.clone());
+        Self { flags, key, context, now, variant: None, value: None }
+    }
+
+    pub(super) fn note(self, found: &Found) {
+        let vector = Self { variant: found.variant.clone(), value: found.value.clone(), ..self };
+        VECTORS.with_borrow_mut(|vectors| vectors.push(vector));
+    }
+
+    fn flag(&self) -> Option<&FeatureFlag> {
+        self.flags.iter().find(|flag| flag.key.as_str() == self.key)
+    }
+
+    fn conditions(&self) -> impl Iterator<Item = &Condition> {
+        self.flag().into_iter().flat_map(|flag| &flag.rules).flat_map(|rule| &rule.conditions)
+    }
+
+    /// The value that a condition asks about.
+    fn attribute(&self, condition: &Condition) -> &Value {
+        let name = condition.attribute.as_deref().unwrap_or_default();
+        match self.context.get(name) {
+            Some(value) => value,
+            None => name.split('.').fold(&self.context, |value, name| &value[name]),
+        }
+    }
+
+    /// Why a core of flagd takes the case otherwise than it is taken here.
+    fn differs(&self, core: Core) -> Option<&'static str> {
+        use Operator as O;
+        let flag = self.flag()?;
+        if !flag.enabled && flag.off_variant.is_some() {
+            return Some("a disabled flag serves the caller's default there");
+        }
+        if self.now != Timestamp::from_millis(0)
+            && self.conditions().any(|it| it.attribute.as_deref() == Some(NOW))
+        {
+            return Some("its clock cannot be set");
+        }
+        if core == Core::Python && serves(flag).any(is_split) {
+            return Some("Python's core hashes in CBOR's encoding");
+        }
+        self.conditions().find_map(|condition| {
+            let attribute = self.attribute(condition);
+            let name = condition.attribute.as_deref().unwrap_or_default();
+            let is_comparison = matches!(
+                condition.operator,
+                O::GreaterThan | O::GreaterThanOrEqual | O::LessThan | O::LessThanOrEqual
+            );
+            let is_version = matches!(
+                condition.operator,
+                O::SemverEquals
+                    | O::SemverGreaterThan
+                    | O::SemverGreaterThanOrEqual
+                    | O::SemverLessThan
+                    | O::SemverLessThanOrEqual
+            );
+            let text = attribute.as_str();
+            if attribute.is_array() || attribute.is_object() {
+                Some("it does not look into arrays and objects")
+            } else if name.contains('.') && self.context.get(name).is_some() {
+                Some("it finds names with dots by their paths")
+            } else if is_comparison && text.is_some_and(|text| !is_json_number(text)) {
+                Some("it compares texts that are no numbers")
+            } else if is_version
+                && text.is_some_and(|text| !text.starts_with(|c: char| c.is_ascii_digit()))
+            {
+                Some("it takes versions that are none here")
+            } else {
+                None
+            }
+        })
+    }
+}
+
+fn is_json_number(text: &str) -> bool {
+    matches!(serde_json::from_str(text), Ok(Value::Number(number)) if number.to_string() == text)
+}
+
+fn serves(flag: &FeatureFlag) -> impl Iterator<Item = &Serve> {
+    flag.rules.iter().map(|rule| &rule.serve).chain([&flag.fallthrough])
+}
+
+fn is_split(serve: &Serve) -> bool {
+    let Serve::Rollout(entries) = serve else { return false };
+    entries.iter().filter(|entry| entry.weight.thousandths() > 0).count() > 1
+}
+
+/// The part of a reason that is the same for all flags.
+fn kind_of(reason: &str) -> String {
+    let known = [
+        "flagd cannot compare dates",
+        "flagd has no regular expressions",
+        "flagd has no address ranges",
+        "flagd has no prerequisites",
+        "flagd would round an integer of this size",
+        "a flag of flagd has at least one variant",
+    ];
+    known.into_iter().find(|known| reason.contains(known)).unwrap_or(reason).to_owned()
+}
+
+/// Holds what a core of flagd serves against what is served here.
+fn compare(core: Core, vectors: &[Vector]) -> (usize, BTreeMap<String, usize>, Vec<String>) {
+    let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
+    let mut asked = Vec::new();
+    let mut compared = Vec::new();
+    for vector in vectors {
+        let FlagdExport { document, differences } =
+            export(project(), &vector.flags, &[], Layout::Compact);
+        let inexpressible =
+            differences.iter().find(|it| it.left_out && it.flag_key.as_str() == vector.key);
+        let reason = inexpressible.map(|difference| kind_of(&difference.reason));
+        let reason = reason.or_else(|| vector.differs(core).map(str::to_owned));
+        if let Some(reason) = reason {
+            *left_out.entry(reason).or_default() += 1;
+            continue;
+        }
+        let evaluation = json!({
+            "flag": vector.key, "type": "string", "default": DEFAULT, "context": vector.context,
+        });
+        asked.push(json!({"document": document, "evaluations": [evaluation]}));
+        compared.push(vector);
+    }
+    let answers = served_by_flagd(core, &asked);
+    assert_eq!(answers.len(), compared.len());
+    let mut failures = Vec::new();
+    for (vector, answer) in compared.iter().zip(answers) {
+        let value = vector.value.as_deref().unwrap_or(DEFAULT);
+        if answer["value"] != value || answer["variant"].as_str() != vector.variant.as_deref() {
+            let rules = serde_json::to_string(&vector.flag().map(|flag| &flag.rules)).unwrap();
+            failures.push(format!("{value} here, {answer} there, for {}: {rules}", vector.context));
+        }
+    }
+    (compared.len(), left_out, failures)
+}
+
+fn vectors() -> Vec<Vector> {
+    let (of_unleash, of_growthbook) = (unleash::run_all().0, growthbook::run_all().0);
+    let vectors = VECTORS.take();
+    assert!(vectors.len() >= of_unleash + of_growthbook, "some are not noted");
+    vectors
+}
+
+fn check(core: Core, least: usize) {
+    let vectors = vectors();
+    let (compared, left_out, failures) = compare(core, &vectors);
+    println!(
+        "{core:?}: {} of {compared} as here, of {} cases",
+        compared - failures.len(),
+        vectors.len()
+    );
+    for (reason, count) in &left_out {
+        println!("    {count:3} left out: {reason}");
+    }
+    assert_eq!(failures, [""; 0]);
+    assert!(compared >= least, "only {compared} were compared");
+}
+
+#[test]
+fn flagd_in_javascript_serves_what_is_served_here() {
+    check(Core::JavaScript, 260);
+}
+
+#[test]
+fn flagd_in_python_serves_what_is_served_here() {
+    check(Core::Python, 260);
+}

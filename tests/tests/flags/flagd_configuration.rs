@@ -1,0 +1,92 @@
+//! What flagd fetches.
+
+use std::time::Duration;
+
+use serde_json::json;
+use shared::app::Operation;
+use tests::app::TestApp;
+use tests::call::Reply;
+
+use super::{archive, call, change, create, etag};
+
+const GET_CONFIGURATION: &Operation = &get_flagd_configuration::OPERATION;
+
+async fn fetch(test: &TestApp, if_none_match: Option<&str>) -> Reply {
+    let call = call(test, GET_CONFIGURATION);
+    let call = if_none_match.iter().fold(call, |call, tag| call.header("if-none-match", tag));
+    call.send(&test.app).await
+}
+
+#[tokio::test]
+async fn the_configuration_has_what_flagd_can_express() {
+    let test = TestApp::start().await;
+    let staff =
+        json!([{"attribute": "email", "operator": "ends_with", "values": ["@example.com"]}]);
+    let segment = json!({"key": "staff", "name": "Staff", "conditions": staff});
+    let reply = call(&test, &create_segment::OPERATION).json(&segment).send(&test.app).await;
+    assert_eq!(reply.status, 201);
+    let rule =
+        |condition| json!({"rules": [{"conditions": [condition], "serve": {"variant": "off"}}]});
+    create(&test, "asking", &rule(json!({"operator": "in_segment", "values": ["staff"]}))).await;
+    create(&test, "disabled", &json!({"enabled": false})).await;
+    create(&test, "retired", &json!({})).await;
+    assert_eq!(archive(&test, "retired").await.status, 200);
+    let matching = json!({"attribute": "a", "operator": "matches", "values": ["x"]});
+    create(&test, "inexpressible", &rule(matching)).await;
+
+    let reply = fetch(&test, None).await;
+    assert_eq!(reply.status, 200);
+    let flag = |state: &str, default: &str| {
+        json!({
+            "state": state, "variants": {"on": true, "off": false}, "defaultVariant": default,
+            "metadata": {"version": "1"},
+        })
+    };
+    let mut asking = flag("ENABLED", "on");
+    asking["targeting"] = json!({"if": [{"$ref": "staff"}, "off"]});
+    let expected = json!({
+        "$schema": "https://flagd.dev/schema/v0/flags.json",
+        "flags": {"asking": asking, "disabled": flag("DISABLED", "off")},
+        "$evaluators": {"staff": {"ends_with": [{"var": "email"}, "@example.com"]}},
+        "metadata": {"flagSetId": test.project_id},
+    });
+    assert_eq!(reply.body, expected);
+    assert!(!reply.text.contains('\n'), "nothing is sent for people alone");
+}
+
+#[tokio::test]
+async fn what_the_caller_has_is_not_sent_again_and_a_change_is_seen_after_five_seconds() {
+    let test = TestApp::start().await;
+    create(&test, "flag", &json!({})).await;
+    let first = fetch(&test, None).await;
+    let tag = etag(&first).to_owned();
+    for tags in [tag.clone(), format!("W/{tag}"), format!("\"x\", {tag}"), "*".to_owned()] {
+        let again = fetch(&test, Some(&tags)).await;
+        assert_eq!((again.status, again.text.as_str(), etag(&again)), (304, "", tag.as_str()));
+    }
+    assert_eq!(fetch(&test, Some("\"x\"")).await.text, first.text);
+
+    change(&test, "flag", json!({"enabled": false})).await;
+    assert_eq!(fetch(&test, Some(&tag)).await.status, 304);
+    test.pass(Duration::from_secs(5));
+    let changed = fetch(&test, Some(&tag)).await;
+    assert_eq!(
+        (changed.status, &changed.body["flags"]["flag"]["state"]),
+        (200, &json!("DISABLED"))
+    );
+    assert_ne!(etag(&changed), tag);
+}
+
+#[tokio::test]
+async fn while_no_flag_changes_only_their_state_is_read() {
+    let test = TestApp::start().await;
+    create(&test, "flag", &json!({})).await;
+    let first = fetch(&test, None).await;
+    test.round_trips();
+    for _ in 0..5 {
+        test.pass(Duration::from_secs(4));
+        assert_eq!(fetch(&test, None).await.text, first.text);
+    }
+    // Every second time what is remembered is old; by then the key was not yet forgotten.
+    assert_eq!(test.round_trips(), 2);
+}

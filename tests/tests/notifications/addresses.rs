@@ -1,0 +1,181 @@
+//! set-email-address, confirm-email-address and unsubscribe.
+
+use std::time::Duration;
+
+use lambda_http::http::Method;
+use serde_json::{Value, json};
+use shared::app::Operation;
+use shared::projects::api_key::{ApiKeyRecord, UserId};
+use tests::app::TestApp;
+use tests::call::{Call, Gateway, Reply};
+use tests::notifications::{Post, give_address, token_in, user};
+
+const SET: &Operation = &set_email_address::OPERATION;
+const CONFIRM: &Operation = &confirm_email_address::OPERATION;
+const UNSUBSCRIBE: &Operation = &unsubscribe::OPERATION;
+const PREFERENCES: &Operation = &get_email_preferences::OPERATION;
+
+const CONFIRM_PATH: &str = "/v0/notifications/confirm";
+const UNSUBSCRIBE_PATH: &str = "/v0/notifications/unsubscribe";
+
+async fn set(test: &TestApp, email: &str) -> Reply {
+    Call::of(SET).key(&test.key).json(&json!({ "email": email })).send(&test.app).await
+}
+
+async fn confirm(test: &TestApp, token: &str) -> Reply {
+    Call::of(CONFIRM).query("token", token).send(&test.app).await
+}
+
+/// Status and headline of a page.
+fn page(reply: &Reply) -> (u16, &str) {
+    let page = reply.body.as_str().unwrap();
+    (reply.status, page.split_once("<h1>").unwrap().1.split_once("</h1>").unwrap().0)
+}
+
+#[tokio::test]
+async fn an_address_counts_once_the_link_in_the_mail_was_followed() {
+    let (test, post) = (TestApp::start().await, Post::open());
+    let reply = set(&test, "mira@example.com").await;
+    let waits = json!({"email": null, "pendingEmail": "mira@example.com"});
+    assert_eq!((reply.status, &reply.body), (200, &waits));
+    post.run(&test.app).await;
+    let [mail] = &post.mails().await[..] else { panic!("one mail") };
+    assert_eq!(mail["to"], "mira@example.com");
+    assert_eq!(mail["headers"]["List-Unsubscribe"], Value::Null);
+    let token = token_in(mail, CONFIRM_PATH);
+    assert_eq!(page(&confirm(&test, &token).await), (200, "Your address is confirmed"));
+
+    // The link is used up; the address stays.
+    assert_eq!(page(&confirm(&test, &token).await), (400, "This link was used before"));
+    let same = set(&test, "mira@example.com").await;
+    assert_eq!(same.body, json!({"email": "mira@example.com", "pendingEmail": null}));
+    post.run(&test.app).await;
+    assert_eq!(post.mails().await.len(), 1, "nobody is asked for what is confirmed");
+}
+
+#[tokio::test]
+async fn a_newer_address_voids_older_links_and_time_all_of_them() {
+    let (test, post) = (TestApp::start().await, Post::open());
+    give_address(&test.app, &user("owner"), "old@example.com").await;
+    let mut tokens = Vec::new();
+    for email in ["a@example.com", "b@example.com"] {
+        set(&test, email).await;
+        post.run(&test.app).await;
+        tokens.push(token_in(&post.mails_to(email).await[0], CONFIRM_PATH));
+    }
+    assert_eq!(page(&confirm(&test, &tokens[0]).await), (400, "This link is void"));
+    let waits = set(&test, "old@example.com").await.body;
+    assert_eq!(waits, json!({"email": "old@example.com", "pendingEmail": null}));
+    assert_eq!(page(&confirm(&test, &tokens[1]).await), (400, "This link is void"));
+    set(&test, "c@example.com").await;
+    post.run(&test.app).await;
+    let token = token_in(&post.mails_to("c@example.com").await[0], CONFIRM_PATH);
+    test.pass(Duration::from_hours(24));
+    assert_eq!(page(&confirm(&test, &token).await), (400, "This link has expired"));
+}
+
+#[tokio::test]
+async fn links_that_are_not_ours_lead_to_a_page_that_says_what_to_do() {
+    let (test, post) = (TestApp::start().await, Post::open());
+    set(&test, "mira@example.com").await;
+    post.run(&test.app).await;
+    let token = token_in(&post.mails().await[0], CONFIRM_PATH);
+    // Another stack's, one that was cut or changed, none, and one for another purpose.
+    let (other, mut changed) = (TestApp::start().await, token.clone());
+    changed.replace_range(0..1, if token.starts_with('A') { "B" } else { "A" });
+    let refused = (400, "This link cannot be used");
+    assert_eq!(page(&confirm(&other, &token).await), refused);
+    for token in [&token[1..], &token[..token.len() - 1], &changed, "", "<script>"] {
+        assert_eq!(page(&confirm(&test, token).await), refused, "{token}");
+        for method in [Method::GET, Method::POST] {
+            let call = Call::of(UNSUBSCRIBE).method(method).query("token", token);
+            assert_eq!(page(&call.send(&test.app).await), refused, "{token}");
+        }
+    }
+    assert_eq!(page(&Call::of(CONFIRM).send(&test.app).await), refused);
+    let crossed = Call::of(UNSUBSCRIBE).query("token", &token).send(&test.app).await;
+    assert_eq!(page(&crossed), refused);
+    assert_eq!(page(&confirm(&test, &token).await).0, 200);
+}
+
+#[tokio::test]
+async fn what_is_no_address_is_refused_at_its_place() {
+    let test = TestApp::start().await;
+    for (body, place, code) in [
+        (json!({}), "/email", "required"),
+        (json!({"email": null}), "/email", "required"),
+        (json!({"email": 1}), "/email", "invalid_type"),
+        (json!({"email": "mira"}), "/email", "invalid_format"),
+        (json!({"email": "a@b.de\r\nBcc: c@d.de"}), "/email", "invalid_format"),
+        (json!({"email": "a@b.de", "user": "ada"}), "/user", "unknown_field"),
+    ] {
+        let reply = Call::of(SET).key(&test.key).json(&body).send(&test.app).await;
+        assert_eq!(reply.problem(), (400, "validation_failed"), "{body}");
+        assert_eq!(reply.violations(), [(place, code)], "{body}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_learns_whether_somebody_else_has_an_address() {
+    let test = TestApp::start().await;
+    give_address(&test.app, &user("ada"), "taken@example.com").await;
+    let [taken, free] = ["taken@example.com", "free@example.com"];
+    let (taken, free) = (set(&test, taken).await, set(&test, free).await);
+    assert_eq!(taken.status, free.status);
+    let same = taken.body.to_string().replace("taken", "free");
+    assert_eq!(same, free.body.to_string());
+}
+
+#[tokio::test]
+async fn a_user_has_five_mails_an_hour_sent_to_addresses_that_nobody_confirmed() {
+    let (test, post) = (TestApp::start().await, Post::open());
+    for number in 0..7 {
+        set(&test, &format!("victim{number}@example.com")).await;
+        post.run(&test.app).await;
+        test.pass(Duration::from_mins(1));
+    }
+    assert_eq!(post.mails().await.len(), 5);
+    test.pass(Duration::from_mins(54));
+    post.run(&test.app).await;
+    // Only the latest address is asked, once there is room.
+    let mails = post.mails().await;
+    assert_eq!((mails.len(), &mails[0]["to"]), (6, &json!("victim6@example.com")));
+}
+
+#[tokio::test]
+async fn a_link_in_a_mail_switches_one_type_off_for_its_user() {
+    let (test, post) = (TestApp::start().await, Post::open());
+    let ada =
+        test.key_with(|key| ApiKeyRecord { user: UserId::parse("ada").unwrap(), ..key }).await;
+    give_address(&test.app, &user("ada"), "ada@example.com").await;
+    post.run(&test.app).await;
+    let [mail] = &post.mails().await[..] else { panic!("one mail, of the new key") };
+    let token = token_in(mail, UNSUBSCRIBE_PATH);
+    let header = mail["headers"]["List-Unsubscribe"].as_str().unwrap();
+    assert!(header.contains(&token), "{header}");
+    assert_eq!(mail["headers"]["List-Unsubscribe-Post"], "List-Unsubscribe=One-Click");
+
+    let preferences = async |key: &str| Call::of(PREFERENCES).key(key).send(&test.app).await.body;
+    let before = preferences(&ada).await;
+    let call = Call::of(UNSUBSCRIBE).query("token", &token);
+    for gateway in [Gateway::HttpApi, Gateway::RestApi] {
+        let asked = call.clone().method(Method::GET).gateway(gateway).send(&test.app).await;
+        assert_eq!(page(&asked), (200, "Stop these mails?"));
+        assert_eq!(preferences(&ada).await, before, "looking changes nothing");
+    }
+    let post_of_program = call
+        .header("content-type", "application/x-www-form-urlencoded")
+        .bytes("List-Unsubscribe=One-Click");
+    for _ in 0..2 {
+        let done = post_of_program.clone().send(&test.app).await;
+        assert_eq!(page(&done), (200, "These mails have stopped"));
+    }
+    let mut expected = before.clone();
+    for preference in expected.as_array_mut().unwrap() {
+        if preference["type"] == "api_key_created" {
+            preference["emailEnabled"] = json!(false);
+        }
+    }
+    assert_eq!(preferences(&ada).await, expected);
+    assert_eq!(preferences(&test.key).await, before);
+}

@@ -1,0 +1,8 @@
+//! Notifications against a real engine, and the local stack's stand-ins for SES and EventBridge.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod addresses;
+mod moto;
+mod outbox;
+mod sending;

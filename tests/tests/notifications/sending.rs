@@ -1,0 +1,352 @@
+//! send-notifications: whom what is sent, when, and how often.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpListener;
+use std::time::Duration;
+
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+use serde_json::{Value, json};
+use shared::projects::api_key::{ApiKeyRecord, KeyId, UserId};
+use shared::projects::project::ProjectId;
+use tests::app::{PROJECT, TestApp, app_over};
+use tests::call::Call;
+use tests::error_tracking::{SentEvent, project};
+use tests::insights::upload;
+use tests::notifications::{Post, give_address, outside, run, user};
+
+/// The tests' own user, with an address, whom nothing was sent yet.
+async fn start() -> (TestApp, Post) {
+    let (test, post) = (TestApp::start().await, Post::open());
+    // The tests' key was announced before there is an address.
+    post.run(&test.app).await;
+    give_address(&test.app, &user("owner"), "owner@example.com").await;
+    (test, post)
+}
+
+async fn deliver(test: &TestApp, project_id: ProjectId, number: u64, kind: &str) {
+    let project = project(&test.app.store, project_id).await;
+    let event = SentEvent::new(number, test.app.clock.now(), kind, "cart is undefined");
+    let call = Call::of(&ingest_error_events::OPERATION).parameter("ingestId", project.ingest_id);
+    let call = call.query("sentry_key", project.public_key).bytes(event.envelope());
+    let reply = call.send(&test.app).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+}
+
+/// Makes errors of kinds that differ by a letter.
+async fn make_errors(test: &TestApp, from: u64, count: u64) {
+    for number in from..from + count {
+        let letters: String =
+            format!("{number}").chars().map(|it| char::from(it as u8 + 49)).collect();
+        deliver(test, test.project_id, number, &format!("Error{letters}")).await;
+    }
+}
+
+fn subjects(mails: &[Value]) -> Vec<&str> {
+    mails.iter().map(|mail| mail["subject"].as_str().unwrap()).collect()
+}
+
+async fn create_insight(test: &TestApp, number: usize, title: &str) {
+    let mut body = upload([number]);
+    body["title"] = json!(title);
+    let call = Call::of(&create_insight::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
+    assert_eq!(call.json(&body).send(&test.app).await.status, 201);
+}
+
+async fn set_preference(test: &TestApp, key: &str, name: &str, enabled: bool) {
+    let body = json!({"preferences": [{"type": name, "emailEnabled": enabled}]});
+    let call = Call::of(&update_email_preferences::OPERATION).key(key).json(&body);
+    assert_eq!(call.send(&test.app).await.status, 200);
+}
+
+#[tokio::test]
+async fn the_first_is_mailed_at_once_and_what_follows_together() {
+    let (test, post) = start().await;
+    make_errors(&test, 0, 1).await;
+    post.run(&test.app).await;
+    let mails = post.mails().await;
+    assert_eq!(subjects(&mails), ["New error in Shop: Errora: cart is undefined"]);
+    let first = mails[0]["text"].as_str().unwrap();
+    assert!(first.contains("▁▁▁█\n1 event of Errora"), "{first}");
+    assert!(first.contains(&format!("/console/error?project={PROJECT}&id=")), "{first}");
+
+    make_errors(&test, 1, 12).await;
+    for _ in 0..9 {
+        post.run(&test.app).await;
+        test.pass(Duration::from_mins(1));
+    }
+    assert_eq!(post.mails().await.len(), 1, "the window is open");
+    create_insight(&test, 1, "Checkout").await;
+    test.pass(Duration::from_mins(1));
+    post.run(&test.app).await;
+    let mails = post.mails().await;
+    let mut latest = subjects(&mails[..2]);
+    latest.sort_unstable();
+    assert_eq!(latest, ["12 new errors in Shop", "New insight in Shop: Checkout"]);
+    assert_eq!(mails.len(), 3);
+    let gathered = mails.iter().find(|mail| mail["subject"] == "12 new errors in Shop").unwrap();
+    let told = gathered["text"].as_str().unwrap();
+    assert!(told.contains("\nand 2 more\n"), "{told}");
+    assert_eq!(told.matches("/console/error?").count(), 10, "{told}");
+
+    // Nothing more comes, and nothing is left.
+    for _ in 0..8 {
+        test.pass(Duration::from_mins(10));
+        post.run(&test.app).await;
+    }
+    assert_eq!(post.mails().await.len(), 3);
+    let left = test.items("notifications").await;
+    let is_on_its_way = |sk: &str| sk.starts_with("outbox") || sk.starts_with("feed");
+    let left = left.iter().map(|item| item["sk"].as_s().unwrap());
+    assert_eq!(left.filter(|sk| is_on_its_way(sk)).count(), 0);
+}
+
+#[tokio::test]
+async fn every_happening_is_an_event() {
+    let (test, post) = start().await;
+    make_errors(&test, 0, 23).await;
+    create_insight(&test, 1, "Checkout").await;
+    post.run(&test.app).await;
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let events = post.events().await;
+    for event in &events {
+        assert_eq!((&event["source"], &event["bus"]), (&json!("waymark"), &json!("default")));
+        *counts.entry(event["detailType"].as_str().unwrap().to_owned()).or_default() += 1;
+    }
+    let expected = [("api-key.created", 1), ("error.created", 23), ("insight.created", 1)];
+    assert_eq!(counts, expected.map(|(name, count)| (name.to_owned(), count)).into());
+    let error = events.iter().find(|it| it["detailType"] == "error.created").unwrap();
+    assert_eq!(error["detail"]["project"]["slug"], PROJECT);
+    assert_eq!(error["detail"]["organization"], "default");
+    post.run(&test.app).await;
+    assert_eq!(post.events().await.len(), 25);
+}
+
+/// Whoever has a type on, a confirmed address and sight of the project gets the mail, and nobody else: for
+/// every kind that something brings about.
+#[tokio::test]
+async fn mails_go_exactly_where_they_belong() {
+    let (test, post) = (TestApp::start().await, Post::open());
+    post.run(&test.app).await;
+    let now = test.app.clock.now();
+    let other = local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    let types = ["error_new", "error_regression", "insight_new"];
+    let mut expected = Vec::new();
+    for on in [true, false] {
+        for confirmed in [true, false] {
+            for sees in ["all", "it", "other", "revoked", "expired"] {
+                let name = format!("{on}-{confirmed}-{sees}");
+                let id = UserId::parse(&name).unwrap();
+                let key = test
+                    .key_with(|key| ApiKeyRecord {
+                        user: id,
+                        projects: match sees {
+                            "it" => Some([test.project_id].into()),
+                            "other" => Some([other].into()),
+                            _ => None,
+                        },
+                        ..key
+                    })
+                    .await;
+                for name in types {
+                    set_preference(&test, &key, name, on).await;
+                }
+                if confirmed {
+                    give_address(&test.app, &user(&name), &format!("{name}@example.com")).await;
+                }
+                let key_id: KeyId = tests::app::key_id(&key);
+                if sees == "revoked" {
+                    test.app.store.revoke_api_key(&key_id, now).await.unwrap();
+                } else if sees == "expired" {
+                    let over = aws_sdk_dynamodb::types::AttributeValue::S(now.to_string());
+                    test.tamper("api-keys", [("keyId", key_id.as_str())], "expiresAt", over).await;
+                }
+                if on && confirmed && matches!(sees, "all" | "it") {
+                    expected.push(format!("{name}@example.com"));
+                }
+            }
+        }
+    }
+    // The mails about the keys themselves.
+    test.pass(Duration::from_mins(1));
+    post.run(&test.app).await;
+    let about_keys = post.mails().await.len();
+
+    make_errors(&test, 0, 1).await;
+    create_insight(&test, 1, "Checkout").await;
+    post.run(&test.app).await;
+    let list = Call::of(&list_errors::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
+    let errors = list.send(&test.app).await.body;
+    let resolve = Call::of(&update_error::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
+    let resolve = resolve.parameter("errorId", errors["items"][0]["errorId"].as_str().unwrap());
+    assert_eq!(resolve.json(&json!({"status": "resolved"})).send(&test.app).await.status, 200);
+    test.pass(Duration::from_mins(2));
+    deliver(&test, test.project_id, 99, "Errora").await;
+    post.run(&test.app).await;
+
+    let mails = post.mails().await;
+    let mut got: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for mail in &mails[..mails.len() - about_keys] {
+        let subject = mail["subject"].as_str().unwrap().split(" in ").next().unwrap();
+        got.entry(mail["to"].as_str().unwrap()).or_default().push(subject);
+    }
+    for subjects in got.values_mut() {
+        subjects.sort_unstable();
+    }
+    let all = ["Back again", "New error", "New insight"].to_vec();
+    let expected = expected.iter().map(|email| (email.as_str(), all.clone()));
+    assert_eq!(got, expected.collect());
+}
+
+#[tokio::test]
+async fn a_storm_is_seven_mails_in_an_hour_and_loses_nothing() {
+    let (test, post) = start().await;
+    let mut made = 0;
+    for minute in 0..=60 {
+        if minute % 4 == 0 {
+            make_errors(&test, made, 3).await;
+            made += 3;
+        }
+        if minute % 2 == 0 {
+            post.run(&test.app).await;
+        }
+        test.pass(Duration::from_mins(1));
+    }
+    let mails = post.mails().await;
+    assert!(mails.len() <= 7, "{:?}", subjects(&mails));
+    for _ in 0..2 {
+        test.pass(Duration::from_mins(10));
+        post.run(&test.app).await;
+    }
+    let mails = post.mails().await;
+    let counts = subjects(&mails).into_iter().map(|it| it.split(' ').next().unwrap().to_owned());
+    let told: u64 = counts.map(|count| count.parse().unwrap_or(1)).sum();
+    assert_eq!(told, made, "{:?}", subjects(&mails));
+    assert_eq!(post.events().await.len() as u64, made + 1);
+}
+
+#[tokio::test]
+async fn beyond_so_many_mails_an_hour_all_wait_for_the_next() {
+    let (test, mut post) = start().await;
+    post.outside.mailer.as_mut().unwrap().mails_per_hour = 1;
+    make_errors(&test, 0, 1).await;
+    post.run(&test.app).await;
+    create_insight(&test, 1, "Checkout").await;
+    for _ in 0..5 {
+        test.pass(Duration::from_mins(10));
+        post.run(&test.app).await;
+    }
+    assert_eq!(post.mails().await.len(), 1);
+    test.pass(Duration::from_mins(11));
+    post.run(&test.app).await;
+    let mails = post.mails().await;
+    assert_eq!(subjects(&mails)[0], "New insight in Shop: Checkout");
+}
+
+#[tokio::test]
+async fn whoever_cannot_be_reached_now_is_reached_later() {
+    let (test, post) = start().await;
+    make_errors(&test, 0, 1).await;
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nowhere = outside(&format!("http://{closed}"), &format!("http://{closed}"));
+    let deadline = shared::app::Deadline::after(Duration::from_mins(1));
+    let failed = Box::pin(send_notifications::run(&test.app, &nowhere, deadline)).await;
+    assert!(failed.is_err());
+    assert!(post.mails().await.is_empty());
+    post.run(&test.app).await;
+    assert_eq!(post.mails().await.len(), 1);
+    // That of the tests' key, and that of the error.
+    assert_eq!(post.events().await.len(), 2);
+}
+
+#[tokio::test]
+async fn without_a_sender_nothing_is_kept_for_later() {
+    let (test, post) = start().await;
+    make_errors(&test, 0, 3).await;
+    run(&test.app, &send_notifications::outside::Outside::default()).await;
+    post.run(&test.app).await;
+    assert!(post.mails().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_run_that_finds_nothing_costs_a_few_reads() {
+    let (test, post) = start().await;
+    test.pass(Duration::from_hours(2));
+    post.run(&test.app).await;
+    test.round_trips();
+    post.run(&test.app).await;
+    assert!(test.round_trips() <= 8, "{}", test.round_trips());
+}
+
+#[tokio::test]
+async fn titles_of_strangers_are_nothing_but_text() {
+    let (test, post) = start().await;
+    for (number, title) in
+        ["<img src=x onerror=alert(1)>", "\u{202e}gnp.exe\nBcc: x@y.de", "</p><h1>\"'&"]
+            .into_iter()
+            .enumerate()
+    {
+        deliver(&test, test.project_id, number as u64, title).await;
+    }
+    post.run(&test.app).await;
+    let [mail] = &post.mails().await[..] else { panic!("one mail") };
+    let html = mail["html"].as_str().unwrap();
+    assert!(!html.contains("<img") && !html.contains("<h1>\"") && !html.contains('\u{202e}'));
+    assert!(html.contains("&lt;img src=x"), "{html}");
+}
+
+#[tokio::test]
+async fn two_runs_at_once_send_each_mail_once() {
+    let (test, post) = start().await;
+    make_errors(&test, 0, 40).await;
+    let (other, _) = app_over(&test.engine.endpoint());
+    tokio::join!(post.run(&test.app), post.run(&other));
+    post.run(&test.app).await;
+    assert_eq!(post.mails().await.len(), 1);
+    assert_eq!(post.events().await.len(), 41);
+}
+
+/// A run that is cut off anywhere, again and again, loses nothing, and sends at most one mail and one batch
+/// of ten events more for each cut.
+#[tokio::test]
+async fn a_run_that_is_cut_off_anywhere_loses_nothing() {
+    const HAPPENINGS: u64 = 240;
+    let (test, post) = start().await;
+    let seed = tests::seed();
+    println!("SEED={seed}");
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let (mut made, mut cuts) = (0, 0);
+    while made < HAPPENINGS || cuts < 40 {
+        if made < HAPPENINGS {
+            make_errors(&test, made, 12).await;
+            made += 12;
+        }
+        let time = Duration::from_micros(random.random_range(500..90_000));
+        if tokio::time::timeout(time, post.run(&test.app)).await.is_err() {
+            cuts += 1;
+        }
+        // The lease of the run that was cut off must end; and now and then a window.
+        test.pass(Duration::from_secs(random.random_range(21..120)));
+    }
+    for _ in 0..3 {
+        test.pass(Duration::from_mins(11));
+        post.run(&test.app).await;
+    }
+    let events = post.events().await;
+    let ids: BTreeSet<&str> =
+        events.iter().map(|it| it["detail"]["id"].as_str().unwrap()).collect();
+    let errors = ids.iter().filter(|id| id.contains("#error_new#")).count();
+    assert_eq!(errors as u64, HAPPENINGS, "an event is missing");
+    assert!(events.len() - ids.len() <= 10 * cuts, "{} of {cuts} cuts", events.len() - ids.len());
+    let mails = post.mails().await;
+    let counts = subjects(&mails).into_iter().map(|it| it.split(' ').next().unwrap().to_owned());
+    let told: u64 = counts.map(|count| count.parse().unwrap_or(1)).sum();
+    assert!(told >= HAPPENINGS, "{told}: {:?}", subjects(&mails));
+    let texts: BTreeSet<&str> = mails.iter().map(|mail| mail["text"].as_str().unwrap()).collect();
+    assert!(mails.len() - texts.len() <= cuts, "{:?}", subjects(&mails));
+    println!(
+        "{cuts} cuts, {} events and {} mails twice",
+        events.len() - ids.len(),
+        mails.len() - texts.len()
+    );
+}

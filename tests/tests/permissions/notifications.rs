@@ -1,0 +1,54 @@
+//! Notifications.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tests::app::TestApp;
+use tests::call::Call;
+use tests::error_tracking::{SentEvent, project};
+use tests::notifications::{Post, token_in};
+
+use super::{answered, assert_uses_all};
+
+pub(super) const FUNCTIONS: [&str; 4] = [
+    set_email_address::OPERATION.name,
+    confirm_email_address::OPERATION.name,
+    unsubscribe::OPERATION.name,
+    send_notifications::JOB.name,
+];
+
+#[tokio::test]
+async fn functions_of_notifications_may_do_what_they_do_and_no_more() {
+    let (test, post) = (TestApp::start().await, Post::open());
+    let project = project(&test.app.store, test.project_id).await;
+    let scenario = Box::pin(async {
+        // Whoever needs the key of tokens first makes it.
+        for operation in [&confirm_email_address::OPERATION, &unsubscribe::OPERATION] {
+            let other = TestApp::start().await;
+            answered(&other, Call::of(operation).query("token", "x"), 400).await;
+        }
+        let set = Call::of(&set_email_address::OPERATION).key(&test.key);
+        let set = set.json(&json!({"email": "owner@example.com"}));
+        answered(&test, set, 200).await;
+        post.run(&test.app).await;
+        let token = token_in(&post.mails().await[0], "/v0/notifications/confirm");
+        let confirm = Call::of(&confirm_email_address::OPERATION).query("token", &token);
+        answered(&test, confirm, 200).await;
+
+        let event = SentEvent::new(1, test.app.clock.now(), "TypeError", "x");
+        let deliver = Call::of(&ingest_error_events::OPERATION)
+            .parameter("ingestId", project.ingest_id)
+            .query("sentry_key", project.public_key)
+            .bytes(event.envelope());
+        answered(&test, deliver, 200).await;
+        post.run(&test.app).await;
+        let token = token_in(&post.mails().await[0], "/v0/notifications/unsubscribe");
+        let unsubscribe = Call::of(&unsubscribe::OPERATION).query("token", &token);
+        answered(&test, unsubscribe, 200).await;
+        for _ in 0..8 {
+            test.pass(Duration::from_mins(10));
+            post.run(&test.app).await;
+        }
+    });
+    assert_uses_all(&FUNCTIONS, scenario).await;
+}
