@@ -11,6 +11,7 @@ use shared::dynamodb::Store;
 use shared::error_tracking::log::day::Day;
 use shared::error_tracking::log::manifest::MergeLimits;
 use shared::error_tracking::log::row::{EventRow, Fingerprint};
+use shared::error_tracking::log::visit::ENOUGH_ROWS;
 use shared::error_tracking::store::{ErrorOfEvent, SeenEvent, Taken};
 use shared::error_tracking::{ErrorDescription, ErrorId, ErrorStatus, EventId, KnownError};
 use shared::projects::project::ProjectId;
@@ -20,8 +21,6 @@ use super::data_set::{ProjectDay, status_of};
 use crate::Result;
 use crate::stack::Stack;
 
-/// How many rows a project has when they are packed, unless they become a day old before that.
-const PACKED_AT_ONCE: usize = 4_000;
 /// That ingestion took no events of a project.
 const NOTHING: Taken = Taken { events: 0, time: Duration::ZERO };
 
@@ -66,8 +65,8 @@ pub(super) async fn load_packed(
         fingerprints.extend(rows.iter().map(|row| row.fingerprint));
         rows.sort_by_key(|row| row.occurred_at);
         waiting.extend(rows);
-        while waiting.len() >= PACKED_AT_ONCE {
-            let left = waiting.split_off(PACKED_AT_ONCE);
+        while waiting.len() >= ENOUGH_ROWS {
+            let left = waiting.split_off(ENOUGH_ROWS);
             let packed = std::mem::replace(&mut waiting, left);
             loaded.packed += u64::try_from(packed.len())?;
             import(store, project, packed).await?;
