@@ -5,6 +5,8 @@
 //! their meaning open, so they are refused) and the decimals of a number as written. `serde_json`
 //! still does all the parsing; this module only keeps what it would throw away.
 
+#[cfg(test)]
+mod conformance;
 mod duplicates;
 mod fields;
 mod path;

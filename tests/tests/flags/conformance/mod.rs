@@ -9,6 +9,7 @@
 
 mod flagd;
 mod growthbook;
+mod ofrep;
 mod unleash;
 
 use std::collections::BTreeMap;

@@ -7,6 +7,8 @@
 //! blocks, tables. So they are bounded for each coding, far from what encoders write.
 
 mod brotli;
+#[cfg(test)]
+mod conformance;
 mod deflate;
 #[cfg(test)]
 mod tests;
