@@ -124,9 +124,7 @@ impl TestApp {
 
     /// Lets time pass.
     pub fn pass(&self, duration: Duration) {
-        let Clock::Fixed(millis) = &self.app.clock else { unreachable!("a test's clock is fixed") };
-        let passed = u64::try_from(duration.as_millis()).expect("a test is short");
-        millis.fetch_add(passed, Ordering::Relaxed);
+        pass(&self.app, duration);
     }
 
     /// All items of a table.
@@ -154,6 +152,13 @@ impl TestApp {
             .await
             .expect("the item can be changed");
     }
+}
+
+/// Lets time pass for an app.
+pub fn pass(app: &App, duration: Duration) {
+    let Clock::Fixed(millis) = &app.clock else { unreachable!("a test's clock is fixed") };
+    let passed = u64::try_from(duration.as_millis()).expect("a test is short");
+    millis.fetch_add(passed, Ordering::Relaxed);
 }
 
 /// What the stores of this process left out.

@@ -1,15 +1,17 @@
 //! Proxies in front of the engine: they answer as DynamoDB may, and the engine never does.
 
+mod faults;
 mod item_by_item;
 mod partition_limits;
 
+pub use faults::Faults;
 pub use item_by_item::ItemByItem;
 pub use partition_limits::PartitionLimits;
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::wire::{self, Request};
@@ -76,4 +78,20 @@ impl Upstream {
         let body = body.to_string().into_bytes();
         self.forward(&Request { body, ..request.clone() }).await
     }
+}
+
+/// A refusal as DynamoDB gives it, with further members.
+fn refusal(name: &str, mut members: Value) -> Answer {
+    members["__type"] = json!(format!("com.amazonaws.dynamodb.v20120810#{name}"));
+    (400, members.to_string().into_bytes())
+}
+
+/// An answer with what was left unprocessed.
+fn with_unprocessed(answer: Vec<u8>, member: &str, unprocessed: &Value) -> Vec<u8> {
+    if unprocessed.as_object().is_none_or(serde_json::Map::is_empty) {
+        return answer;
+    }
+    let mut answer: Value = serde_json::from_slice(&answer).expect("an answer is JSON");
+    answer[member] = unprocessed.clone();
+    answer.to_string().into_bytes()
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Answer, Proxy, Upstream};
+use super::{Answer, Proxy, Upstream, refusal, with_unprocessed};
 use crate::wire::Request;
 
 /// What a partition takes in a second.
@@ -109,10 +109,9 @@ impl PartitionLimits {
         work(bucket)
     }
 
-    fn refuse(&self, name: &str, mut members: Value) -> Answer {
+    fn refuse(&self, name: &str, members: Value) -> Answer {
         self.refused.fetch_add(1, Ordering::Relaxed);
-        members["__type"] = json!(format!("com.amazonaws.dynamodb.v20120810#{name}"));
-        (400, members.to_string().into_bytes())
+        refusal(name, members)
     }
 
     /// The partition of an item, or of a key, in its table.
@@ -183,7 +182,7 @@ impl PartitionLimits {
         body["ReturnConsumedCapacity"] = json!("TOTAL");
         let (status, answer) = self.upstream.forward_as(request, &body).await;
         self.charge_evenly(Kind::Read, &partitions, consumed(&answer));
-        (status, with(answer, "UnprocessedKeys", &unprocessed))
+        (status, with_unprocessed(answer, "UnprocessedKeys", &unprocessed))
     }
 
     /// A write of one item.
@@ -230,7 +229,7 @@ impl PartitionLimits {
         body["ReturnConsumedCapacity"] = json!("TOTAL");
         let (status, answer) = self.upstream.forward_as(request, &body).await;
         self.charge_evenly(Kind::Write, &partitions, consumed(&answer));
-        (status, with(answer, "UnprocessedItems", &unprocessed))
+        (status, with_unprocessed(answer, "UnprocessedItems", &unprocessed))
     }
 
     fn charge_evenly(&self, kind: Kind, partitions: &[Partition], units: f64) {
@@ -342,16 +341,6 @@ fn consumed(answer: &[u8]) -> f64 {
         Value::Array(tables) => tables.iter().map(units).sum(),
         capacity => units(capacity),
     }
-}
-
-/// An answer with what was left unprocessed.
-fn with(answer: Vec<u8>, member: &str, unprocessed: &Value) -> Vec<u8> {
-    if unprocessed.as_object().is_none_or(serde_json::Map::is_empty) {
-        return answer;
-    }
-    let mut answer: Value = serde_json::from_slice(&answer).expect("an answer is JSON");
-    answer[member] = unprocessed.clone();
-    answer.to_string().into_bytes()
 }
 
 /// The bytes of an item, as DynamoDB counts them.

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(clippy::print_stdout)] // What became of all writes is told beside the verdict.
 
+mod faults;
 mod network;
 mod verdict;
 

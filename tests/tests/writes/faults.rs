@@ -1,0 +1,245 @@
+//! Work of all fields on a bad day of DynamoDB: whoever asks again until there is an answer has done
+//! each thing once, every answer on the way is described and comes in time, and what is counted adds up.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use shared::app::{App, Deadline, Operation};
+use shared::projects::project::Project;
+use tests::app::{PROJECT, TestApp, app_over, pass};
+use tests::call::{Call, Reply};
+use tests::error_tracking::{SentEvent, project};
+use tests::insights::{id, upload};
+use tests::preferences::TYPES;
+use tests::proxy::{self, Faults};
+use tests::seed;
+
+/// How many things each worker makes.
+const THINGS: usize = 12;
+/// How often a request is sent at most.
+const ATTEMPTS: usize = 60;
+/// How long is waited between them.
+const PAUSE: Duration = Duration::from_millis(20);
+/// The longest that an answer may take.
+const IN_TIME: Duration = Duration::from_secs(10);
+
+/// Somebody who works over the bad network.
+struct Client<'t> {
+    app: App,
+    key: &'t str,
+    project: &'t Project,
+}
+
+impl Client<'_> {
+    fn call(&self, operation: &'static Operation) -> Call {
+        Call::of(operation).key(self.key).parameter("idOrSlug", PROJECT)
+    }
+
+    /// Sends a request, again where the answer says that it may be, until it is answered.
+    async fn done(&self, call: Call) -> Reply {
+        for _ in 0..ATTEMPTS {
+            let began = Instant::now();
+            let reply = call.clone().send(&self.app).await;
+            let took = began.elapsed();
+            assert!(took < IN_TIME, "{} took {took:?}", call.id());
+            let is_worth_another = match reply.status {
+                429 | 500.. => true,
+                409 => ["idempotency_in_progress", "conflict"].contains(&reply.code()),
+                _ => false,
+            };
+            if !is_worth_another {
+                return reply;
+            }
+            tokio::time::sleep(PAUSE).await;
+            // What a request that failed has claimed is free again after five seconds.
+            pass(&self.app, 10 * PAUSE);
+        }
+        panic!("{} was not answered", call.id());
+    }
+
+    /// Sends what makes something under an idempotency key, until it is made.
+    async fn made(&self, call: Call, key: &str) -> Value {
+        let reply = self.done(call.header("idempotency-key", key)).await;
+        assert!(matches!(reply.status, 200 | 201), "{}", reply.text);
+        reply.body
+    }
+
+    async fn flags(&self) {
+        for number in 0..THINGS {
+            let key = format!("flag-{number}");
+            let body = json!({"key": key, "name": "n", "type": "boolean"});
+            let created = self.call(&create_feature_flag::OPERATION).json(&body);
+            assert_eq!(self.made(created, &format!("create-{key}")).await["version"], 1);
+            for change in ["one", "other"] {
+                let call = self.call(&update_feature_flag::OPERATION).parameter("key", &key);
+                let changed = self.done(call.json(&json!({"description": change}))).await;
+                assert_eq!((changed.status, &changed.body["description"]), (200, &json!(change)));
+            }
+            let evaluated = self.call(&evaluate_feature_flag::OPERATION).parameter("key", &key);
+            assert_eq!(self.done(evaluated).await.status, 200);
+        }
+    }
+
+    async fn markers(&self) {
+        let create = self.call(&create_event_marker_collection::OPERATION);
+        let made = self.made(create.json(&json!({"name": "Releases"})), "collection").await;
+        for number in 0..THINGS {
+            let events = ["a", "b", "c"].map(|letter| {
+                json!({"name": format!("{number}{letter}"), "occurredAt": "2026-11-21T04:16:00Z"})
+            });
+            let add = self.call(&add_event_markers::OPERATION);
+            let add = add.parameter("collectionId", made["id"].as_str().unwrap());
+            self.made(add.json(&json!({ "events": events })), &format!("markers-{number}")).await;
+        }
+    }
+
+    /// An insight that grows, and of which parts are split off.
+    async fn insights(&self) {
+        let mut body = upload(0..10);
+        body["title"] = json!("Checkout");
+        let created = self.made(self.call(&create_insight::OPERATION).json(&body), "insight").await;
+        let of = |operation| {
+            self.call(operation).parameter("insightId", created["id"].as_str().unwrap())
+        };
+        for number in 1..THINGS {
+            let body = upload(number * 10..number * 10 + 10);
+            let add = of(&add_pain_points::OPERATION).json(&body);
+            self.made(add, &format!("pain-points-{number}")).await;
+            if number.is_multiple_of(4) {
+                let parts: Vec<String> = (number * 10..number * 10 + 5).map(id).collect();
+                let split = of(&split_insight::OPERATION).json(&json!({ "painPointIds": parts }));
+                self.made(split, &format!("split-{number}")).await;
+            }
+        }
+    }
+
+    async fn events(&self) {
+        for number in 0..2 * THINGS {
+            let now = self.app.clock.now();
+            let kind = format!("Error{}", char::from(b'A' + u8::try_from(number % 3).unwrap()));
+            let event = SentEvent::new(u64::try_from(number).unwrap(), now, &kind, "x");
+            let call = Call::of(&ingest_error_events::OPERATION)
+                .path("/api/{ingestId}/envelope/")
+                .parameter("ingestId", self.project.ingest_id)
+                .query("sentry_key", self.project.public_key);
+            assert_eq!(self.done(call.bytes(event.envelope())).await.status, 200);
+        }
+        let deadline = || Deadline::after(Duration::from_mins(1));
+        for _ in 0..3 {
+            // It may fail; whoever comes next goes on.
+            let _ = (pack_error_log::JOB.run)(&self.app, deadline()).await;
+        }
+    }
+
+    async fn preferences(&self) {
+        for number in 0..THINGS {
+            let update = json!([{"type": TYPES[2], "emailEnabled": number % 2 == 0}]);
+            let call = Call::of(&update_email_preferences::OPERATION).key(self.key);
+            let reply = self.done(call.json(&json!({ "preferences": update }))).await;
+            assert_eq!(reply.status, 200, "{}", reply.text);
+        }
+    }
+
+    /// Reads what others write, as long as that takes.
+    async fn reads(&self) {
+        for operation in [
+            &list_feature_flags::OPERATION,
+            &list_insights::OPERATION,
+            &list_event_marker_collections::OPERATION,
+            &list_errors::OPERATION,
+            &list_error_categories::OPERATION,
+            &evaluate_feature_flags::OPERATION,
+            &get_flagd_configuration::OPERATION,
+        ] {
+            for _ in 0..3 {
+                assert_eq!(self.done(self.call(operation)).await.status, 200);
+            }
+        }
+    }
+}
+
+/// The sum of a member of all items.
+fn sum(items: &[Value], member: &str) -> u64 {
+    items.iter().map(|item| item[member].as_u64().unwrap()).sum()
+}
+
+/// Holds what is there, read over a good network, against what was answered.
+async fn check(test: &TestApp) {
+    let list = async |operation| {
+        let call = Call::of(operation).key(&test.key).parameter("idOrSlug", PROJECT);
+        test.pages(&call, 100).await.concat()
+    };
+    let flags = list(&list_feature_flags::OPERATION).await;
+    assert_eq!(flags.len(), THINGS);
+    assert!(flags.iter().all(|flag| flag["description"] == "other"));
+
+    let collections = list(&list_event_marker_collections::OPERATION).await;
+    assert_eq!(collections.len(), 1);
+    assert_eq!(sum(&collections, "eventCount"), 3 * THINGS as u64);
+    let call = Call::of(&list_event_markers::OPERATION).key(&test.key);
+    let call = call.parameter("idOrSlug", PROJECT);
+    let call = call.parameter("collectionId", collections[0]["id"].as_str().unwrap());
+    let markers = test.pages(&call, 100).await.concat();
+    let names: BTreeSet<&str> = markers.iter().filter_map(|it| it["name"].as_str()).collect();
+    assert_eq!((markers.len(), names.len()), (3 * THINGS, 3 * THINGS));
+
+    let insights = list(&list_insights::OPERATION).await;
+    let mut pain_points = Vec::new();
+    for insight in &insights {
+        let call = Call::of(&list_pain_points::OPERATION).key(&test.key);
+        let call = call.parameter("idOrSlug", PROJECT);
+        let call = call.parameter("insightId", insight["id"].as_str().unwrap());
+        pain_points.extend(test.pages(&call, 100).await.concat());
+    }
+    let ids: BTreeSet<&str> = pain_points.iter().filter_map(|it| it["id"].as_str()).collect();
+    assert_eq!((pain_points.len(), ids.len()), (10 * THINGS, 10 * THINGS));
+    assert_eq!(insights.len(), 1 + (THINGS - 1) / 4);
+
+    let errors = list(&list_errors::OPERATION).await;
+    assert_eq!((errors.len(), sum(&errors, "count")), (3, 2 * THINGS as u64));
+}
+
+async fn work_with(percent: u32) {
+    let (test, seed) = (TestApp::start().await, seed());
+    println!("SEED={seed}");
+    let project = project(&test.app.store, test.project_id).await;
+    let faults = Arc::new(Faults::before(&test.engine.endpoint(), percent, seed));
+    let endpoint = proxy::serve(Arc::clone(&faults)).await;
+    let client = || {
+        let (app, _) = app_over(&endpoint);
+        Client { app, key: &test.key, project: &project }
+    };
+    let workers = [client(), client(), client(), client(), client(), client()];
+    let [flags, markers, insights, events, preferences, reads] = &workers;
+    tokio::join!(
+        flags.flags(),
+        markers.markers(),
+        insights.insights(),
+        events.events(),
+        preferences.preferences(),
+        reads.reads(),
+    );
+    assert!(faults.met() > 0, "nothing went wrong");
+    check(&test).await;
+    // Nothing that was left halfway stands in the way.
+    let again = join_all([client(), client()].map(async |client| client.reads().await));
+    again.await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_request_in_a_hundred_fails() {
+    work_with(1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_request_in_ten_fails() {
+    work_with(10).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_requests_in_ten_fail() {
+    work_with(30).await;
+}
