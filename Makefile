@@ -51,7 +51,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 NODE_MODULES_OF_CONSOLE := functions/serve-console/page/node_modules/.package-lock.json
 CONSOLE := functions/serve-console/built/index.html
 
-.PHONY: help run demo reset console test check generate docs audit package start-packaged reproduce deploy bench bench-all eval tools test-tools
+.PHONY: help run demo reset console test soak check generate docs audit package start-packaged reproduce deploy bench bench-all eval tools test-tools
 
 help: ## Lists these commands.
 	@sed -n 's/^\([a-z-]*\):.*## /make \1	/p' $(MAKEFILE_LIST) | expand -t 16
@@ -113,6 +113,10 @@ endif
 .PHONY: area
 area:
 	@test -n "$(filter $(AREA),$(AREAS))" || { echo "error: there is no area $(AREA); the areas are $(AREAS)" >&2; exit 1; }
+
+soak: test-tools ## Ten minutes of mixed work over HTTP (SOAK_SECONDS=600), with percentiles by operation.
+	cargo build --workspace --bins --locked
+	SOAK_SECONDS=$(or $(SOAK_SECONDS),600) cargo nextest run --workspace --locked --test end_to_end -E 'test(mixed_work)' --no-capture
 
 check: ## Lints without running anything: the fast half of `make test`.
 	cargo --locked xtask generate --check

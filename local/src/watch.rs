@@ -117,6 +117,11 @@ impl Watch {
         &self.url
     }
 
+    /// The group of its processes and of those that it starts, by the operating system's number.
+    pub fn process_group(&self) -> Option<i32> {
+        self.group.map(Pid::as_raw_pid)
+    }
+
     /// Waits until a function answers.
     pub async fn until_answered(
         &mut self,

@@ -1,8 +1,10 @@
 //! The whole local stack over HTTP: the gateway, `cargo lambda watch`, the function binaries and an
 //! engine in memory, all of it for one test.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -110,6 +112,17 @@ impl Stack {
         self.http.post(url).body("{}").send().await.expect("it is answered")
     }
 
+    /// The memory of each function, in bytes: of all its processes, by their program.
+    pub fn memory(&self) -> BTreeMap<String, u64> {
+        let group = self.watch.process_group().expect("it runs");
+        let mut memory = BTreeMap::new();
+        for process in fs::read_dir("/proc").expect("this is Linux").flatten() {
+            let Some((program, bytes)) = memory_of(&process.path(), group) else { continue };
+            *memory.entry(program).or_default() += bytes;
+        }
+        memory
+    }
+
     /// The requests that were answered so far.
     pub fn served(&self) -> Vec<Served> {
         self.served.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -119,6 +132,21 @@ impl Stack {
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).expect("the log can be read")
     }
+}
+
+/// The program of a process, and how much memory it has, if it belongs to a group.
+fn memory_of(process: &Path, group: i32) -> Option<(String, u64)> {
+    let stat = fs::read_to_string(process.join("stat")).ok()?;
+    // After the program's name, in parentheses, come the state, the parent and the group.
+    let (_, rest) = stat.rsplit_once(") ")?;
+    if rest.split(' ').nth(2)? != group.to_string() {
+        return None;
+    }
+    let program = fs::read_link(process.join("exe")).ok()?;
+    let status = fs::read_to_string(process.join("status")).ok()?;
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = resident.trim().trim_end_matches(" kB").parse().ok()?;
+    Some((program.file_name()?.to_str()?.to_owned(), kilobytes * 1_024))
 }
 
 fn client_of_a_page() -> reqwest::Client {

@@ -13,3 +13,4 @@ mod markers;
 mod preferences;
 mod privacy;
 mod recording_proxy;
+mod soak;

@@ -1,0 +1,180 @@
+//! Mixed work at the limit of the machine: nothing fails, and no function grows. `make soak` has it last
+//! ten minutes, and prints how long each operation took.
+
+#![allow(clippy::print_stdout)]
+
+use std::collections::BTreeMap;
+use std::env;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+use shared::timestamp::Timestamp;
+use tests::app::PROJECT;
+use tests::error_tracking::{SentEvent, project};
+use tests::stack::Stack;
+
+/// How long the work lasts, in seconds, unless `SOAK_SECONDS` says it.
+const SECONDS: u64 = 20;
+/// How many clients work at once: more than there are processes of any function.
+const CLIENTS: u64 = 6;
+/// How much a function may grow in the second half, in bytes, besides a quarter of what it has.
+const SLACK: u64 = 8 << 20;
+
+/// How long the answers of each operation took.
+type Latencies = BTreeMap<&'static str, Vec<Duration>>;
+
+/// What the clients work with.
+struct Work<'s> {
+    stack: &'s Stack,
+    collection: String,
+    ingestion: String,
+    events: AtomicU64,
+}
+
+impl Work<'_> {
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let url = format!("{}{}", self.stack.base_url, path.replace("{project}", PROJECT));
+        self.stack.http.request(method, url).header("x-api-key", &self.stack.key)
+    }
+
+    fn post(&self, path: &str, body: &Value) -> RequestBuilder {
+        self.request(Method::POST, path).json(body)
+    }
+
+    /// What is asked next: mostly evaluations and events, as in production.
+    fn next(&self, rng: &mut ChaCha8Rng) -> (&'static str, RequestBuilder) {
+        let user = rng.random_range(0..1_000);
+        let context = json!({"context": {"targetingKey": format!("user-{user}")}});
+        let errors = json!({"projectIds": [PROJECT], "from": 0});
+        match rng.random_range(0..20) {
+            0..8 => {
+                let path = "/v0/project/{project}/ofrep/v1/evaluate/flags/checkout";
+                ("evaluate-feature-flag", self.post(path, &context))
+            }
+            8..10 => {
+                let path = "/v0/project/{project}/ofrep/v1/evaluate/flags";
+                ("evaluate-feature-flags", self.post(path, &context))
+            }
+            10..14 => {
+                let number = self.events.fetch_add(1, Ordering::Relaxed);
+                let kind =
+                    format!("Error{}", char::from(b'A' + u8::try_from(user % 20).unwrap_or(0)));
+                let event = SentEvent::new(number, now(), &kind, "x");
+                let event = event.with("user", &user.to_string());
+                let url = format!("{}{}", self.stack.base_url, self.ingestion);
+                ("ingest-error-events", self.stack.http.post(url).body(event.envelope()))
+            }
+            14 => ("list-errors", self.request(Method::GET, "/v0/projects/{project}/errors")),
+            15 => ("query-error-timeseries", self.post("/v0/errors/timeseries/query", &errors)),
+            16 => {
+                let flags = self.request(Method::GET, "/v0/project/{project}/feature-flags");
+                ("list-feature-flags", flags)
+            }
+            17 => {
+                let path = format!(
+                    "/v0/projects/{PROJECT}/event-marker-collections/{}/events",
+                    self.collection
+                );
+                let marker = json!({"name": "v1", "occurredAt": now().to_string()});
+                ("add-event-markers", self.post(&path, &json!({ "events": [marker] })))
+            }
+            18 => {
+                let path = "/v0/notifications/email-preferences";
+                ("get-email-preferences", self.request(Method::GET, path))
+            }
+            _ => {
+                let level = json!({
+                    "id": "level", "label": "Level", "values": ["error", "warning"],
+                    "isNumeric": false, "isBoolean": false, "isArray": false,
+                });
+                let body = json!({"query": "level is error", "categories": [level]});
+                ("interpret-error-filters", self.post("/v0/errors/filters/interpret", &body))
+            }
+        }
+    }
+
+    /// Works until a time has come.
+    async fn until(&self, end: Instant, seed: u64) -> Latencies {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut latencies = Latencies::new();
+        while Instant::now() < end {
+            let (operation, request) = self.next(&mut rng);
+            let began = Instant::now();
+            let answer = request.send().await.unwrap();
+            let status = answer.status();
+            let text = answer.text().await.unwrap();
+            assert!(status.is_success(), "{operation}: {status} {text}");
+            latencies.entry(operation).or_default().push(began.elapsed());
+        }
+        latencies
+    }
+
+    /// All clients at once, until a time has come.
+    async fn of_all(&self, end: Instant, seed: u64) -> Latencies {
+        let clients = (0..CLIENTS).map(|client| self.until(end, seed * CLIENTS + client));
+        let mut all = Latencies::new();
+        for latencies in join_all(clients).await {
+            for (operation, mut of_client) in latencies {
+                all.entry(operation).or_default().append(&mut of_client);
+            }
+        }
+        all
+    }
+}
+
+fn now() -> Timestamp {
+    shared::app::Clock::System.now()
+}
+
+fn print(latencies: &mut Latencies) {
+    println!(
+        "{:26} {:>8} {:>8} {:>8} {:>8}",
+        "operation", "requests", "p50 ms", "p95 ms", "p99 ms"
+    );
+    for (operation, latencies) in latencies {
+        latencies.sort_unstable();
+        let at = |percent: usize| {
+            let index = (latencies.len() * percent / 100).min(latencies.len() - 1);
+            latencies[index].as_secs_f64() * 1_000.0
+        };
+        let count = latencies.len();
+        println!("{operation:26} {count:>8} {:>8.1} {:>8.1} {:>8.1}", at(50), at(95), at(99));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mixed_work_fails_nowhere_and_lets_no_function_grow() {
+    let seconds = env::var("SOAK_SECONDS").map_or(SECONDS, |seconds| seconds.parse().unwrap());
+    let half = Duration::from_secs(seconds) / 2;
+    let stack = Stack::start().await;
+    let project = project(&stack.store, stack.project_id).await;
+    let ingestion =
+        format!("/api/{}/envelope/?sentry_key={}", project.ingest_id, project.public_key);
+    let mut work =
+        Work { stack: &stack, collection: String::new(), ingestion, events: AtomicU64::new(0) };
+    let flag = json!({"key": "checkout", "name": "Checkout", "type": "boolean"});
+    let made = work.post("/v0/project/{project}/feature-flags", &flag).send().await.unwrap();
+    assert_eq!(made.status(), 201);
+    let path = "/v0/projects/{project}/event-marker-collections";
+    let made = work.post(path, &json!({"name": "Releases"})).send().await.unwrap();
+    let collection: Value = made.json().await.unwrap();
+    collection["id"].as_str().unwrap().clone_into(&mut work.collection);
+
+    work.of_all(Instant::now() + half, 1).await;
+    let before = stack.memory();
+    let mut latencies = work.of_all(Instant::now() + half, 2).await;
+    let after = stack.memory();
+    print(&mut latencies);
+    assert_eq!(latencies.len(), 10, "each operation was asked");
+    assert!(before.len() >= 10, "{before:?}");
+    for (function, bytes) in &after {
+        println!("{function:26} {:>8} kB", bytes / 1_024);
+        let at_most = before.get(function).map_or(u64::MAX, |bytes| bytes * 5 / 4 + SLACK);
+        assert!(*bytes <= at_most, "{function}: {before:?} {after:?}");
+    }
+}
