@@ -12,6 +12,8 @@ import { InsightPage } from "./pages/insight";
 import { InsightsPage } from "./pages/insights";
 import { MarkersPage } from "./pages/markers";
 import { OverviewPage } from "./pages/overview";
+import { SegmentPage } from "./pages/segment";
+import { SegmentsPage } from "./pages/segments";
 import { SettingsPage } from "./pages/settings";
 import { SignIn } from "./pages/sign-in";
 import { currentKey, onKeyChange } from "./session";
@@ -41,7 +43,14 @@ const PLACES: Place[] = [
     also: ["error"],
     scope: "errors:read",
   },
-  { page: "flags", name: "Flags", icon: "flags", key: "f", also: ["flag"], scope: "flags:read" },
+  {
+    page: "flags",
+    name: "Flags",
+    icon: "flags",
+    key: "f",
+    also: ["flag", "segments", "segment"],
+    scope: "flags:read",
+  },
   {
     page: "insights",
     name: "Insights",
@@ -60,6 +69,8 @@ const PAGES: Record<string, () => preact.JSX.Element> = {
   error: ErrorPage,
   flags: FlagsPage,
   flag: FlagPage,
+  segments: SegmentsPage,
+  segment: SegmentPage,
   insights: InsightsPage,
   insight: InsightPage,
   markers: MarkersPage,
