@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::dynamodb::Store;
 use crate::http::{Incoming, Problem};
 use crate::page::{Page, PageRequest};
-use crate::projects::api_key::{ApiKeyRecord, KeyId, Scope, UserId};
+use crate::projects::api_key::{ApiKeyRecord, Author, KeyId, Scope, UserId};
 use crate::projects::project::{IdOrSlug, Organization, ProjectId, ProjectSummary};
 use crate::projects::store::{Access, ProjectIdentity};
 use crate::timestamp::Timestamp;
@@ -135,6 +135,11 @@ impl<'r> Caller<'r> {
     /// The organization of that user.
     pub fn organization(&self) -> &Organization {
         &self.key.organization
+    }
+
+    /// The caller as the author of what they write.
+    pub fn author(&self) -> Author {
+        Author::Key { user: self.key.user.clone(), key_id: self.key.key_id.clone() }
     }
 
     /// The id of the caller's key.

@@ -10,12 +10,14 @@ pub mod evaluation;
 mod feature_flag;
 pub mod flagd;
 mod flagd_configuration;
+pub mod history;
 mod http;
 pub mod ofrep;
 pub mod patch;
 mod rule_ids;
 pub mod segment;
 pub mod store;
+pub mod update;
 
 pub use cache::Freshness;
 pub use dependencies::{Dependencies, UnsoundChain};

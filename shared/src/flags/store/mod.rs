@@ -1,8 +1,9 @@
-//! Table `feature-flags`.
+//! Tables `feature-flags` and `flag-changes`.
 
 mod changes;
 mod evaluation;
 mod flags;
+mod history;
 mod items;
 mod prerequisites;
 mod segments;
