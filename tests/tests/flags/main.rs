@@ -16,6 +16,7 @@ mod flagd_configuration;
 mod flagd_export;
 mod history;
 mod list_feature_flags;
+mod outages;
 mod quotas;
 mod segments;
 mod state;

@@ -9,6 +9,6 @@ mod prerequisites;
 mod segments;
 
 pub use changes::{FlagDeletion, FlagReplacement};
-pub use evaluation::StoredFlags;
+pub use evaluation::{ExportedFlags, StoredFlags};
 pub use flags::{FlagCreation, ListedFlags};
 pub use segments::{SegmentCreation, SegmentDeletion, SegmentReplacement};
