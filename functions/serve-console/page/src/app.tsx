@@ -3,7 +3,7 @@ import { go, hrefOf, Link, useAddress } from "./address";
 import { answered, api, onUnderway, type Refusal } from "./api/client";
 import { forgetLoaded, useLoaded } from "./api/loaded";
 import { type CallerTold, HereContext, type Project, type Scope } from "./caller";
-import { notePrefix, SHORTCUTS, useKeys } from "./keys";
+import { SHORTCUTS, useKeys, watchPrefixes } from "./keys";
 import { ErrorPage } from "./pages/error";
 import { ErrorsPage } from "./pages/errors";
 import { FlagPage } from "./pages/flag";
@@ -114,10 +114,7 @@ function Frame({ caller, refusal, retry }: FrameProps) {
   const place = PLACES.find((it) => it.page === address.page || it.also.includes(address.page));
   const hrefTo = (page: string) => hrefOf(page, keptParams(address));
 
-  useEffect(() => {
-    addEventListener("keydown", notePrefix);
-    return () => removeEventListener("keydown", notePrefix);
-  }, []);
+  useEffect(watchPrefixes, []);
   useEffect(() => {
     document.title = `${place?.name ?? "Not found"} · Waymark`;
   }, [place]);

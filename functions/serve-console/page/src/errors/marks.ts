@@ -100,7 +100,7 @@ async function historyOf(project: Project, flag: Flag, signal: AbortSignal): Pro
       kind: "flag" as const,
       at: Date.parse(it.at),
       name: `${flag.key}: ${changeInWords(it).toLowerCase()}`,
-      description: `Version ${it.version}, by ${it.user}`,
+      description: `Version ${it.version}, by ${it.user ?? "an import"}`,
     }));
   } catch (error) {
     // It was deleted after the list was read.

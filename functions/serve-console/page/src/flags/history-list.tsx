@@ -110,7 +110,8 @@ function Entry({ change, onRestore }: { change: FlagChange; onRestore: (() => vo
         <span>
           <b>{changeInWords(change)}</b>{" "}
           <span class="quiet small">
-            version {change.version} by <bdi>{change.user}</bdi>, <Ago at={change.at} />
+            version {change.version} by <bdi>{change.user ?? "an import"}</bdi>,{" "}
+            <Ago at={change.at} />
           </span>
         </span>
         {onRestore && (

@@ -36,7 +36,7 @@ test("what was nothing before is told, and what every version has is not", () =>
   expect(
     differences([
       { member: "enabled", from: undefined, to: false },
-      { member: "version", from: null, to: 1 },
+      { member: "type", from: null, to: "boolean" },
       { member: "description", from: null, to: "" },
       { member: "offVariant", from: "off", to: null },
     ]),
@@ -64,14 +64,14 @@ test("a change has a name of a few words", () => {
   expect(changeInWords(change(2, [{ member: "enabled", from: false, to: true }]))).toBe(
     "Switched on",
   );
-  const names = ["name", "rules", "version"].map((member) => ({ member, from: 1, to: 2 }));
+  const names = (["name", "rules"] as const).map((member) => ({ member, from: "", to: "x" }));
   expect(changeInWords(change(2, names))).toBe("Changed its name and rules");
   expect(changeInWords({ ...change(2, names), kind: "restored" })).toBe("Restored");
 });
 
 test("beside its name a switch has no details, and a flag that was made has only new ones", () => {
   expect(detailsOf(change(2, [{ member: "enabled", from: false, to: true }]))).toEqual([]);
-  const made = { member: "offVariant", from: null, to: "off" };
+  const made = { member: "offVariant" as const, from: null, to: "off" };
   expect(detailsOf({ ...change(1, [made]), kind: "created" })).toEqual([
     { what: "While it is off", removed: [], added: ["off"] },
   ]);

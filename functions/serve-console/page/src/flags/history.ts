@@ -1,33 +1,16 @@
 /** The history of a flag: what was changed, readable, and what restoring an older version would change. */
 
-import { answered, api } from "../api/client";
+import { answered, api, type Schemas } from "../api/client";
 import type { Project } from "../caller";
 import { conditionsInWords } from "./conditions-editor";
 import { type Draft, type Flag, plural, type Rule, type Serve, serveInWords, told } from "./flag";
 
-export interface MemberChange {
-  member: string;
-  /** `undefined` where nothing was before, which is not the same as `null`. */
-  from: unknown;
-  to: unknown;
-}
+export type FlagChange = Schemas["FlagChange"];
+export type FlagChangePage = Schemas["FlagChangePage"];
 
-export interface FlagChange {
-  /** The version that the change made. */
-  version: number;
-  at: string;
-  user: string;
-  keyId: string;
-  kind: "created" | "updated" | "archived" | "unarchived" | "restored";
-  changes: MemberChange[];
-}
-
-export interface FlagChangePage {
-  items: FlagChange[];
-  nextCursor: string | null;
-}
-
-type Untyped = (path: string, init: object) => Promise<{ response: Response }>;
+/** `from` may also be `undefined`: nothing at all, which is not the same as `null`. */
+export type MemberChange = Schemas["MemberChange"];
+type Member = MemberChange["member"];
 
 /** A page of the changes of a flag, the newest first. */
 export function loadChanges(
@@ -39,11 +22,11 @@ export function loadChanges(
   const query = { limit: more.limit, ...(more.cursor && { cursor: more.cursor }) };
   const params = { path: { idOrSlug: project.slug, key }, query };
   return answered(
-    (api.GET as never as Untyped)("/v0/project/{idOrSlug}/feature-flags/{key}/changes", {
+    api.GET("/v0/project/{idOrSlug}/feature-flags/{key}/changes", {
       params,
       ...(signal && { signal }),
     }),
-  ) as Promise<FlagChangePage>;
+  );
 }
 
 /** Makes the flag as a version left it, if it still has the version that is known here. */
@@ -55,14 +38,16 @@ export function restoreVersion(project: Project, flag: Flag, version: number): P
           path: { idOrSlug: project.slug, key: flag.key },
           header: { "If-Match": `"${flag.version}"` },
         },
-        body: { restoreVersion: version } as never,
+        body: { restoreVersion: version },
       }),
     ),
   );
 }
 
 /** What members are called in the editor, and in the middle of a sentence. */
-const NAMES: Record<string, { title: string; noun: string }> = {
+const NAMES: Record<Member, { title: string; noun: string }> = {
+  key: { title: "Key", noun: "its key" },
+  type: { title: "Type", noun: "its type" },
   name: { title: "Name", noun: "its name" },
   description: { title: "What it is for", noun: "its description" },
   enabled: { title: "State", noun: "its state" },
@@ -75,8 +60,8 @@ const NAMES: Record<string, { title: string; noun: string }> = {
   prerequisites: { title: "Prerequisites", noun: "prerequisites" },
 };
 
-/** Members of which each version has its own: they say nothing about what was done. */
-const SELF_EVIDENT = ["version", "updatedAt", "createdAt", "id", "projectId", "key", "type"];
+/** What stands above the history anyway. */
+const SELF_EVIDENT: Member[] = ["key", "type"];
 
 export interface Difference {
   /** What changed, in words. */
@@ -100,14 +85,14 @@ export function differences(changes: readonly MemberChange[]): Difference[] {
   return changes
     .filter((it) => !SELF_EVIDENT.includes(it.member))
     .map(({ member, from, to }) => ({
-      what: NAMES[member]?.title ?? member,
+      what: NAMES[member].title,
       ...compared(linesOf(member, from), linesOf(member, to)),
     }))
     .filter((it) => it.removed.length > 0 || it.added.length > 0);
 }
 
 /** A member's value as lines, one for each thing in it. */
-function linesOf(member: string, value: unknown): string[] {
+function linesOf(member: Member, value: unknown): string[] {
   if (value === undefined) return [];
   if (value === null) {
     return member === "offVariant" ? ["the application’s own default"] : [];
@@ -172,7 +157,7 @@ function without(lines: string[], common: string[]): string[] {
  * from the newest down to that version, as the API tells them. There are no gaps between them.
  */
 export function restored(changes: readonly FlagChange[], version: number): MemberChange[] {
-  const members = new Map<string, MemberChange>();
+  const members = new Map<Member, MemberChange>();
   for (const change of changes.filter((it) => it.version > version)) {
     for (const { member, from, to } of change.changes) {
       const newer = members.get(member);
@@ -200,8 +185,8 @@ function isSwitch({ kind, changes }: Pick<FlagChange, "kind" | "changes">): bool
 /** A change in a few words: `Switched on`, `Changed rules and its name`. */
 export function changeInWords({ kind, changes }: Pick<FlagChange, "kind" | "changes">): string {
   const told = changes.filter((it) => !SELF_EVIDENT.includes(it.member));
-  if (kind !== "updated") return KINDS[kind] ?? kind;
+  if (kind !== "updated") return KINDS[kind];
   if (isSwitch({ kind, changes })) return told[0]?.to ? "Switched on" : "Switched off";
-  const names = told.map((it) => NAMES[it.member]?.noun ?? it.member);
+  const names = told.map((it) => NAMES[it.member].noun);
   return names.length > 3 ? plural(names.length, "change") : `Changed ${names.join(" and ")}`;
 }

@@ -120,7 +120,7 @@ interface ProjectsProps {
 /** How much each project has of it; one of them alone is a click away. */
 function ByProject({ projects, view, range }: ProjectsProps) {
   return (
-    <section class="block">
+    <section class="block by-project">
       <header>
         <h2>By project</h2>
       </header>
