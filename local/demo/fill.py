@@ -194,8 +194,17 @@ def moment(days_ago):
 
 
 def fill_flags(api, project):
+    for segment in shop.SEGMENTS:
+        api.send("POST", f"/v0/project/{project}/segments", segment, accept=(409,))
+    path = f"/v0/project/{project}/feature-flags"
+    made = set()
     for flag in shop.FLAGS:
-        api.send("POST", f"/v0/project/{project}/feature-flags", flag, accept=(409,))
+        status, _ = api.send("POST", path, flag, accept=(409,))
+        if status == 201:
+            made.add(flag["key"])
+    for key, patch in shop.FLAG_CHANGES:
+        if key in made:
+            api.send("PATCH", f"{path}/{key}", patch)
 
 
 def fill_insights(api, project):

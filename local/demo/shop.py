@@ -199,6 +199,11 @@ KINDS = [
 RESOLVED = ["RangeError"]
 IGNORED = ["ValidationError"]
 
+SEGMENTS = [
+    {"key": "staff", "name": "Staff", "conditions": [{"attribute": "email", "operator": "ends_with", "values": ["@shop.example"]}]},
+    {"key": "beta-testers", "name": "Beta testers", "conditions": [{"attribute": "plan", "operator": "in", "values": ["gold"]}, {"attribute": "appVersion", "operator": "semver_greater_than_or_equal", "values": ["2.5.0"]}]},
+]
+
 FLAGS = [
     {
         "key": "new-checkout",
@@ -207,7 +212,7 @@ FLAGS = [
         "enabled": True,
         "description": "One page in place of four steps.",
         "rules": [
-            {"name": "Staff first", "conditions": [{"attribute": "email", "operator": "ends_with", "values": ["@shop.example"]}], "serve": {"variant": "on"}},
+            {"name": "Staff first", "conditions": [{"operator": "in_segment", "values": ["staff"]}], "serve": {"variant": "on"}},
             {"name": "Germany, new app", "conditions": [{"attribute": "country", "operator": "in", "values": ["DE", "AT"]}, {"attribute": "appVersion", "operator": "semver_greater_than_or_equal", "values": ["2.5.0"]}], "serve": {"rollout": [{"variant": "on", "weight": 50}, {"variant": "off", "weight": 50}]}},
         ],
         "fallthrough": {"rollout": [{"variant": "on", "weight": 5}, {"variant": "off", "weight": 95}]},
@@ -224,8 +229,16 @@ FLAGS = [
     {"key": "express-delivery", "name": "Express delivery", "type": "boolean", "enabled": True, "prerequisites": [{"flagKey": "new-checkout", "variant": "on"}]},
     {"key": "free-shipping-from", "name": "Free shipping from", "type": "number", "enabled": True, "variants": [{"key": "usual", "value": "49"}, {"key": "sale", "value": "29"}], "fallthrough": {"variant": "usual"}},
     {"key": "banner", "name": "Banner on the start page", "type": "json", "enabled": False, "variants": [{"key": "autumn", "value": '{"title": "Autumn sale", "colour": "amber"}'}]},
-    {"key": "gift-cards", "name": "Gift cards", "type": "boolean", "enabled": False, "description": "Waits for the tax office."},
+    {"key": "gift-cards", "name": "Gift cards", "type": "boolean", "enabled": False},
     {"key": "dark-mode", "name": "Dark mode", "type": "boolean", "enabled": True, "targets": [{"kind": "identifier", "value": "user-17", "variant": "on"}], "fallthrough": {"rollout": [{"variant": "on", "weight": 1}, {"variant": "off", "weight": 1}]}},
+]
+
+# What the team did to its flags since it made them.
+FLAG_CHANGES = [
+    ("new-checkout", {"fallthrough": {"rollout": [{"variant": "on", "weight": 20}, {"variant": "off", "weight": 80}]}}),
+    ("new-checkout", {"fallthrough": {"rollout": [{"variant": "on", "weight": 5}, {"variant": "off", "weight": 95}]}, "description": "One page in place of four steps. Fewer since the address form loses input."}),
+    ("gift-cards", {"enabled": True}),
+    ("gift-cards", {"enabled": False, "description": "Waits for the tax office."}),
 ]
 
 # Title, description, pain points a day in the last 30 days and in the 30 before, and what visitors do.

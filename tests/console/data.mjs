@@ -67,6 +67,22 @@ function event(number, at, type, value, more = {}) {
   };
 }
 
+/** The first event of an error gives it its title; the others may come as they like. */
+async function sendAll(api, events) {
+  const left = [...events];
+  const sender = async () => {
+    for (let it = left.shift(); it; it = left.shift()) await api.send("POST", api.store, it);
+  };
+  await Promise.all([sender(), sender()]);
+}
+
+/** Fills another project, with a few errors of its own. */
+export async function fillOther(api) {
+  const now = Date.now();
+  const events = Array.from({ length: 5 }, (_, number) => event(500 + number, now - number * DAY, "StockError", "none left"));
+  await sendAll(api, events);
+}
+
 /** Fills a project, and answers the ids of what later tests speak of. */
 export async function fill(api, project) {
   const now = Date.now();
@@ -87,7 +103,7 @@ export async function fill(api, project) {
       }),
     );
   });
-  for (const it of events) await api.send("POST", api.store, it);
+  await sendAll(api, events);
 
   const collection = await api.send("POST", `/v0/projects/${project}/event-marker-collections`, { name: HOSTILE[1], description: HOSTILE[0] });
   const happened = HOSTILE.map((name, index) => ({

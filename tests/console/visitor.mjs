@@ -4,10 +4,12 @@ import assert from "node:assert/strict";
 
 /** A machine that is busy with other tests takes its time. */
 const PATIENCE_MS = 20_000;
-const LOADED = { waitUntil: "networkidle0", timeout: PATIENCE_MS };
+const LOADED = { waitUntil: "load", timeout: PATIENCE_MS };
+/** For how long nothing must be underway: an answer may lead to the next request. */
+const IDLE_MS = 100;
 
 export class Visitor {
-  static async enter(browser, base, key) {
+  static async enter(browser, base, key, path = "") {
     const context = await browser.createBrowserContext();
     const page = await context.newPage();
     const visitor = new Visitor(context, page, base);
@@ -22,9 +24,17 @@ export class Visitor {
     });
     page.on("pageerror", (error) => visitor.faults.push(String(error)));
     // What stands behind `#` is told by the browser's own tools, but sent to nobody.
-    page.on("request", (request) => visitor.requests.push(request.url().split("#")[0]));
+    page.on("request", (request) => {
+      visitor.requests.push(request.url().split("#")[0]);
+      visitor.underway.add(request);
+    });
+    // Of what a page that was left has asked for, nothing is told any more.
+    page.on("framenavigated", () => visitor.underway.clear());
+    page.on("requestfinished", (request) => visitor.underway.delete(request));
+    page.on("requestfailed", (request) => visitor.underway.delete(request));
     page.on("response", (response) => visitor.responses.push(response));
-    await page.goto(`${base}/console#key=${key}`, LOADED);
+    await page.goto(`${base}/console${path}#key=${key}`, LOADED);
+    await visitor.settle();
     return visitor;
   }
 
@@ -35,6 +45,8 @@ export class Visitor {
     this.faults = [];
     this.requests = [];
     this.responses = [];
+    this.underway = new Set();
+    this.answers = null;
   }
 
   /** Prefers a theme, and waits until it is drawn. */
@@ -45,11 +57,33 @@ export class Visitor {
 
   async open(path) {
     await this.page.goto(`${this.base}/console${path}`, LOADED);
+    await this.settle();
+  }
+
+  /** Answers requests whose paths end so in place of the API, which is asked again once `answer` is `null`. */
+  async answer(ending, answer) {
+    if (!this.answers) {
+      this.answers = new Map();
+      await this.page.setRequestInterception(true);
+      this.page.on("request", (request) => {
+        const path = new URL(request.url()).pathname;
+        const found = [...this.answers].find(([it]) => path.endsWith(it))?.[1]?.(request);
+        if (!found) return request.continue();
+        if (found.abort) return request.abort();
+        return request.respond({ status: found.status ?? 200, headers: { "retry-after": "0" }, contentType: "application/json", body: JSON.stringify(found.body) });
+      });
+    }
+    this.answers.set(ending, answer);
   }
 
   /** Waits until nothing is loading any more. */
   async settle() {
-    await this.page.waitForNetworkIdle({ idleTime: 250, timeout: PATIENCE_MS });
+    const ends = Date.now() + PATIENCE_MS;
+    for (let idleSince = Date.now(); Date.now() - idleSince < IDLE_MS; ) {
+      if (Date.now() > ends) assert.fail(`still underway: ${[...this.underway].map((it) => it.url())}`);
+      await new Promise((resume) => setTimeout(resume, 20));
+      if (this.underway.size > 0) idleSince = Date.now();
+    }
   }
 
   async see(selector) {
@@ -88,7 +122,7 @@ export class Visitor {
     const ends = Date.now() + PATIENCE_MS;
     while (Date.now() < ends) {
       if (await condition()) return;
-      await new Promise((resume) => setTimeout(resume, 100));
+      await new Promise((resume) => setTimeout(resume, 50));
     }
     assert.fail(`it never came true that ${what}`);
   }

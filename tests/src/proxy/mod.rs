@@ -2,10 +2,12 @@
 
 mod faults;
 mod item_by_item;
+mod outage;
 mod partition_limits;
 
 pub use faults::Faults;
 pub use item_by_item::ItemByItem;
+pub use outage::Outage;
 pub use partition_limits::PartitionLimits;
 
 use std::net::Ipv4Addr;

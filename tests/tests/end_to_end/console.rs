@@ -2,12 +2,22 @@
 
 use std::process::Stdio;
 
+use local::demo;
 use shared::projects::api_key::{ApiKeyRecord, Scope};
+use shared::projects::project::Project;
 use tests::app::PROJECT;
 use tests::error_tracking::project;
 use tests::stack::Stack;
 use tests::{browser, workspace};
 use tokio::process::Command;
+
+/// A second project of the same people. Of two, the first by its slug is shown first.
+const OTHER: &str = "warehouse";
+
+/// Where a project's events are sent.
+fn store_of(project: &Project) -> String {
+    format!("/api/{}/store/?sentry_key={}", project.ingest_id, project.public_key)
+}
 
 #[tokio::test]
 async fn people_do_in_the_console_what_the_api_then_tells() {
@@ -19,11 +29,14 @@ async fn people_do_in_the_console_what_the_api_then_tells() {
         ..key
     });
     let read_only = read_only.await;
-    let project = project(&stack.store, stack.project_id).await;
-    let store = format!("/api/{}/store/?sentry_key={}", project.ingest_id, project.public_key);
+    let shop = project(&stack.store, stack.project_id).await;
+    let other_id =
+        demo::ensure_project(&stack.store, OTHER, "Warehouse").await.expect("it is made");
+    let other = project(&stack.store, other_id).await;
     let output = Command::new("node")
         .arg(workspace().join("tests/console/run.mjs"))
-        .args([&stack.base_url, &browser, PROJECT, &stack.key, &read_only, &store])
+        .args([&stack.base_url, &browser, PROJECT, &stack.key, &read_only])
+        .args([&store_of(&shop), OTHER, &store_of(&other)])
         .stdin(Stdio::null())
         .output()
         .await

@@ -3,7 +3,7 @@ import { go, hrefOf, Link, useAddress } from "./address";
 import { answered, api, onUnderway, type Refusal } from "./api/client";
 import { forgetLoaded, useLoaded } from "./api/loaded";
 import { type CallerTold, HereContext, type Project, type Scope } from "./caller";
-import { notePrefix, SHORTCUTS, useKeys } from "./keys";
+import { SHORTCUTS, useKeys, watchPrefixes } from "./keys";
 import { ErrorPage } from "./pages/error";
 import { ErrorsPage } from "./pages/errors";
 import { FlagPage } from "./pages/flag";
@@ -12,6 +12,8 @@ import { InsightPage } from "./pages/insight";
 import { InsightsPage } from "./pages/insights";
 import { MarkersPage } from "./pages/markers";
 import { OverviewPage } from "./pages/overview";
+import { SegmentPage } from "./pages/segment";
+import { SegmentsPage } from "./pages/segments";
 import { SettingsPage } from "./pages/settings";
 import { SignIn } from "./pages/sign-in";
 import { currentKey, onKeyChange } from "./session";
@@ -41,7 +43,14 @@ const PLACES: Place[] = [
     also: ["error"],
     scope: "errors:read",
   },
-  { page: "flags", name: "Flags", icon: "flags", key: "f", also: ["flag"], scope: "flags:read" },
+  {
+    page: "flags",
+    name: "Flags",
+    icon: "flags",
+    key: "f",
+    also: ["flag", "segments", "segment"],
+    scope: "flags:read",
+  },
   {
     page: "insights",
     name: "Insights",
@@ -60,6 +69,8 @@ const PAGES: Record<string, () => preact.JSX.Element> = {
   error: ErrorPage,
   flags: FlagsPage,
   flag: FlagPage,
+  segments: SegmentsPage,
+  segment: SegmentPage,
   insights: InsightsPage,
   insight: InsightPage,
   markers: MarkersPage,
@@ -103,10 +114,7 @@ function Frame({ caller, refusal, retry }: FrameProps) {
   const place = PLACES.find((it) => it.page === address.page || it.also.includes(address.page));
   const hrefTo = (page: string) => hrefOf(page, keptParams(address));
 
-  useEffect(() => {
-    addEventListener("keydown", notePrefix);
-    return () => removeEventListener("keydown", notePrefix);
-  }, []);
+  useEffect(watchPrefixes, []);
   useEffect(() => {
     document.title = `${place?.name ?? "Not found"} · Waymark`;
   }, [place]);

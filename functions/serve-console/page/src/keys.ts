@@ -30,7 +30,9 @@ type Handlers = Record<string, (event: KeyboardEvent) => void>;
 
 /** How long after `g` the second key counts. */
 const PREFIX_MS = 1_500;
-let prefix = { key: "", at: 0 };
+let noted = { key: "", at: 0 };
+/** What was pressed before the key that is handled now, if the two are one shortcut. */
+let prefix = "";
 
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
@@ -46,8 +48,7 @@ export function useKeys(handlers: Handlers): void {
     const listener = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return;
       if (isTyping(event.target)) return;
-      const isSecond = prefix.key !== "" && event.timeStamp - prefix.at < PREFIX_MS;
-      const name = isSecond ? `${prefix.key} ${event.key}` : event.key;
+      const name = prefix ? `${prefix} ${event.key}` : event.key;
       const handler = current.current[name];
       if (!handler) return;
       event.preventDefault();
@@ -58,8 +59,16 @@ export function useKeys(handlers: Handlers): void {
   }, []);
 }
 
-/** Notes `g`, once for the whole page and after all handlers. */
-export function notePrefix(event: KeyboardEvent): void {
-  if (isTyping(event.target) || event.metaKey || event.ctrlKey || event.altKey) return;
-  prefix = event.key === "g" ? { key: "g", at: event.timeStamp } : { key: "", at: 0 };
+/** Notes `g`. Once for the whole page and before all handlers, so that each of them knows of it. */
+export function watchPrefixes(): () => void {
+  const listener = (event: KeyboardEvent) => {
+    const counts = !isTyping(event.target) && !event.metaKey && !event.ctrlKey && !event.altKey;
+    prefix = counts && event.timeStamp - noted.at < PREFIX_MS ? noted.key : "";
+    noted =
+      counts && event.key === "g" && !prefix
+        ? { key: "g", at: event.timeStamp }
+        : { key: "", at: 0 };
+  };
+  addEventListener("keydown", listener, { capture: true });
+  return () => removeEventListener("keydown", listener, { capture: true });
 }

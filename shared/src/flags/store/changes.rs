@@ -5,9 +5,12 @@
 
 use std::collections::BTreeSet;
 
+use crate::flags::history::ChangeKind;
 use crate::flags::{Dependencies, FeatureFlag, FlagKey, Prerequisite, VariantKey};
 use crate::json::Violations;
+use crate::projects::api_key::Author;
 
+use super::history::ChangeOf;
 use super::items::{Count, ProjectChange, TABLE, key, limit_reached, version_number};
 use super::prerequisites::{Blamed, ChainGuard, refusals};
 use super::segments::{UseChange, unknown_segments};
@@ -89,12 +92,14 @@ fn lost(flag: &FeatureFlag, variant: &VariantKey) -> bool {
 const PROJECT: usize = 1;
 
 impl Store {
-    /// Replaces a flag that is still as it was read. A change that concerns no other flag is one
+    /// Replaces a flag that is still as it was read, and adds to its history. A change that concerns no other flag is one
     /// round trip; one that others may depend on reads how they do.
     pub async fn replace_flag(
         &self,
         stored: &FeatureFlag,
         flag: &FeatureFlag,
+        kind: ChangeKind,
+        author: &Author,
     ) -> Result<FlagReplacement, StoreError> {
         let effect = Effect::of(stored, flag);
         let mut change = ProjectChange {
@@ -125,6 +130,8 @@ impl Store {
         let segments_from = actions.len();
         let uses = UseChange::between(&stored.segments(), &flag.segments());
         actions.extend(self.count_uses(flag.project_id, &uses)?);
+        let change = ChangeOf { stored: Some(stored), flag, kind, author };
+        actions.push(self.record_change(change)?);
         match self.commit_all(actions).await? {
             None => Ok(FlagReplacement::Done),
             Some(cancelled) => {
@@ -185,7 +192,8 @@ impl Store {
     }
 
     /// Deletes an archived flag that is still as it was read. Nothing depends on it: what others
-    /// depend on cannot be archived, and nothing can come to depend on what is.
+    /// depend on cannot be archived, and nothing can come to depend on what is. Its history leads nowhere
+    /// from then on, and expires.
     pub async fn delete_flag(&self, stored: &FeatureFlag) -> Result<FlagDeletion, StoreError> {
         let delete = self
             .delete(TABLE, key(stored.project_id, stored.key.as_str()))

@@ -3,7 +3,7 @@
 import { changed, go, useAddress } from "../address";
 import { answered, api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
-import { useHere } from "../caller";
+import type { Project } from "../caller";
 import { number } from "../time/format";
 import type { Range } from "../time/range";
 import { Refused, SkeletonRows } from "../ui/states";
@@ -16,25 +16,31 @@ import {
   viewKey,
   withFilter,
 } from "./filters";
+import { keyOf } from "./projects";
 
 type By = Schemas["ErrorBreakdownQuery"]["by"];
 const USUAL: By = "release";
 
 interface BreakdownProps {
+  projects: readonly Project[];
   view: View;
   range: Range;
   categories: Category[] | undefined;
 }
 
-export function Breakdown({ view, range, categories }: BreakdownProps) {
+export function Breakdown({ projects, view, range, categories }: BreakdownProps) {
   const address = useAddress();
-  const { project } = useHere();
   const by = (address.query.get("by") as By | null) ?? USUAL;
-  const key = `breakdown ${by} ${project.id} ${viewKey(view, range)}`;
+  const key = `breakdown ${by} ${keyOf(projects)} ${viewKey(view, range)}`;
   const loaded = useLoaded(key, (signal) =>
     answered(
       api.POST("/v0/errors/breakdown/query", {
-        body: { projectIds: [project.slug], by, limit: 10, ...queryOf(view, range) },
+        body: {
+          projectIds: projects.map((it) => it.slug),
+          by,
+          limit: 10,
+          ...queryOf(view, range),
+        },
         signal,
       }),
     ),
@@ -66,7 +72,7 @@ export function Breakdown({ view, range, categories }: BreakdownProps) {
           ))}
         </select>
       </header>
-      {loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />}
+      {loaded.error && <Refused small refusal={loaded.error} retry={loaded.reload} />}
       {!loaded.data && !loaded.error && <SkeletonRows rows={5} />}
       {loaded.data && rows.length === 0 && <p class="quiet nothing">No errors to divide.</p>}
       <ul class="bars">

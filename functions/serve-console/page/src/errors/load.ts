@@ -1,8 +1,7 @@
 /** What pages about errors ask the API for. */
 
-import { answered, answeredWithHeaders, api, inTurn, type Schemas } from "../api/client";
-import type { Project, Scope } from "../caller";
-import type { Mark } from "../plot/marks";
+import { answered, answeredWithHeaders, api, type Schemas } from "../api/client";
+import type { Project } from "../caller";
 import type { Series } from "../plot/plot";
 import type { Range } from "../time/range";
 import { type Category, queryOf, type View } from "./filters";
@@ -10,15 +9,16 @@ import { type Category, queryOf, type View } from "./filters";
 export type ErrorRow = Schemas["ErrorMatch"];
 type Span = Pick<Range, "from" | "to">;
 
+/** Errors over time, those of all the projects together. */
 export async function loadSeries(
-  project: Project,
+  projects: readonly Project[],
   view: View,
   span: Span,
   signal?: AbortSignal,
 ): Promise<Series> {
   const { data, headers } = await answeredWithHeaders(
     api.POST("/v0/errors/timeseries/query", {
-      body: { projectIds: [project.slug], ...queryOf(view, span) },
+      body: { projectIds: projects.map((it) => it.slug), ...queryOf(view, span) },
       ...(signal && { signal }),
     }),
   );
@@ -53,69 +53,6 @@ export function loadErrors(
       ...(signal && { signal }),
     }),
   );
-}
-
-/** Collections whose events are drawn: the newest ones. */
-const MOST_COLLECTIONS = 20;
-
-/** What happened in a span: event markers, and changes of flags. */
-export async function loadMarks(
-  project: Project,
-  span: Span,
-  can: (scope: Scope) => boolean,
-  signal: AbortSignal,
-): Promise<Mark[]> {
-  const [markers, flags] = await Promise.all([
-    can("markers:read") ? loadMarkers(project, span, signal) : [],
-    can("flags:read") ? loadFlagMarks(project, span, signal) : [],
-  ]);
-  return [...markers, ...flags].sort((one, other) => one.at - other.at);
-}
-
-async function loadMarkers(project: Project, span: Span, signal: AbortSignal): Promise<Mark[]> {
-  const path = { idOrSlug: project.slug };
-  const collections = await answered(
-    api.GET("/v0/projects/{idOrSlug}/event-marker-collections", {
-      params: { path, query: { limit: MOST_COLLECTIONS } },
-      signal,
-    }),
-  );
-  const { from, to } = { from: Math.floor(span.from), to: Math.ceil(span.to) };
-  const filled = collections.items.filter((it) => it.eventCount > 0);
-  const pages = await inTurn(filled, 4, (it) =>
-    answered(
-      api.GET("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
-        params: { path: { ...path, collectionId: it.id }, query: { from, to, limit: 100 } },
-        signal,
-      }),
-    ),
-  );
-  return pages.flatMap((page) =>
-    page.items.map((it) => ({
-      id: it.id,
-      kind: "marker" as const,
-      at: Date.parse(it.occurredAt),
-      name: it.name,
-      description: it.description,
-    })),
-  );
-}
-
-async function loadFlagMarks(project: Project, span: Span, signal: AbortSignal): Promise<Mark[]> {
-  const params = { path: { idOrSlug: project.slug }, query: { limit: 100 } };
-  const page = await answered(api.GET("/v0/project/{idOrSlug}/feature-flags", { params, signal }));
-  return page.items
-    .map((it) => ({
-      id: it.id,
-      kind: "flag" as const,
-      at: Date.parse(it.updatedAt),
-      name: `Flag ${it.key}`,
-      description:
-        it.version === 1
-          ? "created"
-          : `changed; ${it.enabled ? "on" : "off"} since version ${it.version} or before`,
-    }))
-    .filter((it) => it.at >= span.from && it.at < span.to);
 }
 
 export function setStatus(project: Project, errorId: string, status: Schemas["ErrorStatus"]) {

@@ -46,7 +46,7 @@ export function RowSpark({ error, view, range }: { error: ErrorRow; view: View; 
   const own = viewOfError(view, error);
   const key = seen ? `spark ${project.id} ${error.errorId} ${viewKey(own, range)}` : null;
   const { data } = useLoaded(key, (signal) =>
-    whenFree(() => loadSeries(project, own, range, signal), signal),
+    whenFree(() => loadSeries([project], own, range, signal), signal),
   );
   // Two errors of one title and place are one here; a plot of both would be a lie about each.
   const isOwn = data && totalOf(data) === error.count;

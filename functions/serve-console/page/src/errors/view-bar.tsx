@@ -3,12 +3,14 @@
 import { useMemo, useState } from "preact/hooks";
 import { useAddress } from "../address";
 import { useLoaded } from "../api/loaded";
-import { useCan, useHere } from "../caller";
+import { type Project, useCan, useHere } from "../caller";
 import type { Mark } from "../plot/marks";
 import { type Range, readRange } from "../time/range";
 import { RangeControl } from "../time/range-control";
 import { type Category, readView, type Status, type View } from "./filters";
-import { loadCategories, loadMarks } from "./load";
+import { loadCategories } from "./load";
+import { loadMarks } from "./marks";
+import { keyOf } from "./projects";
 import { Sentence } from "./sentence";
 
 /** The range of the address, with a now that stays until it is loaded again. */
@@ -35,11 +37,12 @@ export function useCategories(): Category[] | undefined {
 
 const NONE: Mark[] = [];
 
-export function useMarks(range: Range): Mark[] {
-  const { project } = useHere();
+/** What happened in the projects; where that cannot be told, why. */
+export function useMarks(projects: readonly Project[], range: Range) {
   const can = useCan();
-  const key = `marks ${project.id} ${range.from} ${range.to}`;
-  return useLoaded(key, (signal) => loadMarks(project, range, can, signal)).data ?? NONE;
+  const key = `marks ${keyOf(projects)} ${range.from} ${range.to}`;
+  const loaded = useLoaded(key, (signal) => loadMarks(projects, range, can, signal));
+  return { marks: loaded.data ?? NONE, error: loaded.error, reload: loaded.reload };
 }
 
 interface ViewBarProps {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { conditionsInWords, readValues, withOperator } from "./conditions-editor";
 import { doesInWords, NEW_FLAG, patchOf, serveInWords } from "./flag";
-import { read } from "./rules-editor";
 import { toHundred } from "./serve-editor";
 import { readValue } from "./tester";
 
@@ -44,8 +44,8 @@ test("what a flag does is said in words", () => {
 });
 
 test("values are lines, and what looks like a value of JSON is one", () => {
-  expect(read("a, b\n\n c ", "many")).toEqual(["a, b", "c"]);
-  expect(read("", "one")).toEqual([]);
+  expect(readValues("a, b\n\n c ", "many")).toEqual(["a, b", "c"]);
+  expect(readValues("", "one")).toEqual([]);
   expect(["true", "42", "-1.5", "2.4.1", "0x1", "[1]", "{", "DE"].map(readValue)).toEqual([
     true,
     42,
@@ -56,4 +56,32 @@ test("values are lines, and what looks like a value of JSON is one", () => {
     "{",
     "DE",
   ]);
+});
+
+test("another operator keeps the values that it can take, but no segments as values", () => {
+  const was = { attribute: "country", operator: "in" as const, values: ["DE", "AT"] };
+  expect(withOperator(was, "equals").values).toEqual(["DE", "AT"]);
+  expect(withOperator(was, "before").values).toEqual(["DE"]);
+  expect(withOperator(was, "exists").values).toEqual([]);
+  const ofSegment = withOperator(was, "in_segment");
+  expect(ofSegment).toEqual({ attribute: null, operator: "in_segment", values: [] });
+  expect(withOperator({ ...ofSegment, values: ["staff"] }, "in")).toEqual({
+    attribute: "",
+    operator: "in",
+    values: [],
+  });
+});
+
+test("conditions are said in a line", () => {
+  const values = ["DE", "AT", "CH", "LI", "LU"];
+  expect(
+    conditionsInWords([
+      { attribute: "country", operator: "in", values },
+      { attribute: null, operator: "in_segment", values: ["staff"] },
+      { attribute: "plan", operator: "exists", values: [] },
+    ]),
+  ).toBe(
+    "country is one of DE or AT or CH or 2 more and is in the segment staff and plan is there",
+  );
+  expect(conditionsInWords([])).toBe("everyone");
 });

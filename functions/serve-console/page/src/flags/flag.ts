@@ -174,15 +174,18 @@ export function patchFlag(
   );
 }
 
+/** At most 2,000 flags are not archived: so many pages of 100. */
+const ALL_PAGES = 20;
+
 export async function loadFlags(
   project: Project,
   archived: boolean,
   signal?: AbortSignal,
+  mostPages = ALL_PAGES,
 ): Promise<Flag[]> {
   const flags: Flag[] = [];
   let cursor: string | null = null;
-  // At most 2,000 flags that are not archived: 20 pages.
-  do {
+  for (let pages = 0; pages < mostPages; pages++) {
     const query: { limit: number; archived?: boolean; cursor?: string } = { limit: 100, archived };
     if (cursor) query.cursor = cursor;
     const page: { items: unknown[]; nextCursor: string | null } = await answered(
@@ -193,11 +196,12 @@ export async function loadFlags(
     );
     flags.push(...(page.items as Flag[]));
     cursor = page.nextCursor;
-  } while (cursor);
+    if (!cursor) break;
+  }
   return flags;
 }
 
-const plural = (count: number, one: string) => `${count} ${one}${count === 1 ? "" : "s"}`;
+export const plural = (count: number, one: string) => `${count} ${one}${count === 1 ? "" : "s"}`;
 
 export function serveInWords(serve: Serve): string {
   if (serve.variant) return serve.variant;

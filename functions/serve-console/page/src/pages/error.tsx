@@ -59,11 +59,13 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
   const { project } = useHere();
   const mayWrite = useCan()("errors:write");
   const { range, reload: loadAgain } = useRange();
-  const marks = useMarks(range);
+  const { marks } = useMarks([project], range);
   const [asking, ask] = useState(false);
   const own = viewOfError(NOTHING, error);
   const key = `${project.id} ${error.errorId} ${viewKey(own, range)}`;
-  const series = useLoaded(`series of ${key}`, (signal) => loadSeries(project, own, range, signal));
+  const series = useLoaded(`series of ${key}`, (signal) =>
+    loadSeries([project], own, range, signal),
+  );
   const match = useLoaded(`match of ${key}`, async (signal) => {
     const page = await loadErrors(project, own, range, { limit: 100 }, signal);
     return page.items.find((it) => it.errorId === error.errorId) ?? null;

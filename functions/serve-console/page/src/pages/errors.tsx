@@ -19,6 +19,7 @@ import { meant, useRows } from "../ui/rows";
 import { Empty, Refused, SkeletonRows } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tellRefusal } from "../ui/toast";
+import { useRowWindow, WindowedRows } from "../ui/window";
 import { Onboarding } from "./onboarding";
 
 type Sort = NonNullable<Schemas["ErrorsQuery"]["sort"]>;
@@ -39,11 +40,13 @@ export function ErrorsPage() {
   const { range, reload } = useRange();
   const view = useView("open");
   const categories = useCategories();
-  const marks = useMarks(range);
+  const { marks } = useMarks([project], range);
   const asked = address.query.get("sort") as Sort | null;
   const sort = asked && SORTS.includes(asked) ? asked : "lastSeen";
   const base = `${project.id} ${viewKey(view, range)}`;
-  const series = useLoaded(`series ${base}`, (signal) => loadSeries(project, view, range, signal));
+  const series = useLoaded(`series ${base}`, (signal) =>
+    loadSeries([project], view, range, signal),
+  );
   const listKey = `errors ${sort} ${base}`;
   const list = useLoaded(listKey, (signal) =>
     loadErrors(project, view, range, { sort, limit: PAGE_SIZE }, signal),
@@ -55,7 +58,8 @@ export function ErrorsPage() {
   const ids = useMemo(() => items.map((it) => it.errorId), [items]);
   useEffect(() => rememberListed(ids), [ids]);
   const hrefOfError = (id: string) => hrefOf("error", { ...keptParams(address), id });
-  const rows = useRows(ids, (id) => go(hrefOfError(id)));
+  const near = useRowWindow(items.length, 48);
+  const rows = useRows(ids, (id) => go(hrefOfError(id)), near.reveal);
   const isFiltered = view.filters.length > 0 || view.search !== "";
   const isFresh = !isFiltered && categories?.every((it) => it.values.length === 0);
   const refresh = () => {
@@ -144,7 +148,7 @@ export function ErrorsPage() {
             ))}
           {items.length > 0 && (
             <div class={list.loading ? "table-scroll stale" : "table-scroll"}>
-              <table class="table errors-table">
+              <table class="table errors-table" aria-rowcount={items.length + 1}>
                 <colgroup>
                   {mayWrite && <col class="pick" />}
                   <col />
@@ -170,16 +174,17 @@ export function ErrorsPage() {
                       <span class="hidden">Over time</span>
                     </th>
                     <SortHead sort={sort} own="count" name="Events" />
-                    <SortHead sort={sort} own="users" name="Users" wide />
-                    <SortHead sort={sort} own="firstSeen" name="First" wide />
+                    <SortHead sort={sort} own="users" name="Users" only="wide" />
+                    <SortHead sort={sort} own="firstSeen" name="First" only="roomy" />
                     <SortHead sort={sort} own="lastSeen" name="Last" />
                   </tr>
                 </thead>
-                <tbody>
-                  {items.map((it, index) => (
+                <WindowedRows items={items} rows={near}>
+                  {(it, index) => (
                     <tr
                       key={it.errorId}
                       data-row={index}
+                      aria-rowindex={index + 2}
                       class={index === rows.current ? "current" : ""}
                     >
                       {mayWrite && (
@@ -205,15 +210,15 @@ export function ErrorsPage() {
                       </td>
                       <td class="number">{number(it.count)}</td>
                       <td class="number wide">{number(it.users)}</td>
-                      <td class="number quiet wide">
+                      <td class="number quiet roomy">
                         <Ago at={it.firstSeen} />
                       </td>
                       <td class="number quiet">
                         <Ago at={it.lastSeen} />
                       </td>
                     </tr>
-                  ))}
-                </tbody>
+                  )}
+                </WindowedRows>
               </table>
             </div>
           )}
@@ -223,7 +228,7 @@ export function ErrorsPage() {
             </button>
           )}
         </section>
-        <Breakdown view={view} range={range} categories={categories} />
+        <Breakdown projects={[project]} view={view} range={range} categories={categories} />
       </div>
     </>
   );
@@ -234,7 +239,7 @@ function SortColumns() {
     <>
       <col style={{ width: "76px" }} />
       <col class="wide" style={{ width: "68px" }} />
-      <col class="wide" style={{ width: "100px" }} />
+      <col class="roomy" style={{ width: "100px" }} />
       <col style={{ width: "100px" }} />
     </>
   );
@@ -244,17 +249,18 @@ function SortHead({
   sort,
   own,
   name,
-  wide,
+  only = "",
 }: {
   sort: Sort;
   own: Sort;
   name: string;
-  wide?: boolean;
+  /** How much room there must be for it. */
+  only?: "" | "wide" | "roomy";
 }) {
   const address = useAddress();
   const isOn = sort === own;
   return (
-    <th class={wide ? "number wide" : "number"} aria-sort={isOn ? "descending" : undefined}>
+    <th class={`number ${only}`} aria-sort={isOn ? "descending" : undefined}>
       <button
         type="button"
         onClick={() => go(changed(address, { sort: own === "lastSeen" ? null : own }))}

@@ -3,6 +3,7 @@ import { go, hrefOf, Link, useAddress } from "../address";
 import { answered, api, Refusal } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
+import { AttributeNames } from "../flags/attributes";
 import {
   createFlag,
   type Draft,
@@ -17,15 +18,17 @@ import {
   TYPES,
   told,
 } from "../flags/flag";
+import { History } from "../flags/history-list";
 import { PrerequisitesEditor, TargetsEditor, VariantsEditor } from "../flags/lists-editor";
 import { RulesEditor } from "../flags/rules-editor";
 import { ServeEditor, VariantSelect } from "../flags/serve-editor";
 import { FlagSwitch } from "../flags/switch";
 import { Tester } from "../flags/tester";
+import { loadSegments, type Segment } from "../segments/segment";
 import { keptParams } from "../time/range";
 import { Confirm } from "../ui/confirm";
 import { Icon } from "../ui/icons";
-import { Empty, FieldFault, Refused, SkeletonRows } from "../ui/states";
+import { Changed, Empty, FieldFault, Refused, SkeletonRows } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tell, tellRefusal } from "../ui/toast";
 
@@ -83,6 +86,7 @@ interface EditorProps {
 }
 
 const BOOLEANS = NEW_FLAG.variants;
+const NO_SEGMENTS: Segment[] = [];
 
 function Editor({ flag, back, onChange }: EditorProps) {
   const address = useAddress();
@@ -98,6 +102,9 @@ function Editor({ flag, back, onChange }: EditorProps) {
   const flags =
     useLoaded(`flags ${project.id} false`, (signal) => loadFlags(project, false, signal)).data ??
     [];
+  const segments =
+    useLoaded(`segments ${project.id}`, (signal) => loadSegments(project, signal)).data ??
+    NO_SEGMENTS;
   const disabled = !can("flags:write") || Boolean(flag?.archivedAt);
   const saved = flag ? draftOf(flag) : NEW_FLAG;
   const patch = patchOf(saved, { ...draft, enabled: saved.enabled });
@@ -207,128 +214,137 @@ function Editor({ flag, back, onChange }: EditorProps) {
         )}
       </div>
       <div class="editor">
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            void save();
-          }}
-        >
-          <div class="form part">
-            <div class="form-row">
-              {!flag && (
+        <div>
+          <form
+            onSubmit={(event) => {
+              event.preventDefault();
+              void save();
+            }}
+          >
+            <div class="form part">
+              <div class="form-row">
+                {!flag && (
+                  <label class="field grow">
+                    Key
+                    <input
+                      value={draft.key}
+                      placeholder="new-checkout"
+                      spellcheck={false}
+                      autocomplete="off"
+                      aria-invalid={Boolean(refusal?.at("/key"))}
+                      onInput={(event) => set({ key: event.currentTarget.value })}
+                    />
+                  </label>
+                )}
                 <label class="field grow">
-                  Key
+                  Name
                   <input
-                    value={draft.key}
-                    placeholder="new-checkout"
-                    spellcheck={false}
-                    autocomplete="off"
-                    aria-invalid={Boolean(refusal?.at("/key"))}
-                    onInput={(event) => set({ key: event.currentTarget.value })}
+                    value={draft.name}
+                    placeholder="New checkout"
+                    disabled={disabled}
+                    aria-invalid={Boolean(refusal?.at("/name"))}
+                    onInput={(event) => set({ name: event.currentTarget.value })}
                   />
                 </label>
-              )}
-              <label class="field grow">
-                Name
-                <input
-                  value={draft.name}
-                  placeholder="New checkout"
+                {!flag && (
+                  <label class="field">
+                    Type
+                    <select
+                      value={draft.type}
+                      onChange={(event) => chooseType(event.currentTarget.value as FlagType)}
+                    >
+                      {TYPES.map((it) => (
+                        <option key={it}>{it}</option>
+                      ))}
+                    </select>
+                  </label>
+                )}
+              </div>
+              <FieldFault refusal={refusal} at="/key" />
+              <FieldFault refusal={refusal} at="/name" />
+              <label class="field">
+                What it is for
+                <textarea
+                  rows={2}
+                  value={draft.description}
                   disabled={disabled}
-                  aria-invalid={Boolean(refusal?.at("/name"))}
-                  onInput={(event) => set({ name: event.currentTarget.value })}
+                  onInput={(event) => set({ description: event.currentTarget.value })}
                 />
               </label>
-              {!flag && (
-                <label class="field">
-                  Type
-                  <select
-                    value={draft.type}
-                    onChange={(event) => chooseType(event.currentTarget.value as FlagType)}
-                  >
-                    {TYPES.map((it) => (
-                      <option key={it}>{it}</option>
-                    ))}
-                  </select>
-                </label>
-              )}
+              <FieldFault refusal={refusal} at="/description" />
             </div>
-            <FieldFault refusal={refusal} at="/key" />
-            <FieldFault refusal={refusal} at="/name" />
-            <label class="field">
-              What it is for
-              <textarea
-                rows={2}
-                value={draft.description}
-                disabled={disabled}
-                onInput={(event) => set({ description: event.currentTarget.value })}
-              />
-            </label>
-            <FieldFault refusal={refusal} at="/description" />
-          </div>
-          <VariantsEditor draft={draft} refusal={refusal} disabled={disabled} onChange={set} />
-          <TargetsEditor draft={draft} refusal={refusal} disabled={disabled} onChange={set} />
-          <RulesEditor
-            draft={draft}
-            refusal={refusal}
-            disabled={disabled}
-            onChange={(rules) => set({ rules })}
-          />
-          <section class="part">
-            <header>
-              <h2>Everyone else</h2>
-            </header>
-            <ServeEditor
-              serve={draft.fallthrough}
-              variants={draft.variants}
-              pointer="/fallthrough"
+            <VariantsEditor draft={draft} refusal={refusal} disabled={disabled} onChange={set} />
+            <TargetsEditor draft={draft} refusal={refusal} disabled={disabled} onChange={set} />
+            <RulesEditor
+              draft={draft}
+              segments={segments}
               refusal={refusal}
-              label="Everyone else gets"
               disabled={disabled}
-              onChange={(fallthrough) => set({ fallthrough })}
+              onChange={(rules) => set({ rules })}
             />
-          </section>
-          <section class="part">
-            <header>
-              <h2>While it is off</h2>
-            </header>
-            <VariantSelect
-              label="Variant while it is off"
-              value={draft.offVariant ?? ""}
-              variants={draft.variants}
-              none="The application’s own default"
+            <section class="part">
+              <header>
+                <h2>Everyone else</h2>
+              </header>
+              <ServeEditor
+                serve={draft.fallthrough}
+                variants={draft.variants}
+                pointer="/fallthrough"
+                refusal={refusal}
+                label="Everyone else gets"
+                disabled={disabled}
+                onChange={(fallthrough) => set({ fallthrough })}
+              />
+            </section>
+            <section class="part">
+              <header>
+                <h2>While it is off</h2>
+              </header>
+              <VariantSelect
+                label="Variant while it is off"
+                value={draft.offVariant ?? ""}
+                variants={draft.variants}
+                none="The application’s own default"
+                disabled={disabled}
+                onChange={(key) => set({ offVariant: key || null })}
+              />
+              <FieldFault refusal={refusal} at="/offVariant" />
+            </section>
+            <PrerequisitesEditor
+              draft={draft}
+              refusal={refusal}
               disabled={disabled}
-              onChange={(key) => set({ offVariant: key || null })}
+              onChange={set}
+              flags={flags}
             />
-            <FieldFault refusal={refusal} at="/offVariant" />
-          </section>
-          <PrerequisitesEditor
-            draft={draft}
-            refusal={refusal}
-            disabled={disabled}
-            onChange={set}
-            flags={flags}
-          />
-          {!disabled && (isChanged || !flag) && (
-            <div class="save-bar">
-              <button type="submit" class="primary" disabled={busy}>
-                {flag ? "Save" : "Make the flag"}
-              </button>
-              {flag && (
-                <button
-                  type="button"
-                  onClick={() => {
-                    setDraft(draftOf(flag));
-                    setRefusal(null);
-                  }}
-                >
-                  Discard
+            {!disabled && (isChanged || !flag) && (
+              <div class="save-bar">
+                <button type="submit" class="primary" disabled={busy}>
+                  {flag ? "Save" : "Make the flag"}
                 </button>
-              )}
-              <span class="quiet small">Once on: {doesInWords(draft)}.</span>
-            </div>
-          )}
-          {refusal && <SaveRefusal refusal={refusal} />}
-        </form>
+                {flag && (
+                  <button
+                    type="button"
+                    onClick={() => {
+                      setDraft(draftOf(flag));
+                      setRefusal(null);
+                    }}
+                  >
+                    Discard
+                  </button>
+                )}
+                <span class="quiet small">Once on: {doesInWords(draft)}.</span>
+              </div>
+            )}
+            {refusal &&
+              (refusal.code === "version_mismatch" ? (
+                <Changed what="flag" />
+              ) : (
+                <Refused refusal={refusal} />
+              ))}
+          </form>
+          {flag && <History key={flag.id} flag={flag} onChange={onChange} />}
+        </div>
         <aside>
           {flag && can("flags:evaluate") && <Tester key={flag.id} flag={flag} />}
           {flag && !can("flags:evaluate") && (
@@ -348,27 +364,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
           </p>
         </Confirm>
       )}
-      <datalist id="attributes">
-        {["email", "country", "plan", "appVersion", "ip", "$now"].map((it) => (
-          <option key={it}>{it}</option>
-        ))}
-      </datalist>
+      <AttributeNames />
     </>
-  );
-}
-
-/** The refusal of the whole; what belongs to a field also stands there. */
-function SaveRefusal({ refusal }: { refusal: Refusal }) {
-  if (refusal.code !== "version_mismatch") return <Refused refusal={refusal} />;
-  return (
-    <div class="refused" role="alert">
-      <p>
-        <b>Somebody changed this flag in the meantime.</b>
-      </p>
-      <p class="quiet">
-        Nothing was saved, and what you typed is still here. Load the page again to see the other
-        change.
-      </p>
-    </div>
   );
 }

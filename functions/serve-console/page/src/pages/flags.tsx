@@ -4,11 +4,13 @@ import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
 import { doesInWords, type Flag, loadFlags } from "../flags/flag";
 import { FlagSwitch } from "../flags/switch";
+import { FlagTabs } from "../flags/tabs";
 import { useKeys } from "../keys";
 import { keptParams } from "../time/range";
 import { useRows } from "../ui/rows";
 import { Code, Empty, Refused, SkeletonRows } from "../ui/states";
 import { Ago } from "../ui/time";
+import { useRowWindow, WindowedRows } from "../ui/window";
 
 type Show = "all" | "on" | "off" | "archived";
 const SHOWS: Show[] = ["all", "on", "off", "archived"];
@@ -30,7 +32,8 @@ export function FlagsPage() {
   );
   const keys = useMemo(() => flags.map((it) => it.key), [flags]);
   const hrefOfFlag = (key: string) => hrefOf("flag", { ...keptParams(address), key });
-  const rows = useRows(keys, (key) => go(hrefOfFlag(key)));
+  const near = useRowWindow(flags.length, 48);
+  const rows = useRows(keys, (key) => go(hrefOfFlag(key)), near.reveal);
   const create = hrefOf("flag", { ...keptParams(address), new: 1 });
   useKeys({ "/": () => search.current?.focus(), ...(mayWrite && { c: () => go(create) }) });
   const replace = (flag: Flag) =>
@@ -39,7 +42,7 @@ export function FlagsPage() {
   return (
     <>
       <div class="page-head">
-        <h1>Flags</h1>
+        <FlagTabs page="flags" />
         {mayWrite && (
           <button type="button" class="primary" onClick={() => go(create)} title="New flag (c)">
             New flag
@@ -77,7 +80,7 @@ export function FlagsPage() {
       {loaded.data && flags.length === 0 && <NoFlags any={loaded.data.length > 0} show={show} />}
       {flags.length > 0 && (
         <div class="table-scroll">
-          <table class="table">
+          <table class="table" aria-rowcount={flags.length + 1}>
             <colgroup>
               <col style={{ width: "56px" }} />
               <col />
@@ -96,9 +99,14 @@ export function FlagsPage() {
                 <th class="number">Changed</th>
               </tr>
             </thead>
-            <tbody>
-              {flags.map((it, index) => (
-                <tr key={it.id} data-row={index} class={index === rows.current ? "current" : ""}>
+            <WindowedRows items={flags} rows={near}>
+              {(it, index) => (
+                <tr
+                  key={it.id}
+                  data-row={index}
+                  aria-rowindex={index + 2}
+                  class={index === rows.current ? "current" : ""}
+                >
                   <td>
                     <FlagSwitch flag={it} onChange={replace} />
                   </td>
@@ -120,8 +128,8 @@ export function FlagsPage() {
                     <Ago at={it.updatedAt} />
                   </td>
                 </tr>
-              ))}
-            </tbody>
+              )}
+            </WindowedRows>
           </table>
         </div>
       )}

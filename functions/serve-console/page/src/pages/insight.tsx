@@ -25,6 +25,7 @@ import { useRows } from "../ui/rows";
 import { Empty, Refused, SkeletonRows } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tell, tellRefusal } from "../ui/toast";
+import { useRowWindow, WindowedRows } from "../ui/window";
 
 /** The most that one split takes. */
 const MOST_SPLIT = 500;
@@ -71,7 +72,8 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
   const items = points.data ?? NONE;
   const [ids, setIds] = useState<string[]>([]);
   useEffect(() => setIds(items.map((it) => it.id)), [items]);
-  const rows = useRows(ids, () => {});
+  const near = useRowWindow(items.length, 48);
+  const rows = useRows(ids, () => {}, near.reveal);
   const [dialog, setDialog] = useState<"split" | "merge" | null>(null);
   const hrefOfOther = (id: string) => hrefOf("insight", { ...keptParams(address), id });
   const refresh = () => {
@@ -251,7 +253,7 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
       {points.error && <Refused refusal={points.error} retry={points.reload} />}
       {!points.data && !points.error && <SkeletonRows rows={6} />}
       {items.length > 0 && (
-        <table class="table">
+        <table class="table" aria-rowcount={items.length + 1}>
           <colgroup>
             {mayWrite && <col class="pick" />}
             <col />
@@ -279,9 +281,14 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
               <th class="number">When</th>
             </tr>
           </thead>
-          <tbody>
-            {items.map((it, index) => (
-              <tr key={it.id} data-row={index} class={index === rows.current ? "current" : ""}>
+          <WindowedRows items={items} rows={near}>
+            {(it, index) => (
+              <tr
+                key={it.id}
+                data-row={index}
+                aria-rowindex={index + 2}
+                class={index === rows.current ? "current" : ""}
+              >
                 {mayWrite && (
                   <SelectCell
                     title={it.title}
@@ -305,8 +312,8 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
                   <Ago at={it.occurredAt} />
                 </td>
               </tr>
-            ))}
-          </tbody>
+            )}
+          </WindowedRows>
         </table>
       )}
       {items.length >= MOST_SPLIT && (

@@ -18,6 +18,7 @@ import { useRows } from "../ui/rows";
 import { Code, Empty, Refused, SkeletonRows } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tell, tellRefusal } from "../ui/toast";
+import { useRowWindow, WindowedRows } from "../ui/window";
 
 const SHOWN: InsightStatus[] = ["open", "resolved", "ignored", "merged"];
 type Sort = "lastSeen" | "trend" | "sessions";
@@ -41,7 +42,8 @@ export function InsightsPage() {
   const items = useMemo(() => [...(loaded.data ?? [])].sort(ORDERS[sort]), [loaded.data, sort]);
   const ids = useMemo(() => items.map((it) => it.id), [items]);
   const hrefOfInsight = (id: string) => hrefOf("insight", { ...keptParams(address), id });
-  const rows = useRows(ids, (id) => go(hrefOfInsight(id)));
+  const near = useRowWindow(items.length, 48);
+  const rows = useRows(ids, (id) => go(hrefOfInsight(id)), near.reveal);
   const change = async (to: SettableStatus) => {
     const insight = items[rows.current];
     if (!insight || insight.status === "merged" || insight.status === to) return;
@@ -85,7 +87,7 @@ export function InsightsPage() {
       {loaded.data && items.length === 0 && <NoInsights status={status} />}
       {items.length > 0 && (
         <div class={loaded.loading ? "table-scroll stale" : "table-scroll"}>
-          <table class="table">
+          <table class="table" aria-rowcount={items.length + 1}>
             <colgroup>
               <col />
               <col style={{ width: "88px" }} />
@@ -104,9 +106,14 @@ export function InsightsPage() {
                 <Head name="Last seen" own="lastSeen" sort={sort} wide />
               </tr>
             </thead>
-            <tbody>
-              {items.map((it, index) => (
-                <tr key={it.id} data-row={index} class={index === rows.current ? "current" : ""}>
+            <WindowedRows items={items} rows={near}>
+              {(it, index) => (
+                <tr
+                  key={it.id}
+                  data-row={index}
+                  aria-rowindex={index + 2}
+                  class={index === rows.current ? "current" : ""}
+                >
                   <td>
                     <Link class={it.viewed ? "title" : "title unread"} href={hrefOfInsight(it.id)}>
                       <bdi>{it.title}</bdi>
@@ -122,8 +129,8 @@ export function InsightsPage() {
                   <td class="number">{it.status === "merged" ? "" : <Trend insight={it} />}</td>
                   <td class="number quiet wide">{it.lastSeen && <Ago at={it.lastSeen} />}</td>
                 </tr>
-              ))}
-            </tbody>
+              )}
+            </WindowedRows>
           </table>
         </div>
       )}

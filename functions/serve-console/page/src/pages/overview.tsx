@@ -1,11 +1,14 @@
 import { changed, go, hrefOf, Link, useAddress } from "../address";
+import { inTurn } from "../api/client";
 import { useLoaded } from "../api/loaded";
-import { useHere } from "../caller";
+import type { Project } from "../caller";
+import { Breakdown } from "../errors/breakdown";
 import { type View, viewKey } from "../errors/filters";
 import { type ErrorRow, loadErrors, loadSeries, totalOf } from "../errors/load";
+import { keyOf, ProjectsMenu, useProjects } from "../errors/projects";
 import { useCategories, useMarks, useRange, useView, ViewBar } from "../errors/view-bar";
-import type { Mark } from "../plot/marks";
 import { Plot } from "../plot/plot";
+import { Spark } from "../plot/spark";
 import { counted, number, percent } from "../time/format";
 import { before, keptParams, type Range, rangeParams } from "../time/range";
 import { RowTitle } from "../ui/row-parts";
@@ -17,19 +20,19 @@ const LISTED = 6;
 
 export function OverviewPage() {
   const address = useAddress();
-  const { project } = useHere();
   const { range, reload } = useRange();
   const view = useView(null);
+  const projects = useProjects();
   const categories = useCategories();
-  const marks = useMarks(range);
-  const key = `${project.id} ${viewKey(view, range)}`;
-  const series = useLoaded(`series ${key}`, (signal) => loadSeries(project, view, range, signal));
+  const happened = useMarks(projects, range);
+  const key = `${keyOf(projects)} ${viewKey(view, range)}`;
+  const series = useLoaded(`series ${key}`, (signal) => loadSeries(projects, view, range, signal));
   const earlier = useLoaded(`earlier ${key}`, (signal) =>
-    loadSeries(project, view, before(range), signal),
+    loadSeries(projects, view, before(range), signal),
   );
 
   const isNew = categories?.every((it) => it.values.length === 0);
-  const isPlain = view.filters.length === 0 && !view.search;
+  const isPlain = view.filters.length === 0 && !view.search && projects.length === 1;
   if (series.data && totalOf(series.data) === 0 && isNew && isPlain) {
     return (
       <>
@@ -53,13 +56,14 @@ export function OverviewPage() {
             )}
           </>
         ) : (
-          <span class="skeleton figure-skeleton" />
+          !series.error && <span class="skeleton figure-skeleton" />
         )}
+        <ProjectsMenu projects={projects} />
       </section>
       {series.data ? (
         <Plot
           series={series.data}
-          marks={marks}
+          marks={happened.marks}
           height={240}
           stale={series.loading}
           onZoom={(from, to) => go(changed(address, rangeParams({ from, to })))}
@@ -69,10 +73,28 @@ export function OverviewPage() {
       )}
       <div class="columns">
         <div>
-          <TopErrors title="Most frequent" sort="count" view={view} range={range} />
-          <TopErrors title="New in this time" sort="firstSeen" view={view} range={range} />
+          {projects.length > 1 && <ByProject projects={projects} view={view} range={range} />}
+          <TopErrors
+            title="Most frequent"
+            sort="count"
+            projects={projects}
+            view={view}
+            range={range}
+          />
+          <TopErrors
+            title="New in this time"
+            sort="firstSeen"
+            projects={projects}
+            view={view}
+            range={range}
+          />
         </div>
-        <Happenings marks={marks} />
+        <div>
+          <div class="block">
+            <Breakdown projects={projects} view={view} range={range} categories={categories} />
+          </div>
+          <Happenings {...happened} />
+        </div>
       </div>
     </>
   );
@@ -89,22 +111,83 @@ function Change({ now, was }: { now: number; was: number }) {
   );
 }
 
-interface TopErrorsProps {
-  title: string;
-  sort: "count" | "firstSeen";
+interface ProjectsProps {
+  projects: Project[];
   view: View;
   range: Range;
 }
 
-function TopErrors({ title, sort, view, range }: TopErrorsProps) {
-  const address = useAddress();
-  const { project } = useHere();
-  const key = `top ${sort} ${project.id} ${viewKey(view, range)}`;
-  const loaded = useLoaded(key, (signal) =>
-    loadErrors(project, view, range, { sort, limit: LISTED }, signal),
+/** How much each project has of it; one of them alone is a click away. */
+function ByProject({ projects, view, range }: ProjectsProps) {
+  return (
+    <section class="block by-project">
+      <header>
+        <h2>By project</h2>
+      </header>
+      <ul class="rows">
+        {projects.map((it) => (
+          <ProjectRow key={it.id} project={it} view={view} range={range} />
+        ))}
+      </ul>
+    </section>
   );
+}
+
+function ProjectRow({ project, view, range }: { project: Project; view: View; range: Range }) {
+  const address = useAddress();
+  const key = `series ${project.id} ${viewKey(view, range)}`;
+  const { data, error, loading } = useLoaded(key, (signal) =>
+    loadSeries([project], view, range, signal),
+  );
+  return (
+    <li>
+      <Link
+        class={loading && data ? "row stale" : "row"}
+        href={changed(address, { project: project.slug, with: null })}
+      >
+        <span class="row-title">
+          <bdi>{project.name}</bdi>
+        </span>
+        {data && <Spark values={data.buckets.map((it) => it.errors)} width={160} />}
+        <span class="number count">
+          {error ? <span title={error.message}>?</span> : data ? number(totalOf(data)) : "…"}
+        </span>
+      </Link>
+    </li>
+  );
+}
+
+interface TopErrorsProps extends ProjectsProps {
+  title: string;
+  sort: "count" | "firstSeen";
+}
+
+type ErrorOfProject = ErrorRow & { project: Project };
+
+const ORDERS: Record<TopErrorsProps["sort"], (one: ErrorRow, other: ErrorRow) => number> = {
+  count: (one, other) => other.count - one.count,
+  firstSeen: (one, other) => Date.parse(other.firstSeen) - Date.parse(one.firstSeen),
+};
+
+/** The first of each project, of which the first are the first of all. */
+async function loadTopErrors(
+  { projects, view, range, sort }: TopErrorsProps,
+  signal: AbortSignal,
+): Promise<ErrorOfProject[]> {
+  const pages = await inTurn(projects, 4, async (project) => {
+    const page = await loadErrors(project, view, range, { sort, limit: LISTED }, signal);
+    return page.items.map((it) => ({ ...it, project }));
+  });
+  return pages.flat().sort(ORDERS[sort]).slice(0, LISTED);
+}
+
+function TopErrors(props: TopErrorsProps) {
+  const { title, sort, projects, view, range } = props;
+  const address = useAddress();
+  const key = `top ${sort} ${keyOf(projects)} ${viewKey(view, range)}`;
+  const loaded = useLoaded(key, (signal) => loadTopErrors(props, signal));
   const isNew = (it: ErrorRow) => Date.parse(it.firstSeen) >= range.from;
-  const items = loaded.data?.items.filter((it) => sort === "count" || isNew(it));
+  const items = loaded.data?.filter((it) => sort === "count" || isNew(it));
   const kept = keptParams(address);
   const all = {
     ...kept,
@@ -121,7 +204,7 @@ function TopErrors({ title, sort, view, range }: TopErrorsProps) {
           All errors
         </Link>
       </header>
-      {loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />}
+      {loaded.error && <Refused small refusal={loaded.error} retry={loaded.reload} />}
       {!items && !loaded.error && <SkeletonRows rows={4} />}
       {items?.length === 0 && (
         <p class="quiet nothing">
@@ -131,10 +214,19 @@ function TopErrors({ title, sort, view, range }: TopErrorsProps) {
       <ul class="rows">
         {items?.map((it) => (
           <li key={it.errorId}>
-            <Link class="row" href={hrefOf("error", { ...kept, id: it.errorId })}>
+            <Link
+              class="row"
+              href={hrefOf("error", {
+                ...kept,
+                // Left out, it is the first of the caller's.
+                ...(projects.length > 1 && { project: it.project.slug, with: null }),
+                id: it.errorId,
+              })}
+            >
               <span class="row-title">
                 <bdi>{it.title}</bdi>
                 <small>
+                  {projects.length > 1 && <b>{it.project.name} </b>}
                   <bdi>{it.culprit}</bdi>
                 </small>
               </span>
@@ -152,7 +244,7 @@ function TopErrors({ title, sort, view, range }: TopErrorsProps) {
   );
 }
 
-function Happenings({ marks }: { marks: Mark[] }) {
+function Happenings({ marks, error, reload }: ReturnType<typeof useMarks>) {
   const address = useAddress();
   const newest = [...marks].reverse();
   return (
@@ -163,7 +255,8 @@ function Happenings({ marks }: { marks: Mark[] }) {
           Markers
         </Link>
       </header>
-      {marks.length === 0 && (
+      {error && <Refused small refusal={error} retry={reload} />}
+      {marks.length === 0 && !error && (
         <p class="quiet nothing">
           Neither markers nor changes of flags in this time. Mark releases, and they stand in the
           plot.

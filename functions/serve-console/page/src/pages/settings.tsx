@@ -1,28 +1,11 @@
-import { answered, api, type Schemas } from "../api/client";
-import { useLoaded } from "../api/loaded";
 import { type Scope, useCan, useHere } from "../caller";
 import { forgetKey } from "../session";
+import { EmailAddress } from "../settings/email-address";
+import { Preferences } from "../settings/preferences";
 import { inFull } from "../time/format";
-import { Code, Refused, SkeletonRows } from "../ui/states";
+import { Code } from "../ui/states";
 import { Ago } from "../ui/time";
-import { tell, tellRefusal } from "../ui/toast";
 import { Snippets } from "./onboarding";
-
-type Preference = Schemas["EmailPreference"];
-
-const TYPES: Record<string, string> = {
-  organization_invite: "You are invited to an organization",
-  project_invite: "You are invited to a project",
-  error_new: "An error occurred for the first time",
-  error_regression: "A resolved error occurred again",
-  error_spike: "An error occurs far more often than before",
-  insight_new: "A replay insight was found",
-  insight_trending: "An insight affects more sessions than before",
-  flag_changed: "Somebody changed a flag",
-  weekly_digest: "What happened in the last week",
-  api_key_created: "An API key was made for you",
-  billing: "There is an invoice or a payment",
-};
 
 const SCOPES: Scope[] = [
   "errors:read",
@@ -50,7 +33,19 @@ export function SettingsPage() {
         <div>
           <section class="block">
             <header>
-              <h2>E-mail</h2>
+              <h2>E-mail address</h2>
+            </header>
+            {can("notifications:write") ? (
+              <EmailAddress />
+            ) : (
+              <p class="quiet nothing">
+                To set it, a key needs the scope <code>notifications:write</code>.
+              </p>
+            )}
+          </section>
+          <section class="block">
+            <header>
+              <h2>What you get mail about</h2>
             </header>
             {can("notifications:read") ? (
               <Preferences mayWrite={can("notifications:write")} />
@@ -81,60 +76,6 @@ export function SettingsPage() {
         </div>
       </div>
     </>
-  );
-}
-
-function Preferences({ mayWrite }: { mayWrite: boolean }) {
-  const loaded = useLoaded("preferences", (signal) =>
-    answered(api.GET("/v0/notifications/email-preferences", { signal })),
-  );
-  const put = async (type: Preference["type"], emailEnabled: boolean) => {
-    const preferences = [{ type, emailEnabled }];
-    const all = await answered(
-      api.PUT("/v0/notifications/email-preferences", { body: { preferences } }),
-    );
-    loaded.set(() => all);
-  };
-  const toggle = async (it: Preference) => {
-    try {
-      await put(it.type, !it.emailEnabled);
-      tell(it.emailEnabled ? "No e-mail of this any more." : "You get e-mail of this again.", () =>
-        put(it.type, it.emailEnabled),
-      );
-    } catch (error) {
-      tellRefusal(error);
-    }
-  };
-  if (loaded.error) return <Refused refusal={loaded.error} retry={loaded.reload} />;
-  if (!loaded.data) return <SkeletonRows rows={11} />;
-  return (
-    <ul class="toggles">
-      {loaded.data.map((it) => (
-        <li key={it.type}>
-          <span id={`type-${it.type}`}>
-            {TYPES[it.type] ?? it.type}
-            <small>
-              {" "}
-              <code>{it.type}</code>
-            </small>
-          </span>
-          {mayWrite ? (
-            <button
-              type="button"
-              role="switch"
-              class="switch"
-              aria-checked={it.emailEnabled}
-              aria-labelledby={`type-${it.type}`}
-              onClick={() => void toggle(it)}
-            />
-          ) : (
-            <span class={it.emailEnabled ? "status on" : "status"}>
-              {it.emailEnabled ? "on" : "off"}
-            </span>
-          )}
-        </li>
-      ))}
-    </ul>
   );
 }
 

@@ -9,6 +9,7 @@ export function Spark({
   width?: number;
   height?: number;
 }) {
+  if (values.length === 0) return null;
   const most = Math.max(1, ...values);
   const step = width / Math.max(1, values.length);
   const points = values.flatMap((value, index) => {

@@ -49,6 +49,7 @@ export function keptParams(address: Address): Record<string, string | null> {
   const { query } = address;
   return {
     project: query.get("project"),
+    with: query.get("with"),
     range: query.get("range"),
     from: query.get("from"),
     to: query.get("to"),

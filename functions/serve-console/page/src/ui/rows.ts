@@ -19,15 +19,21 @@ export function meant(rows: Rows, ids: readonly string[]): string[] {
   return id === undefined ? [] : [id];
 }
 
-export function useRows(ids: readonly string[], open: (id: string) => void): Rows {
+/** `reveal` is for lists of which only a part is in the document. */
+export function useRows(
+  ids: readonly string[],
+  open: (id: string) => void,
+  reveal?: (index: number) => void,
+): Rows {
   const [current, setCurrent] = useState(-1);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const move = (step: number) => {
     const next = Math.max(0, Math.min(ids.length - 1, current + step));
     setCurrent(next);
-    const row = document.querySelector<HTMLElement>(`[data-row="${next}"]`);
-    row?.scrollIntoView({ block: "nearest" });
-    row?.querySelector<HTMLElement>("a")?.focus({ preventScroll: true });
+    if (focusRow(next) || !reveal) return;
+    reveal(next);
+    // It is drawn once the window has moved.
+    setTimeout(() => requestAnimationFrame(() => focusRow(next)));
   };
   const toggle = (id: string) =>
     setSelected((was) => {
@@ -54,7 +60,9 @@ export function useRows(ids: readonly string[], open: (id: string) => void): Row
   useEffect(() => {
     setCurrent((was) => Math.min(was, ids.length - 1));
     setSelected((was) => {
-      const left = [...was].filter((id) => ids.includes(id));
+      if (was.size === 0) return was;
+      const there = new Set(ids);
+      const left = [...was].filter((id) => there.has(id));
       return left.length === was.size ? was : new Set(left);
     });
   }, [ids]);
@@ -66,4 +74,12 @@ export function useRows(ids: readonly string[], open: (id: string) => void): Row
     clear: () => setSelected(new Set()),
     setCurrent,
   };
+}
+
+/** Whether the row is there. */
+function focusRow(index: number): boolean {
+  const row = document.querySelector<HTMLElement>(`[data-row="${index}"]`);
+  row?.scrollIntoView({ block: "nearest" });
+  row?.querySelector<HTMLElement>("a")?.focus({ preventScroll: true });
+  return row !== null;
 }

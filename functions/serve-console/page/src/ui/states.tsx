@@ -33,13 +33,35 @@ export function Empty({ title, children }: { title: string; children?: Component
 const REMEDIES: Record<string, string> = {
   unreachable: "Try again in a moment; nothing that you typed is lost.",
   insufficient_scope: "Use a key that has this scope: waymark key create --scopes …",
-  throttled: "Too many requests in this minute. Wait a little, then try again.",
-  unavailable: "The database is busy. Try again in a moment.",
+  throttled:
+    "The key asked for more than a minute takes. Wait for the next minute, then try again.",
+  status_429: "There is no room for more requests at the moment. Wait a little, then try again.",
+  unavailable: "It is usually back within seconds.",
+  segment_in_use: "Take it out of the rules of these flags first, or delete them.",
   internal: "Try again; if it stays, report the request's id.",
 };
 
-export function Refused({ refusal, retry }: { refusal: Refusal; retry?: () => void }) {
+interface RefusedProps {
+  refusal: Refusal;
+  retry?: () => void;
+  /** For one part of a page among others: what the page as a whole says at length. */
+  small?: boolean;
+}
+
+export function Refused({ refusal, retry, small = false }: RefusedProps) {
   const remedy = REMEDIES[refusal.code];
+  if (small) {
+    return (
+      <p class="refused brief" role="alert" title={remedy}>
+        {refusal.message}{" "}
+        {retry && (
+          <button type="button" class="link" onClick={retry}>
+            Try again
+          </button>
+        )}
+      </p>
+    );
+  }
   return (
     <div class="refused" role="alert">
       <p>
@@ -57,6 +79,21 @@ export function Refused({ refusal, retry }: { refusal: Refusal; retry?: () => vo
           Try again
         </button>
       )}
+    </div>
+  );
+}
+
+/** What stands where somebody else was faster. */
+export function Changed({ what }: { what: string }) {
+  return (
+    <div class="refused" role="alert">
+      <p>
+        <b>Somebody changed this {what} in the meantime.</b>
+      </p>
+      <p class="quiet">
+        Nothing was saved, and what you typed is still here. Load the page again to see the other
+        change.
+      </p>
     </div>
   );
 }

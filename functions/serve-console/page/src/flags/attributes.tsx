@@ -1,0 +1,10 @@
+/** Attributes that contexts usually have, offered while one types. */
+export function AttributeNames() {
+  return (
+    <datalist id="attributes">
+      {["email", "country", "plan", "appVersion", "ip", "$now"].map((it) => (
+        <option key={it}>{it}</option>
+      ))}
+    </datalist>
+  );
+}

@@ -1,0 +1,26 @@
+/** Flags and the segments that they ask for are one place with two lists. */
+
+import { hrefOf, Link, useAddress } from "../address";
+import { keptParams } from "../time/range";
+
+const TABS = [
+  { page: "flags", name: "Flags" },
+  { page: "segments", name: "Segments" },
+] as const;
+
+export function FlagTabs({ page }: { page: (typeof TABS)[number]["page"] }) {
+  const address = useAddress();
+  return (
+    <h1 class="tabs">
+      {TABS.map((it) => (
+        <Link
+          key={it.page}
+          href={hrefOf(it.page, keptParams(address))}
+          aria-current={it.page === page ? "page" : undefined}
+        >
+          {it.name}
+        </Link>
+      ))}
+    </h1>
+  );
+}

@@ -1,0 +1,290 @@
+import { useState } from "preact/hooks";
+import { go, hrefOf, Link, useAddress } from "../address";
+import { Refusal } from "../api/client";
+import { useLoaded } from "../api/loaded";
+import { useCan, useHere } from "../caller";
+import { AttributeNames } from "../flags/attributes";
+import { Conditions, conditionsInWords, NEW_CONDITION } from "../flags/conditions-editor";
+import { type Flag, loadFlags } from "../flags/flag";
+import {
+  createSegment,
+  deleteSegment,
+  loadSegment,
+  patchSegment,
+  type Segment,
+  type SegmentDraft,
+  usersOf,
+} from "../segments/segment";
+import { keptParams } from "../time/range";
+import { Confirm } from "../ui/confirm";
+import { Icon } from "../ui/icons";
+import { Changed, Empty, FieldFault, Refused, SkeletonRows } from "../ui/states";
+import { Ago } from "../ui/time";
+import { tell, tellRefusal } from "../ui/toast";
+
+const NEW_SEGMENT: SegmentDraft = { key: "", name: "", conditions: [NEW_CONDITION] };
+
+function draftOf({ key, name, conditions }: Segment): SegmentDraft {
+  return structuredClone({ key, name, conditions });
+}
+
+export function SegmentPage() {
+  const address = useAddress();
+  const { project } = useHere();
+  const isNew = address.query.has("new");
+  const key = address.query.get("key") ?? "";
+  const loaded = useLoaded(isNew ? null : `segment ${project.id} ${key}`, (signal) =>
+    loadSegment(project, key, signal),
+  );
+  const segment = !isNew && loaded.data?.key === key ? loaded.data : undefined;
+  const back = hrefOf("segments", keptParams(address));
+  return (
+    <>
+      <Link class="back" href={back}>
+        <Icon name="left" /> Segments
+      </Link>
+      {loaded.error?.status === 404 ? (
+        <Empty title="There is no such segment">
+          <p>
+            The project has no segment <code>{key}</code>, or not any more.
+          </p>
+        </Empty>
+      ) : (
+        loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />
+      )}
+      {!isNew && !segment && !loaded.error && <SkeletonRows rows={5} />}
+      {isNew && <Editor segment={null} back={back} onChange={() => {}} />}
+      {segment && (
+        <Editor
+          key={segment.id}
+          segment={segment}
+          back={back}
+          onChange={(changed) => loaded.set(() => changed)}
+        />
+      )}
+    </>
+  );
+}
+
+interface EditorProps {
+  /** `null` for one that is to be made. */
+  segment: Segment | null;
+  back: string;
+  onChange: (segment: Segment) => void;
+}
+
+function Editor({ segment, back, onChange }: EditorProps) {
+  const address = useAddress();
+  const { project } = useHere();
+  const mayWrite = useCan()("flags:write");
+  const [draft, setDraft] = useState<SegmentDraft>(() =>
+    segment ? draftOf(segment) : structuredClone(NEW_SEGMENT),
+  );
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [asking, ask] = useState(false);
+  const flags = useLoaded(segment && `flags ${project.id} true`, (signal) =>
+    loadFlags(project, true, signal),
+  );
+  const using = segment && flags.data ? usersOf(segment.key, flags.data) : null;
+  const set = (change: Partial<SegmentDraft>) => setDraft((was) => ({ ...was, ...change }));
+  const isChanged = !segment || JSON.stringify(draft) !== JSON.stringify(draftOf(segment));
+
+  const attempt = async (task: () => Promise<void>) => {
+    setBusy(true);
+    setRefusal(null);
+    try {
+      await task();
+    } catch (error) {
+      if (error instanceof Refusal) setRefusal(error);
+      else tellRefusal(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const save = () =>
+    attempt(async () => {
+      if (!segment) {
+        const made = await createSegment(project, draft);
+        tell(`${made.key} was made. Rules of flags can ask for it now.`);
+        go(hrefOf("segment", { ...keptParams(address), key: made.key }), "replace");
+        return;
+      }
+      const { name, conditions } = draft;
+      const changed = await patchSegment(
+        project,
+        segment.key,
+        { name, conditions },
+        segment.version,
+      );
+      setDraft(draftOf(changed));
+      onChange(changed);
+      tell(`Saved as version ${changed.version}. It counts everywhere within five seconds.`);
+    });
+  const remove = () =>
+    attempt(async () => {
+      if (!segment) return;
+      ask(false);
+      await deleteSegment(project, segment.key);
+      tell(`${segment.key} is gone.`);
+      go(back);
+    });
+
+  return (
+    <>
+      <div class="page-head">
+        <div>
+          <h1>
+            <bdi>{segment ? segment.name : "New segment"}</bdi>
+          </h1>
+          {segment && (
+            <p class="quiet small">
+              <code>{segment.key}</code> · version {segment.version}, <Ago at={segment.updatedAt} />
+            </p>
+          )}
+        </div>
+        {segment && mayWrite && (
+          <div class="actions">
+            <button type="button" class="danger" onClick={() => ask(true)}>
+              Delete
+            </button>
+          </div>
+        )}
+      </div>
+      <div class="editor">
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            void save();
+          }}
+        >
+          <div class="form part">
+            <div class="form-row">
+              {!segment && (
+                <label class="field grow">
+                  Key
+                  <input
+                    value={draft.key}
+                    placeholder="beta-testers"
+                    spellcheck={false}
+                    autocomplete="off"
+                    aria-invalid={Boolean(refusal?.at("/key"))}
+                    onInput={(event) => set({ key: event.currentTarget.value })}
+                  />
+                </label>
+              )}
+              <label class="field grow">
+                Name
+                <input
+                  value={draft.name}
+                  placeholder="Beta testers"
+                  disabled={!mayWrite}
+                  aria-invalid={Boolean(refusal?.at("/name"))}
+                  onInput={(event) => set({ name: event.currentTarget.value })}
+                />
+              </label>
+            </div>
+            <FieldFault refusal={refusal} at="/key" />
+            <FieldFault refusal={refusal} at="/name" />
+          </div>
+          <section class="part">
+            <header>
+              <h2>Who is in it: all of this holds</h2>
+            </header>
+            <FieldFault refusal={refusal} at="/conditions" />
+            <Conditions
+              conditions={draft.conditions}
+              segments={null}
+              pointer="/conditions"
+              refusal={refusal}
+              disabled={!mayWrite}
+              onChange={(conditions) => set({ conditions })}
+            />
+          </section>
+          {mayWrite && isChanged && (
+            <div class="save-bar">
+              <button type="submit" class="primary" disabled={busy}>
+                {segment ? "Save" : "Make the segment"}
+              </button>
+              {segment && (
+                <button
+                  type="button"
+                  onClick={() => {
+                    setDraft(draftOf(segment));
+                    setRefusal(null);
+                  }}
+                >
+                  Discard
+                </button>
+              )}
+              <span class="quiet small">
+                In it: <bdi>{conditionsInWords(draft.conditions)}</bdi>.
+              </span>
+            </div>
+          )}
+          {refusal &&
+            (refusal.code === "version_mismatch" ? (
+              <Changed what="segment" />
+            ) : (
+              <Refused refusal={refusal} />
+            ))}
+        </form>
+        {segment && (
+          <aside>
+            {using && <Users flags={using} />}
+            {flags.error && <Refused small refusal={flags.error} retry={flags.reload} />}
+          </aside>
+        )}
+      </div>
+      {asking && segment && (
+        <Confirm
+          title={`Delete ${segment.key}?`}
+          action="Delete"
+          onClose={() => ask(false)}
+          onConfirm={() => void remove()}
+        >
+          <p>
+            {using?.length
+              ? `Flags use it, so this will be refused: ${using.map((it) => it.key).join(", ")}.`
+              : "The segment is deleted for good. No flag uses it."}
+          </p>
+        </Confirm>
+      )}
+      <AttributeNames />
+    </>
+  );
+}
+
+/** Which flags a change of the segment changes. */
+function Users({ flags }: { flags: Flag[] }) {
+  const address = useAddress();
+  return (
+    <section class="block">
+      <header>
+        <h2>Used by</h2>
+      </header>
+      {flags.length === 0 && (
+        <p class="quiet nothing">
+          No flag. In a flag’s rule, choose “is in the segment” as the condition.
+        </p>
+      )}
+      <ul class="rows">
+        {flags.map((it) => (
+          <li key={it.key}>
+            <Link class="row" href={hrefOf("flag", { ...keptParams(address), key: it.key })}>
+              <span class="row-title">
+                <bdi>{it.name}</bdi>
+                <small>
+                  <code>{it.key}</code>
+                </small>
+              </span>
+              <span class={`status ${it.archivedAt ? "archived" : it.enabled ? "on" : "off"}`}>
+                {it.archivedAt ? "archived" : it.enabled ? "on" : "off"}
+              </span>
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

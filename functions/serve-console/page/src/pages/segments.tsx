@@ -1,0 +1,88 @@
+import { useMemo } from "preact/hooks";
+import { go, hrefOf, Link, useAddress } from "../address";
+import { useLoaded } from "../api/loaded";
+import { useCan, useHere } from "../caller";
+import { conditionsInWords } from "../flags/conditions-editor";
+import { FlagTabs } from "../flags/tabs";
+import { useKeys } from "../keys";
+import { loadSegments } from "../segments/segment";
+import { keptParams } from "../time/range";
+import { useRows } from "../ui/rows";
+import { Code, Empty, Refused, SkeletonRows } from "../ui/states";
+import { Ago } from "../ui/time";
+
+export function SegmentsPage() {
+  const address = useAddress();
+  const { project } = useHere();
+  const mayWrite = useCan()("flags:write");
+  const loaded = useLoaded(`segments ${project.id}`, (signal) => loadSegments(project, signal));
+  const segments = loaded.data ?? [];
+  const keys = useMemo(() => segments.map((it) => it.key), [loaded.data]);
+  const hrefOfSegment = (key: string) => hrefOf("segment", { ...keptParams(address), key });
+  const rows = useRows(keys, (key) => go(hrefOfSegment(key)));
+  const create = hrefOf("segment", { ...keptParams(address), new: 1 });
+  useKeys(mayWrite ? { c: () => go(create) } : {});
+  return (
+    <>
+      <div class="page-head">
+        <FlagTabs page="segments" />
+        {mayWrite && (
+          <button type="button" class="primary" onClick={() => go(create)} title="New segment (c)">
+            New segment
+          </button>
+        )}
+      </div>
+      {loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />}
+      {!loaded.data && !loaded.error && <SkeletonRows rows={5} />}
+      {loaded.data && segments.length === 0 && (
+        <Empty title="No segments yet">
+          <p>
+            A segment is a group of people with a name, such as “Staff” or “Beta testers”. Rules of
+            flags ask for it, and a change of it counts in all of them. Make one, or:
+          </p>
+          <Code
+            text={`curl ${location.origin}/v0/project/${project.slug}/segments \\\n  -H "x-api-key: $KEY" -H 'content-type: application/json' \\\n  -d '{"key": "staff", "name": "Staff", "conditions": [\n    {"attribute": "email", "operator": "ends_with", "values": ["@example.com"]}]}'`}
+          />
+        </Empty>
+      )}
+      {segments.length > 0 && (
+        <div class="table-scroll">
+          <table class="table">
+            <colgroup>
+              <col style={{ width: "38%" }} />
+              <col class="wide" />
+              <col style={{ width: "112px" }} />
+            </colgroup>
+            <thead>
+              <tr>
+                <th>Segment</th>
+                <th class="wide">Who is in it</th>
+                <th class="number">Changed</th>
+              </tr>
+            </thead>
+            <tbody>
+              {segments.map((it, index) => (
+                <tr key={it.id} data-row={index} class={index === rows.current ? "current" : ""}>
+                  <td>
+                    <Link class="title" href={hrefOfSegment(it.key)}>
+                      <bdi>{it.name}</bdi>
+                    </Link>
+                    <small>
+                      <code>{it.key}</code>
+                    </small>
+                  </td>
+                  <td class="quiet wide" title={conditionsInWords(it.conditions)}>
+                    <bdi>{conditionsInWords(it.conditions)}</bdi>
+                  </td>
+                  <td class="number quiet">
+                    <Ago at={it.updatedAt} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,82 @@
+/** A segment: conditions with a name, which rules of flags ask for. */
+
+import { answered, api, idempotencyKey } from "../api/client";
+import type { Project } from "../caller";
+import type { Condition, Flag } from "../flags/flag";
+
+export interface Segment {
+  id: string;
+  key: string;
+  name: string;
+  conditions: Condition[];
+  version: number;
+  updatedAt: string;
+}
+
+export interface SegmentDraft {
+  key: string;
+  name: string;
+  conditions: Condition[];
+}
+
+/** As many as a project may have, which is one page of them. */
+const MOST_SEGMENTS = 100;
+
+/** As with flags, the types made of the description do not tell conditions apart. */
+function told(segment: Promise<unknown>): Promise<Segment> {
+  return segment as Promise<Segment>;
+}
+
+export async function loadSegments(project: Project, signal?: AbortSignal): Promise<Segment[]> {
+  const params = { path: { idOrSlug: project.slug }, query: { limit: MOST_SEGMENTS } };
+  const page = await answered(
+    api.GET("/v0/project/{idOrSlug}/segments", { params, ...(signal && { signal }) }),
+  );
+  return page.items as Segment[];
+}
+
+export function loadSegment(project: Project, key: string, signal: AbortSignal): Promise<Segment> {
+  const params = { path: { idOrSlug: project.slug, key } };
+  return told(answered(api.GET("/v0/project/{idOrSlug}/segments/{key}", { params, signal })));
+}
+
+export function createSegment(project: Project, draft: SegmentDraft): Promise<Segment> {
+  const params = { path: { idOrSlug: project.slug }, header: idempotencyKey() };
+  return told(
+    answered(api.POST("/v0/project/{idOrSlug}/segments", { params, body: { ...draft } as never })),
+  );
+}
+
+/** Changes a segment, if it still has the version. */
+export function patchSegment(
+  project: Project,
+  key: string,
+  patch: Partial<Omit<SegmentDraft, "key">>,
+  version: number,
+): Promise<Segment> {
+  const params = {
+    path: { idOrSlug: project.slug, key },
+    header: { "If-Match": `"${version}"` },
+  };
+  return told(
+    answered(api.PATCH("/v0/project/{idOrSlug}/segments/{key}", { params, body: patch as never })),
+  );
+}
+
+export function deleteSegment(project: Project, key: string): Promise<unknown> {
+  const params = { path: { idOrSlug: project.slug, key } };
+  return answered(api.DELETE("/v0/project/{idOrSlug}/segments/{key}", { params }));
+}
+
+/** The flags that ask for a segment. */
+export function usersOf(key: string, flags: Flag[]): Flag[] {
+  return flags.filter((flag) =>
+    flag.rules.some((rule) =>
+      rule.conditions.some(
+        (it) =>
+          (it.operator === "in_segment" || it.operator === "not_in_segment") &&
+          it.values.includes(key),
+      ),
+    ),
+  );
+}

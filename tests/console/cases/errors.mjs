@@ -1,0 +1,139 @@
+// Errors: plots, sentences, zooms, several projects, long lists.
+
+import assert from "node:assert/strict";
+import { Visitor } from "../visitor.mjs";
+
+export const errors = ({ browser, base, project, other, key, api, measured, listErrors }) => ({
+  async "plotted values are the API's"() {
+    const visitor = await Visitor.enter(browser, base, key);
+    const asked = visitor.page.waitForRequest((it) => it.url().endsWith("/timeseries/query") && it.method() === "POST");
+    await visitor.open("?range=7d");
+    const body = JSON.parse(await (await asked).fetchPostData());
+    await visitor.see(".plot canvas");
+    const shown = JSON.parse(await visitor.page.$eval(".canvas", (it) => it.dataset.values));
+    const answered = await api.send("POST", "/v0/errors/timeseries/query", body);
+    assert.deepEqual(shown, answered.map((it) => [it.errors, it.uniqueErrors]));
+    const total = answered.reduce((sum, it) => sum + it.errors, 0);
+    assert.ok(total > 20);
+    assert.equal((await visitor.text(".figure")).replace(/\D/g, ""), String(total));
+    await visitor.leave();
+  },
+
+  async "a sentence becomes filters, these lead to an error, and it is resolved and reopened by keys"() {
+    const visitor = await Visitor.enter(browser, base, key, "/errors");
+    await visitor.page.keyboard.press("/");
+    await visitor.page.keyboard.type("chrome errors in production, zorblax\n");
+    await visitor.until("there are two chips", async () => (await visitor.page.$$(".chip")).length === 2);
+    assert.deepEqual(await visitor.texts(".lost"), ["zorblax"]);
+    assert.deepEqual(new URL(visitor.page.url()).searchParams.getAll("f").sort(), ["browser.is.Chrome", "environment.is.production"]);
+    await visitor.settle();
+    await visitor.page.evaluate(() => document.activeElement.blur());
+    const titles = await visitor.texts(".errors-table .title");
+    const wanted = titles.findIndex((it) => it.startsWith("TypeError"));
+    assert.ok(wanted >= 0, titles.join());
+    for (let row = 0; row <= wanted; row++) await visitor.page.keyboard.press("j");
+    await visitor.page.keyboard.press("Enter");
+    await visitor.see(".frames");
+    assert.match(await visitor.text("h1"), /TypeError/);
+    await visitor.page.keyboard.press("e");
+    const status = async () => (await listErrors()).find((it) => it.type === "TypeError").status;
+    await visitor.until("it is resolved", async () => (await status()) === "resolved");
+    await visitor.see(".toast button.link");
+    await visitor.page.keyboard.press("z");
+    await visitor.until("it is open again", async () => (await status()) === "open");
+    await visitor.leave();
+  },
+
+  async "a zoom is a link that shows the same to others, and Escape leaves it"() {
+    const visitor = await Visitor.enter(browser, base, key, "?range=7d");
+    const plot = await visitor.see(".plot .u-over");
+    const box = await plot.boundingBox();
+    const y = box.y + box.height / 2;
+    await visitor.page.mouse.move(box.x + box.width * 0.4, y);
+    await visitor.page.mouse.down();
+    await visitor.page.mouse.move(box.x + box.width * 0.8, y, { steps: 4 });
+    await visitor.page.mouse.up();
+    await visitor.until("the address has the zoom", () => visitor.page.url().includes("from="));
+    await visitor.settle();
+    const shown = await visitor.page.$eval(".canvas", (it) => it.dataset.values);
+    const other = await Visitor.enter(browser, base, key);
+    await other.open(visitor.page.url().slice(`${base}/console`.length));
+    await other.see(".plot canvas");
+    assert.equal(await other.page.$eval(".canvas", (it) => it.dataset.values), shown);
+    await other.leave();
+    await visitor.page.keyboard.press("Escape");
+    await visitor.until("the zoom is left", () => !visitor.page.url().includes("from="));
+    await visitor.page.goBack();
+    await visitor.until("back leads to the zoom", () => visitor.page.url().includes("from="));
+    await visitor.leave();
+  },
+
+  async "several projects stand in one plot, and each for itself beside it"() {
+    const visitor = await Visitor.enter(browser, base, key, "?range=7d");
+    await visitor.click("Add projects");
+    const asked = visitor.page.waitForRequest(
+      async (it) => it.url().endsWith("/timeseries/query") && JSON.parse(await it.fetchPostData()).projectIds.length === 2,
+    );
+    await (await visitor.page.$(".choices input:not(:checked)")).click();
+    const body = JSON.parse(await (await asked).fetchPostData());
+    assert.deepEqual(body.projectIds, [project, other]);
+    assert.equal(new URL(visitor.page.url()).searchParams.get("with"), other);
+    await visitor.settle();
+    const total = async (projectIds) => (await api.send("POST", "/v0/errors/timeseries/query", { ...body, projectIds })).reduce((sum, it) => sum + it.errors, 0);
+    const totals = [await total([project]), await total([other])];
+    assert.ok(totals.every((it) => it > 0));
+    assert.equal((await visitor.text(".figure")).replace(/\D/g, ""), String(totals[0] + totals[1]));
+    const rows = await visitor.texts(".by-project .count");
+    assert.deepEqual(rows.map((it) => Number(it.replace(/\D/g, ""))), totals);
+    assert.ok((await visitor.texts(".row-title")).some((it) => it.startsWith("StockError")), "errors of both are listed");
+    await (await visitor.page.$$(".by-project a"))[1].click();
+    await visitor.until("the other one is shown alone", () => visitor.page.url().includes(`project=${other}`) && !visitor.page.url().includes("with="));
+    await visitor.leave();
+  },
+
+  async "ten thousand errors are walked through as smoothly as a thousand"() {
+    const row = (number) => ({
+      errorId: `00000000-0000-7000-8000-${number.toString(16).padStart(12, "0")}`,
+      title: `Error ${number}`, type: "Error", culprit: "/somewhere", status: "open", count: number % 900, users: 3,
+      firstSeen: new Date(Date.now() - 9e8).toISOString(), lastSeen: new Date(Date.now() - number * 6e4).toISOString(),
+    });
+    const visitor = await Visitor.enter(browser, base, key, "/settings");
+    await visitor.answer("/timeseries/query", () => ({ body: [] }));
+    const walk = async (count) => {
+      const items = Array.from({ length: count }, (_, number) => row(number));
+      await visitor.answer("/errors/query", () => ({ body: { items, nextCursor: null } }));
+      await visitor.open("/errors");
+      await visitor.see(".errors-table tbody tr");
+      const walked = await visitor.page.evaluate(async () => {
+        const height = document.documentElement.scrollHeight;
+        const frames = [];
+        let most = 0;
+        for (let step = 1, last = performance.now(); step <= 60; step++) {
+          scrollBy(0, 400);
+          await new Promise(requestAnimationFrame);
+          frames.push(performance.now() - last);
+          last = performance.now();
+          most = Math.max(most, document.querySelectorAll(".errors-table tr").length);
+        }
+        scrollTo(0, height);
+        return { height, most, median: frames.sort((one, other) => one - other)[30] };
+      });
+      assert.ok(walked.height > count * 40, `${walked.height} px`);
+      assert.ok(walked.most < 120, `${walked.most} rows were drawn at once`);
+      return walked.median;
+    };
+    const few = await walk(1_000);
+    const many = await walk(10_000);
+    Object.assign(measured, { frameOf1000Ms: Math.round(few), frameOf10000Ms: Math.round(many) });
+    // What else runs on the machine slows both.
+    assert.ok(many < 3 * few + 50, `a frame took ${many} ms, and ${few} ms of 1,000 rows`);
+    await visitor.until("the last row is there", async () => (await visitor.texts(".errors-table .title")).includes("Error 9999"));
+    // From the far end the keys lead to the first rows, wherever the window is.
+    await visitor.page.keyboard.press("j");
+    const focused = () => visitor.page.evaluate(() => document.activeElement.textContent);
+    await visitor.until("the first row has the focus", async () => (await focused()) === "Error 0");
+    for (let step = 0; step < 40; step++) await visitor.page.keyboard.press("j");
+    assert.equal(await focused(), "Error 40");
+    await visitor.leave();
+  },
+});
