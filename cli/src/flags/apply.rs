@@ -85,7 +85,7 @@ async fn create(flag: &FeatureFlag, store: &Store) -> Result<Outcome, StoreError
         first.enabled = false;
         first.prerequisites = Vec::new();
     }
-    match store.create_flag(&first, None).await? {
+    match store.create_flag(&first, None, None).await? {
         FlagCreation::Created | FlagCreation::Replay(_) => {}
         FlagCreation::LimitReached => return Ok(Outcome::Blocked(full())),
         FlagCreation::ReferencesRefused(violations) => {
@@ -111,7 +111,7 @@ async fn replace(
 ) -> Result<Outcome, StoreError> {
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
-        match store.replace_flag(stored, flag).await? {
+        match store.replace_flag(stored, flag, None).await? {
             FlagReplacement::Done => return Ok(Outcome::Done),
             FlagReplacement::LimitReached => return Ok(Outcome::Blocked(full())),
             FlagReplacement::ReferencesRefused(violations) => {

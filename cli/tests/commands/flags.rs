@@ -36,7 +36,7 @@ impl Shop {
         let draft = FlagDraft::read(&Document::parse(&text, 32).unwrap()).unwrap();
         let now = Timestamp::from_millis(1_795_234_560_007);
         let flag = draft.into_flag(self.id, now, Uuid::max).unwrap();
-        let created = self.stack.store().create_flag(&flag, None).await.unwrap();
+        let created = self.stack.store().create_flag(&flag, None, None).await.unwrap();
         assert_eq!(created, FlagCreation::Created);
         flag
     }
@@ -44,7 +44,7 @@ impl Shop {
     async fn archive(&self, flag: &FeatureFlag) -> FeatureFlag {
         let archived_at = Some(flag.updated_at);
         let archived = FeatureFlag { archived_at, version: flag.version + 1, ..flag.clone() };
-        let replaced = self.stack.store().replace_flag(flag, &archived).await.unwrap();
+        let replaced = self.stack.store().replace_flag(flag, &archived, None).await.unwrap();
         assert_eq!(replaced, FlagReplacement::Done);
         archived
     }
@@ -56,7 +56,10 @@ impl Shop {
         let orphan = self.create(&flag("orphan", &needs_gone)).await;
         self.archive(&orphan).await;
         let gone = self.archive(&gone).await;
-        assert_eq!(self.stack.store().delete_flag(&gone).await.unwrap(), FlagDeletion::Done);
+        assert_eq!(
+            self.stack.store().delete_flag(&gone, None, gone.updated_at).await.unwrap(),
+            FlagDeletion::Done
+        );
         for body in rich_flags() {
             self.create(&body).await;
         }

@@ -37,7 +37,8 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         }
 
         // Storage and answer.
-        if app.store.delete_flag(&flag).await? == FlagDeletion::Done {
+        let (by, now) = (Some(caller.user()), app.clock.now());
+        if app.store.delete_flag(&flag, by, now).await? == FlagDeletion::Done {
             return Ok(Answer::empty(StatusCode::NO_CONTENT));
         }
     }

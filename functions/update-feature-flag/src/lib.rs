@@ -46,7 +46,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         }
 
         // Storage and answer.
-        match app.store.replace_flag(&stored, &flag).await? {
+        match app.store.replace_flag(&stored, &flag, Some(caller.user())).await? {
             FlagReplacement::Done => return Ok(answer),
             FlagReplacement::Outdated => {}
             FlagReplacement::LimitReached => return Err(Problem::flag_limit_reached()),

@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 
 use crate::flags::{Dependencies, FeatureFlag, FlagKey, Prerequisite, VariantKey};
 use crate::json::Violations;
+use crate::projects::api_key::UserId;
+use crate::timestamp::Timestamp;
 
 use super::items::{Count, ProjectChange, TABLE, key, limit_reached, version_number};
 use super::prerequisites::{Blamed, ChainGuard, refusals};
@@ -89,12 +91,13 @@ fn lost(flag: &FeatureFlag, variant: &VariantKey) -> bool {
 const PROJECT: usize = 1;
 
 impl Store {
-    /// Replaces a flag that is still as it was read. A change that concerns no other flag is one
+    /// Replaces a flag that is still as it was read, and announces that, as done by a user if it was. A change that concerns no other flag is one
     /// round trip; one that others may depend on reads how they do.
     pub async fn replace_flag(
         &self,
         stored: &FeatureFlag,
         flag: &FeatureFlag,
+        by: Option<&UserId>,
     ) -> Result<FlagReplacement, StoreError> {
         let effect = Effect::of(stored, flag);
         let mut change = ProjectChange {
@@ -125,6 +128,7 @@ impl Store {
         let segments_from = actions.len();
         let uses = UseChange::between(&stored.segments(), &flag.segments());
         actions.extend(self.count_uses(flag.project_id, &uses)?);
+        actions.push(self.announce(&flag.changed(Some(stored), by))?);
         match self.commit_all(actions).await? {
             None => Ok(FlagReplacement::Done),
             Some(cancelled) => {
@@ -184,9 +188,14 @@ impl Store {
         Ok(None)
     }
 
-    /// Deletes an archived flag that is still as it was read. Nothing depends on it: what others
+    /// Deletes an archived flag that is still as it was read, and announces that. Nothing depends on it: what others
     /// depend on cannot be archived, and nothing can come to depend on what is.
-    pub async fn delete_flag(&self, stored: &FeatureFlag) -> Result<FlagDeletion, StoreError> {
+    pub async fn delete_flag(
+        &self,
+        stored: &FeatureFlag,
+        by: Option<&UserId>,
+        now: Timestamp,
+    ) -> Result<FlagDeletion, StoreError> {
         let delete = self
             .delete(TABLE, key(stored.project_id, stored.key.as_str()))
             .condition_expression(
@@ -198,6 +207,7 @@ impl Store {
         let mut actions = vec![delete.into_action()?, project];
         let uses = UseChange::between(&stored.segments(), &BTreeSet::new());
         actions.extend(self.count_uses(stored.project_id, &uses)?);
+        actions.push(self.announce(&stored.deleted(now, by))?);
         let cancelled = self.commit_all(actions).await?;
         Ok(if cancelled.is_none() { FlagDeletion::Done } else { FlagDeletion::Outdated })
     }

@@ -8,6 +8,7 @@ use aws_sdk_dynamodb::types::TransactWriteItem;
 use crate::flags::{FeatureFlag, FlagKey};
 use crate::json::Violations;
 use crate::page::{Page, PageRequest};
+use crate::projects::api_key::UserId;
 use crate::projects::project::ProjectId;
 
 use super::items::{Count, FIRST_FLAG, ProjectChange, TABLE, key, limit_reached, read_flag};
@@ -56,7 +57,8 @@ const MAX_READINGS: u32 = 4;
 const MAX_QUERIES: u32 = 10;
 
 impl Store {
-    /// Stores a new flag, and with it the answer to its request where that has an idempotency key.
+    /// Stores a new flag, announces it as made by a user, if it was one, and stores with it the answer to
+    /// its request where that has an idempotency key.
     ///
     /// One transaction checks that the key is free, that the project may have one more flag, that every
     /// prerequisite exists with its variant, and that every segment exists. It is the only round trip, unless a
@@ -64,12 +66,14 @@ impl Store {
     pub async fn create_flag(
         &self,
         flag: &FeatureFlag,
+        by: Option<&UserId>,
         idempotent: Option<Idempotent<'_>>,
     ) -> Result<FlagCreation, StoreError> {
         let mut guard = ChainGuard::Leaves;
         let uses = UseChange::between(&BTreeSet::new(), &flag.segments());
         for _ in 0..MAX_READINGS {
-            let actions = self.creation(flag, guard, &uses)?;
+            let mut actions = self.creation(flag, guard, &uses)?;
+            actions.push(self.announce(&flag.changed(None, by))?);
             let cancelled = match self.commit(actions, idempotent, flag.created_at).await? {
                 Commit::Done => return Ok(FlagCreation::Created),
                 Commit::Replay(replay) => {
