@@ -10,6 +10,30 @@ use lru::LruCache;
 use crate::timestamp::Timestamp;
 use crate::usage::note_cache_lookup;
 
+/// How long what was read last serves while nothing newer can be read.
+pub(crate) const MAX_STALE: Duration = Duration::from_mins(10);
+/// How long whoever could be served that waits for something newer.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(250);
+/// How long nobody waits after somebody did in vain.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A time in which nobody waits for the tables, since somebody just did in vain.
+#[derive(Debug, Default)]
+pub(crate) struct Pause(Mutex<Option<Timestamp>>);
+
+impl Pause {
+    /// Whether it goes on. Not where the clock was set back.
+    pub(crate) fn goes_on(&self, now: Timestamp) -> bool {
+        let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_some_and(|until| now < until && until <= now.plus(PAUSE))
+    }
+
+    /// Begins it.
+    pub(crate) fn begin(&self, now: Timestamp) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(now.plus(PAUSE));
+    }
+}
+
 /// Values by key, of which the one that was of no use for the longest time makes way for a new one.
 #[derive(Debug)]
 pub(crate) struct TimedCache<K: Eq + Hash, V> {
@@ -25,12 +49,22 @@ impl<K: Eq + Hash, V: Clone> TimedCache<K, V> {
 
     /// The value of a key, unless it is too old, or of the future: the clock was set back.
     pub(crate) fn get(&self, key: &K, now: Timestamp) -> Option<V> {
+        let fresh = self.get_within(key, self.max_age, now);
+        note_cache_lookup(fresh.is_some());
+        fresh
+    }
+
+    /// The value of a key even if it is older than it may be, while nothing newer can be read.
+    pub(crate) fn get_stale(&self, key: &K, now: Timestamp) -> Option<V> {
+        self.get_within(key, MAX_STALE, now)
+    }
+
+    fn get_within(&self, key: &K, max_age: Duration, now: Timestamp) -> Option<V> {
         // A panic while the lock was held cannot have left the map half-changed.
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = entries.get(key);
-        let fresh = entry.filter(|(_, since)| *since <= now && now < since.plus(self.max_age));
-        note_cache_lookup(fresh.is_some());
-        fresh.map(|(value, _)| value.clone())
+        let usable = entry.filter(|(_, since)| *since <= now && now < since.plus(max_age));
+        usable.map(|(value, _)| value.clone())
     }
 
     /// Remembers the value that a key had at `now`.
@@ -61,6 +95,19 @@ mod tests {
         assert_eq!(cache.get(&1, at(160)), None);
         assert_eq!(cache.get(&1, Timestamp::from_millis(99_999)), None);
         assert_eq!(cache.get(&2, at(100)), None);
+        assert_eq!(cache.get_stale(&1, at(699)), Some('a'));
+        assert_eq!(cache.get_stale(&1, at(700)), None);
+    }
+
+    #[test]
+    fn a_pause_lasts_a_second() {
+        let pause = Pause::default();
+        assert!(!pause.goes_on(at(100)));
+        pause.begin(at(100));
+        assert!(pause.goes_on(at(100)));
+        assert!(pause.goes_on(Timestamp::from_millis(100_999)));
+        assert!(!pause.goes_on(at(101)));
+        assert!(!pause.goes_on(at(99)), "the clock was set back");
     }
 
     #[test]

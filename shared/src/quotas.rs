@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use lru::LruCache;
 
+use crate::cache::PATIENCE;
 use crate::dynamodb::Store;
 use crate::timestamp::Timestamp;
 
@@ -152,9 +153,12 @@ impl Quotas {
         let Some(added) = self.take(sender, limit.get().into(), now)? else { return Ok(()) };
         let minute = now.as_seconds().div_euclid(WINDOW_SECONDS);
         let expires_at = (minute + 1) * WINDOW_SECONDS + KEPT_SECONDS;
-        match store.add_to_window(&format!("{sender}#{minute}"), added, expires_at).await {
-            Ok(total) => self.note_total(sender, minute, total),
-            Err(error) => tracing::warn!(%error, "a quota cannot be counted"),
+        let window = format!("{sender}#{minute}");
+        let added = store.add_to_window(&window, added, expires_at);
+        match tokio::time::timeout(PATIENCE, added).await {
+            Ok(Ok(total)) => self.note_total(sender, minute, total),
+            Ok(Err(error)) => tracing::warn!(%error, "a quota cannot be counted"),
+            Err(_) => tracing::warn!("a quota cannot be counted in time"),
         }
         Ok(())
     }

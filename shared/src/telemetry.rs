@@ -18,6 +18,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::dynamodb::{DamagedItem, StoreError};
 use crate::http::{Answer, Incoming, Problem, root_of_trace};
+use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 use crate::usage::Usage;
 
@@ -162,6 +163,21 @@ pub const SENDERS_OVER_QUOTA: &str = "SendersOverQuota";
 /// The name of the metric that counts how often a project was found to have no room for further errors:
 /// once a minute for each sandbox.
 pub const ERRORS_AT_CAP: &str = "ErrorsAtCap";
+
+/// The name of the metric that counts how often a function served flags that it could not read anew in
+/// time: at most once a second for each thing that it remembers.
+pub const STALE_FLAGS: &str = "StaleFlags";
+
+/// Logs that flags which were the project's at some time are served, and why, and counts it.
+pub(crate) fn log_stale_flags(project: ProjectId, as_of: Timestamp, cause: &str, now: Timestamp) {
+    let members = [
+        ("message", json!("stale flags")),
+        ("projectId", json!(project)),
+        ("asOf", json!(as_of)),
+        ("cause", json!(cause)),
+    ];
+    log(Level::WARN, now, &members, &[(STALE_FLAGS, "Count", json!(1))], &[STACK]);
+}
 
 /// Logs that a bound was met by somebody, named by what it is and its id, and counts it.
 pub fn log_bound_met(metric: &'static str, by: &str, now: Timestamp) {

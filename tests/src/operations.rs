@@ -5,7 +5,7 @@ use shared::app::{Job, Operation};
 
 /// All operations, in the order of `openapi.yaml`.
 #[rustfmt::skip]
-pub static OPERATIONS: [&Operation; 46] = [
+pub static OPERATIONS: [&Operation; 47] = [
     &get_caller::OPERATION,
     &list_projects::OPERATION,
     &create_feature_flag::OPERATION,
@@ -13,6 +13,7 @@ pub static OPERATIONS: [&Operation; 46] = [
     &get_feature_flag::OPERATION,
     &update_feature_flag::OPERATION,
     &delete_feature_flag::OPERATION,
+    &list_flag_changes::OPERATION,
     &create_segment::OPERATION,
     &list_segments::OPERATION,
     &get_segment::OPERATION,

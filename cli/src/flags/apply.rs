@@ -1,9 +1,11 @@
 //! Makes the changes of an import, each as the API would.
 
 use shared::dynamodb::{ConflictRetry, Store, StoreError};
+use shared::flags::history::ChangeKind;
 use shared::flags::store::{FlagCreation, FlagReplacement};
 use shared::flags::{FeatureFlag, FlagKey, MAX_LIVE_FLAGS};
 use shared::json::Violations;
+use shared::projects::api_key::Author;
 
 use crate::output::note;
 
@@ -85,7 +87,7 @@ async fn create(flag: &FeatureFlag, store: &Store) -> Result<Outcome, StoreError
         first.enabled = false;
         first.prerequisites = Vec::new();
     }
-    match store.create_flag(&first, None, None).await? {
+    match store.create_flag(&first, &Author::Command, None).await? {
         FlagCreation::Created | FlagCreation::Replay(_) => {}
         FlagCreation::LimitReached => return Ok(Outcome::Blocked(full())),
         FlagCreation::ReferencesRefused(violations) => {
@@ -109,9 +111,10 @@ async fn replace(
     flag: &FeatureFlag,
     store: &Store,
 ) -> Result<Outcome, StoreError> {
+    let kind = ChangeKind::of(stored, flag);
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
-        match store.replace_flag(stored, flag, None).await? {
+        match store.replace_flag(stored, flag, kind, &Author::Command).await? {
             FlagReplacement::Done => return Ok(Outcome::Done),
             FlagReplacement::LimitReached => return Ok(Outcome::Blocked(full())),
             FlagReplacement::ReferencesRefused(violations) => {

@@ -6,10 +6,12 @@ use std::process::Stdio;
 use serde_json::{Value as Json, json};
 use shared::flags::draft::FlagDraft;
 use shared::flags::flagd::Layout;
+use shared::flags::history::ChangeKind;
 use shared::flags::store::{FlagCreation, FlagDeletion, FlagReplacement, ListedFlags};
 use shared::flags::{FeatureFlag, FlagKey, flagd};
 use shared::json::Json as Document;
 use shared::page::PageRequest;
+use shared::projects::api_key::Author;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -36,7 +38,7 @@ impl Shop {
         let draft = FlagDraft::read(&Document::parse(&text, 32).unwrap()).unwrap();
         let now = Timestamp::from_millis(1_795_234_560_007);
         let flag = draft.into_flag(self.id, now, Uuid::max).unwrap();
-        let created = self.stack.store().create_flag(&flag, None, None).await.unwrap();
+        let created = self.stack.store().create_flag(&flag, &Author::Command, None).await.unwrap();
         assert_eq!(created, FlagCreation::Created);
         flag
     }
@@ -44,7 +46,13 @@ impl Shop {
     async fn archive(&self, flag: &FeatureFlag) -> FeatureFlag {
         let archived_at = Some(flag.updated_at);
         let archived = FeatureFlag { archived_at, version: flag.version + 1, ..flag.clone() };
-        let replaced = self.stack.store().replace_flag(flag, &archived, None).await.unwrap();
+        let replaced = {
+            let store = self.stack.store();
+            store
+                .replace_flag(flag, &archived, ChangeKind::Archived, &Author::Command)
+                .await
+                .unwrap()
+        };
         assert_eq!(replaced, FlagReplacement::Done);
         archived
     }
@@ -57,7 +65,7 @@ impl Shop {
         self.archive(&orphan).await;
         let gone = self.archive(&gone).await;
         assert_eq!(
-            self.stack.store().delete_flag(&gone, None, gone.updated_at).await.unwrap(),
+            self.stack.store().delete_flag(&gone, &Author::Command, gone.updated_at).await.unwrap(),
             FlagDeletion::Done
         );
         for body in rich_flags() {

@@ -34,7 +34,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     // Storage: whatever depends on other flags is a condition of this one transaction.
     let stored_answer = answer.to_stored();
     let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
-    let outcome = app.store.create_flag(&flag, Some(caller.user()), idempotent).await?;
+    let outcome = app.store.create_flag(&flag, &caller.author(), idempotent).await?;
 
     // Answer.
     match outcome {

@@ -37,8 +37,8 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         }
 
         // Storage and answer.
-        let (by, now) = (Some(caller.user()), app.clock.now());
-        if app.store.delete_flag(&flag, by, now).await? == FlagDeletion::Done {
+        let (author, now) = (caller.author(), app.clock.now());
+        if app.store.delete_flag(&flag, &author, now).await? == FlagDeletion::Done {
             return Ok(Answer::empty(StatusCode::NO_CONTENT));
         }
     }

@@ -1,12 +1,15 @@
-//! Changes, archives or brings back a feature flag.
+//! Changes, archives or brings back a feature flag, or makes it again what it was.
 
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
-use shared::flags::patch::FlagPatch;
+use shared::flags::FeatureFlag;
+use shared::flags::history::ChangeKind;
 use shared::flags::store::FlagReplacement;
+use shared::flags::update::{FlagUpdate, unknown_version, unrestorable};
 use shared::http::{Answer, Incoming, Method, Problem};
 use shared::projects::api_key::Scope;
+use shared::timestamp::Timestamp;
 
 /// What this function is.
 pub static OPERATION: Operation = Operation::new(
@@ -24,9 +27,10 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let if_match = incoming.if_match();
     let project_id = caller.project()?;
     let body = incoming.merge_patch()?;
-    let patch = FlagPatch::check(&body)?;
+    let update = FlagUpdate::check(&body)?;
     let key = incoming.flag_key()?;
 
+    let author = caller.author();
     let now = app.clock.now();
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
@@ -36,7 +40,16 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
 
         // Rules.
         if_match.check(stored.version)?;
-        let flag = patch.apply(&stored, now, || app.ids.new_uuid(now))?;
+        let (flag, kind) = match &update {
+            FlagUpdate::Patch(patch) => {
+                let flag = patch.apply(&stored, now, || app.ids.new_uuid(now))?;
+                let kind = ChangeKind::of(&stored, &flag);
+                (flag, kind)
+            }
+            FlagUpdate::Restore(version) => {
+                (restored(app, &stored, *version, now).await?, ChangeKind::Restored)
+            }
+        };
         let answer = Answer::ok(&flag)?.with_version(flag.version)?;
         if flag == stored {
             return Ok(answer);
@@ -46,13 +59,36 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         }
 
         // Storage and answer.
-        match app.store.replace_flag(&stored, &flag, Some(caller.user())).await? {
+        match app.store.replace_flag(&stored, &flag, kind, &author).await? {
             FlagReplacement::Done => return Ok(answer),
             FlagReplacement::Outdated => {}
             FlagReplacement::LimitReached => return Err(Problem::flag_limit_reached()),
-            FlagReplacement::ReferencesRefused(violations) => return Err(violations.into()),
+            FlagReplacement::ReferencesRefused(violations) => {
+                return Err(match update {
+                    FlagUpdate::Patch(_) => violations.into(),
+                    FlagUpdate::Restore(_) => unrestorable(&violations).into(),
+                });
+            }
             FlagReplacement::InUse(dependents) => return Err(Problem::flag_in_use(&dependents)),
         }
     }
     Err(Problem::conflict("the flag, or what it rests on, kept changing"))
+}
+
+/// A flag as it was in an earlier version, which is read.
+async fn restored(
+    app: &App,
+    stored: &FeatureFlag,
+    version: u64,
+    now: Timestamp,
+) -> Result<FeatureFlag, Problem> {
+    if stored.archived_at.is_some() {
+        return Err(Problem::flag_archived());
+    }
+    if version == stored.version {
+        return Ok(stored.clone());
+    }
+    let state = app.store.find_flag_state(stored, version, now).await?;
+    let state = state.ok_or_else(unknown_version)?;
+    Ok(state.restored(stored, now))
 }

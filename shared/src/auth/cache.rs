@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use crate::cache::TimedCache;
+use crate::cache::{Pause, TimedCache};
 use crate::projects::api_key::{ApiKeyRecord, KeyId};
 use crate::projects::project::IdOrSlug;
 use crate::projects::store::{Access, ProjectIdentity};
@@ -20,6 +20,8 @@ const CAPACITY: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 pub(crate) struct AccessCache {
     keys: TimedCache<KeyId, ApiKeyRecord>,
     projects: TimedCache<IdOrSlug, ProjectIdentity>,
+    /// While the tables could not be asked.
+    pub(super) pause: Pause,
 }
 
 impl Default for AccessCache {
@@ -27,6 +29,7 @@ impl Default for AccessCache {
         Self {
             keys: TimedCache::new(CAPACITY, MAX_AGE),
             projects: TimedCache::new(CAPACITY, MAX_AGE),
+            pause: Pause::default(),
         }
     }
 }
@@ -38,6 +41,22 @@ impl AccessCache {
             key: self.keys.get(key_id, now),
             project: project.and_then(|project| self.get_project(project, now)),
         }
+    }
+
+    /// What is remembered of a key and a project for as long as nothing newer can be read, if it is enough
+    /// to let somebody in.
+    pub(super) fn recall(
+        &self,
+        key_id: &KeyId,
+        project: Option<&IdOrSlug>,
+        now: Timestamp,
+    ) -> Option<Access> {
+        let key = Some(self.keys.get_stale(key_id, now)?);
+        let project = match project {
+            Some(project) => Some(self.projects.get_stale(project, now)?),
+            None => None,
+        };
+        Some(Access { key, project })
     }
 
     /// What is remembered of a project by its name.

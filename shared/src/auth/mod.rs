@@ -6,10 +6,13 @@ mod credential;
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::dynamodb::Store;
+use tokio::time::timeout;
+
+use crate::cache::{PATIENCE, Pause};
+use crate::dynamodb::{Store, StoreError};
 use crate::http::{Incoming, Problem};
 use crate::page::{Page, PageRequest};
-use crate::projects::api_key::{ApiKeyRecord, KeyId, Scope, UserId};
+use crate::projects::api_key::{ApiKeyRecord, Author, KeyId, Scope, UserId};
 use crate::projects::project::{IdOrSlug, Organization, ProjectId, ProjectSummary};
 use crate::projects::store::{Access, ProjectIdentity};
 use crate::timestamp::Timestamp;
@@ -29,10 +32,14 @@ pub struct Caller<'r> {
 impl<'r> Caller<'r> {
     /// Checks the request's key and looks up the project in its path, both in one round trip, or in
     /// none where a warm function remembers them. Fails with 401.
+    ///
+    /// `outlives_outages` says whether what was remembered lets callers in for as long as the tables cannot
+    /// be asked, up to ten minutes.
     pub(crate) async fn authenticate(
         store: &'r Store,
         cache: &'r AccessCache,
         incoming: &'r Incoming,
+        outlives_outages: bool,
         now: Timestamp,
     ) -> Result<Self, Problem> {
         let sent = credential::read(incoming)?;
@@ -42,10 +49,19 @@ impl<'r> Caller<'r> {
         let missing_key = access.key.is_none().then(|| sent.key_id());
         let missing_project = project.as_ref().filter(|_| access.project.is_none());
         if missing_key.is_some() || missing_project.is_some() {
-            let found = store.find_access(missing_key, missing_project).await?;
-            cache.insert(&found, missing_project, now);
-            access =
-                Access { key: access.key.or(found.key), project: access.project.or(found.project) };
+            let lookup = async {
+                let found = store.find_access(missing_key, missing_project).await?;
+                cache.insert(&found, missing_project, now);
+                let Access { key, project } = access;
+                Ok(Access { key: key.or(found.key), project: project.or(found.project) })
+            };
+            let recalled = outlives_outages
+                .then(|| cache.recall(sent.key_id(), project.as_ref(), now))
+                .flatten();
+            access = match recalled {
+                Some(recalled) => newer_or(recalled, lookup, &cache.pause, now).await,
+                None => lookup.await?,
+            };
         }
         let key = access.key.filter(|key| key.admits(&sent, now));
         let key = key.ok_or_else(Problem::invalid_api_key)?;
@@ -137,6 +153,11 @@ impl<'r> Caller<'r> {
         &self.key.organization
     }
 
+    /// The caller as the author of what they write.
+    pub fn author(&self) -> Author {
+        Author::Key { user: self.key.user.clone(), key_id: self.key.key_id.clone() }
+    }
+
     /// The id of the caller's key.
     pub fn key_id(&self) -> &KeyId {
         &self.key.key_id
@@ -151,6 +172,26 @@ impl<'r> Caller<'r> {
     pub fn expires_at(&self) -> Option<Timestamp> {
         self.key.expires_at
     }
+}
+
+/// What a lookup finds, or what was remembered while it fails, or for as long as it keeps one waiting.
+async fn newer_or(
+    recalled: Access,
+    lookup: impl Future<Output = Result<Access, StoreError>>,
+    pause: &Pause,
+    now: Timestamp,
+) -> Access {
+    if pause.goes_on(now) {
+        return recalled;
+    }
+    let cause = match timeout(PATIENCE, lookup).await {
+        Ok(Ok(found)) => return found,
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "the tables did not answer in time".to_owned(),
+    };
+    pause.begin(now);
+    tracing::warn!(cause, "a key and a project are taken as remembered");
+    recalled
 }
 
 /// A page of projects, by their slugs.

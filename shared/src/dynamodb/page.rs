@@ -40,16 +40,31 @@ impl Store {
     /// the end, at 1 MB. `end_of` tells where a page ends that ends with an item.
     pub(crate) fn page<T>(
         &self,
+        items: Vec<Item>,
+        more: bool,
+        limit: u32,
+        end_of: impl Fn(&Item) -> Result<String, StoreError>,
+        read: impl Fn(&Item) -> Result<T, StoreError>,
+    ) -> Result<Page<T>, StoreError> {
+        let bytes_of = |item: &Item| item.values().map(wire_bytes).sum();
+        self.page_of_size(items, more, limit, bytes_of, end_of, read)
+    }
+
+    /// The same of items that take other room in an answer than they do stored: `bytes_of` tells how much,
+    /// as Lambda hands it over.
+    pub(crate) fn page_of_size<T>(
+        &self,
         mut items: Vec<Item>,
         more: bool,
         limit: u32,
+        bytes_of: impl Fn(&Item) -> usize,
         end_of: impl Fn(&Item) -> Result<String, StoreError>,
         read: impl Fn(&Item) -> Result<T, StoreError>,
     ) -> Result<Page<T>, StoreError> {
         let mut bytes = 0;
         let fitting = items.iter().take_while(|item| {
             let first = bytes == 0;
-            bytes += item.values().map(wire_bytes).sum::<usize>();
+            bytes += bytes_of(item);
             first || bytes <= MAX_PAGE_BYTES
         });
         let limit = fitting.count().min(usize::try_from(limit).unwrap_or(usize::MAX));

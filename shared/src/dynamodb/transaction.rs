@@ -119,18 +119,32 @@ impl Store {
     /// Carries out all actions, and stores the answer of an idempotent request with them.
     pub(crate) async fn commit(
         &self,
+        actions: Vec<TransactWriteItem>,
+        idempotent: Option<Idempotent<'_>>,
+        now: Timestamp,
+    ) -> Result<Commit, StoreError> {
+        self.commit_with_records(actions, idempotent, now, Vec::new()).await
+    }
+
+    /// The same with `records` of what the actions do, which have no conditions: nothing depends on them, so
+    /// they come last, where they move no reason of another action to another place.
+    pub(crate) async fn commit_with_records(
+        &self,
         mut actions: Vec<TransactWriteItem>,
         idempotent: Option<Idempotent<'_>>,
         now: Timestamp,
+        records: Vec<TransactWriteItem>,
     ) -> Result<Commit, StoreError> {
         let answer = actions.len();
         if let Some(idempotent) = idempotent {
             actions.push(self.put_answer(idempotent, now)?);
         }
+        actions.extend(records);
         let Some(cancelled) = self.try_all(actions, MAX_ATTEMPTS).await? else {
             return Ok(Commit::Done);
         };
-        let answer = cancelled.reasons.get(answer);
+        // Without an idempotency key, a record may stand in that place.
+        let answer = idempotent.and_then(|_| cancelled.reasons.get(answer));
         // The stored answer comes first: what is in the request's way may be its own work.
         if let (Some(answer), Some(idempotent)) = (answer, idempotent)
             && answer.condition_failed()

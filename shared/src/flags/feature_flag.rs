@@ -374,6 +374,16 @@ pub struct FeatureFlag {
 }
 
 impl FeatureFlag {
+    /// The flag, changed from what is stored at `now`: of the next version if it is another, else of the
+    /// same.
+    pub(super) fn numbered_after(mut self, stored: &Self, now: Timestamp) -> Self {
+        if self != *stored {
+            self.version = stored.version.saturating_add(1);
+            self.updated_at = now;
+        }
+        self
+    }
+
     /// The segments that its rules ask for.
     pub fn segments(&self) -> BTreeSet<SegmentKey> {
         let conditions = self.rules.iter().flat_map(|rule| &rule.conditions);

@@ -2,7 +2,7 @@
 //! are stored.
 
 mod announcement;
-pub(crate) mod cache;
+mod cache;
 pub mod condition;
 pub mod definition;
 mod dependencies;
@@ -11,16 +11,19 @@ pub mod evaluation;
 mod feature_flag;
 pub mod flagd;
 mod flagd_configuration;
+pub mod history;
 mod http;
 pub mod ofrep;
 pub mod patch;
 mod rule_ids;
 pub mod segment;
+mod state_cache;
 pub mod store;
+pub mod update;
 
-pub use cache::Freshness;
 pub use dependencies::{Dependencies, UnsoundChain};
 pub use feature_flag::*;
 pub use flagd_configuration::FlagdConfiguration;
 pub use rule_ids::with_known_ids;
 pub use segment::Segment;
+pub use state_cache::Freshness;

@@ -9,7 +9,7 @@ use std::fmt;
 
 use crate::entity_tag::EntityTag;
 use crate::flags::VariantKey;
-use crate::json::{Json, MAX_BODY_DEPTH};
+use crate::json::{Json, MAX_BODY_DEPTH, bytes_within_json};
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 use serde::Serialize;
@@ -162,11 +162,6 @@ pub fn evaluate_all<'v>(
         return OfrepAnswer { status: 304, body: None, etag: Some(etag) };
     }
     OfrepAnswer { status: 200, body: Some(body), etag: Some(etag) }
-}
-
-/// The bytes of a body of JSON, which has no control characters, as text within JSON.
-pub(super) fn bytes_within_json(body: &str) -> usize {
-    body.len() + body.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count()
 }
 
 impl OfrepAnswer {

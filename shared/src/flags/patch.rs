@@ -1,4 +1,4 @@
-//! The body of update-feature-flag, a JSON Merge Patch (RFC 7396), applied to a flag.
+//! A JSON Merge Patch (RFC 7396) of a flag, applied to it.
 //!
 //! What the body alone can tell is checked before the flag is looked for; what depends on the flag,
 //! such as the type of values, when the patch is applied to it.
@@ -75,13 +75,9 @@ impl<'j, 'a> FlagPatch<'j, 'a> {
         let changes = violations.into_result(changes)?;
         let mut violations = Violations::default();
         note_lost_variants(flag, &changes, &mut violations);
-        let mut patched = changes.applied_to(flag, now, &mut new_id);
+        let patched = changes.applied_to(flag, now, &mut new_id);
         note_growth(flag, &patched, &mut violations);
-        if patched != *flag {
-            patched.version = flag.version.saturating_add(1);
-            patched.updated_at = now;
-        }
-        violations.into_result(Some(patched))
+        violations.into_result(Some(patched.numbered_after(flag, now)))
     }
 }
 

@@ -42,6 +42,8 @@ pub enum ViolationCode {
     UnknownFlag,
     /// The named segment does not exist in the project.
     UnknownSegment,
+    /// The flag has no such version, or none that is remembered.
+    UnknownVersion,
     /// The named flag is archived, and nothing new may depend on it.
     FlagArchived,
     /// A prerequisite chain would lead back to its start.

@@ -264,6 +264,30 @@ impl fmt::Display for UserId {
     }
 }
 
+/// Who writes something, as its history tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Author {
+    /// A user, with an API key.
+    Key {
+        /// The user.
+        user: UserId,
+        /// The key.
+        key_id: KeyId,
+    },
+    /// Whoever runs the `waymark` command, which needs no key.
+    Command,
+}
+
+impl Author {
+    /// The user, if it is one.
+    pub fn user(&self) -> Option<&UserId> {
+        match self {
+            Self::Key { user, .. } => Some(user),
+            Self::Command => None,
+        }
+    }
+}
+
 /// All that is known of an API key but its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,9 +1,11 @@
 //! Proxies in front of the engine: they answer as DynamoDB may, and the engine never does.
 
 mod item_by_item;
+mod outage;
 mod partition_limits;
 
 pub use item_by_item::ItemByItem;
+pub use outage::Outage;
 pub use partition_limits::PartitionLimits;
 
 use std::net::Ipv4Addr;

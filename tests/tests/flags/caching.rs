@@ -63,6 +63,8 @@ async fn whoever_asks_gets_the_flags_as_they_are() {
         change(&test, "f", json!({"enabled": false})).await;
         assert_eq!(value(&test, remembered()).await, (json!(true), 0));
         assert_eq!(value(&test, fresh()).await, (json!(false), 1));
+        assert_eq!(value(&test, fresh()).await, (json!(false), 0), "they were just read");
+        test.pass(Duration::from_secs(1));
         assert_eq!(value(&test, fresh()).await, (json!(false), 1));
         // What was read afresh is remembered from then on.
         assert_eq!(value(&test, remembered()).await, (json!(false), 0));

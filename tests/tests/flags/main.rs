@@ -14,7 +14,9 @@ mod evaluation;
 mod failures;
 mod flagd_configuration;
 mod flagd_export;
+mod history;
 mod list_feature_flags;
+mod outages;
 mod quotas;
 mod segments;
 mod state;
@@ -37,15 +39,16 @@ const LIST: &Operation = &::list_feature_flags::OPERATION;
 const GET: &Operation = &get_feature_flag::OPERATION;
 const UPDATE: &Operation = &::update_feature_flag::OPERATION;
 const DELETE: &Operation = &delete_feature_flag::OPERATION;
+const CHANGES: &Operation = &list_flag_changes::OPERATION;
 const EVALUATE: &Operation = &evaluate_feature_flag::OPERATION;
 const EVALUATE_ALL: &Operation = &evaluate_feature_flags::OPERATION;
 
 /// The operations whose errors are problems. What create-feature-flag does has tests of its own.
-const OPERATIONS: [&Operation; 4] = [LIST, GET, UPDATE, DELETE];
+const OPERATIONS: [&Operation; 5] = [LIST, GET, CHANGES, UPDATE, DELETE];
 /// The operations of OFREP.
 const EVALUATIONS: [&Operation; 2] = [EVALUATE, EVALUATE_ALL];
 /// The operations whose path names a flag that they look for.
-const OF_A_FLAG: [&Operation; 3] = [GET, UPDATE, DELETE];
+const OF_A_FLAG: [&Operation; 4] = [GET, CHANGES, UPDATE, DELETE];
 
 /// A call in the tests' project.
 fn call(test: &TestApp, operation: &'static Operation) -> Call {

@@ -5,10 +5,11 @@ use tests::app::TestApp;
 
 use super::{answered, assert_uses_all, call};
 
-pub(super) const FUNCTIONS: [&str; 13] = [
+pub(super) const FUNCTIONS: [&str; 14] = [
     create_feature_flag::OPERATION.name,
     list_feature_flags::OPERATION.name,
     get_feature_flag::OPERATION.name,
+    list_flag_changes::OPERATION.name,
     update_feature_flag::OPERATION.name,
     delete_feature_flag::OPERATION.name,
     evaluate_feature_flag::OPERATION.name,
@@ -82,6 +83,9 @@ async fn functions_of_feature_flags_may_do_what_they_do_and_no_more() {
         answered(&test, one, 200).await;
         let all = call(&test, &evaluate_feature_flags::OPERATION).json(&context);
         answered(&test, all, 200).await;
+
+        change(json!({"restoreVersion": 1})).await;
+        answered(&test, of_third(call(&test, &list_flag_changes::OPERATION)), 200).await;
 
         let delete = of_third(call(&test, &delete_feature_flag::OPERATION));
         answered(&test, delete.clone(), 409).await;

@@ -3,8 +3,9 @@
 use lambda_http::http::StatusCode;
 use lambda_http::http::header::ETAG;
 
-use crate::flags::ofrep::{MAX_ANSWER_BYTES, bytes_within_json};
+use crate::flags::ofrep::MAX_ANSWER_BYTES;
 use crate::http::{Answer, Problem, ProblemCode, header_value};
+use crate::json::bytes_within_json;
 
 use super::FlagdConfiguration;
 

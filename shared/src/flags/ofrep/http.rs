@@ -3,7 +3,7 @@
 use lambda_http::http::StatusCode;
 use lambda_http::http::header::ETAG;
 
-use crate::flags::cache::Freshness;
+use crate::flags::Freshness;
 use crate::flags::evaluation::{Context, ErrorCode};
 use crate::flags::ofrep::{EvaluationFailure, OfrepAnswer, read_context};
 

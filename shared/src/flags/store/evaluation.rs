@@ -16,7 +16,7 @@ use super::items::{
     PROJECT_ITEM, TABLE, key, read_flag, read_id, read_key, read_prerequisites, read_segment_keys,
     read_version,
 };
-use super::segments::{SEGMENT, is_segment, read_segment, read_segment_key, sort_key};
+use super::segments::{is_segment, read_segment, read_segment_key, sort_key};
 use crate::dynamodb::item::{Item, ItemReader, s};
 use crate::dynamodb::{Store, StoreError};
 
@@ -27,6 +27,20 @@ pub struct StoredFlags {
     pub flags: Flags,
     /// About how many bytes they have.
     pub bytes: usize,
+    /// The number of the state that the project's flags were in, read no later than they were; of one
+    /// flag, at the same time.
+    pub state: i64,
+}
+
+/// Flags that were read to be exported.
+#[derive(Debug, Default)]
+pub struct ExportedFlags {
+    /// Those that are not archived, by their keys.
+    pub flags: Vec<FeatureFlag>,
+    /// All segments, by their keys.
+    pub segments: Vec<Segment>,
+    /// The number of the state that they were in, read no later than they were.
+    pub state: i64,
 }
 
 /// Flags that are being read, with what is still known of an earlier reading.
@@ -37,6 +51,7 @@ struct Reading<'k> {
     flags: Vec<Arc<LoadedFlag>>,
     segments: Vec<Arc<LoadedSegment>>,
     bytes: usize,
+    state: i64,
 }
 
 impl Store {
@@ -50,31 +65,31 @@ impl Store {
         let mut pages = self.flags_and_segments(project).into_paginator().items().send();
         let mut reading = Reading::new(self, project, known);
         while let Some(item) = pages.next().await {
-            reading.take(&item?);
+            reading.take(&item?)?;
         }
         Ok(reading.finish())
     }
 
     /// All flags of a project that are not archived, and all its segments, each by its key. Strongly
     /// consistent, as [`Self::flags_to_evaluate`]; what cannot be read is left out, and reported.
-    pub async fn flags_to_export(
-        &self,
-        project: ProjectId,
-    ) -> Result<(Vec<FeatureFlag>, Vec<Segment>), StoreError> {
+    pub async fn flags_to_export(&self, project: ProjectId) -> Result<ExportedFlags, StoreError> {
         let mut pages = self.flags_and_segments(project).into_paginator().items().send();
-        let (mut flags, mut segments) = (Vec::new(), Vec::new());
+        let mut read = ExportedFlags::default();
         while let Some(item) = pages.next().await {
             let item = item?;
-            if is_segment(&item) {
-                segments.extend(self.unless_damaged(&item, read_segment(project, &item))?);
+            if is_project(&item) {
+                read.state = read_state(&item)?;
+            } else if is_segment(&item) {
+                read.segments.extend(self.unless_damaged(&item, read_segment(project, &item))?);
             } else {
-                flags.extend(self.unless_damaged(&item, read_flag(project, &item))?);
+                read.flags.extend(self.unless_damaged(&item, read_flag(project, &item))?);
             }
         }
-        Ok((flags, segments))
+        Ok(read)
     }
 
-    /// The query of a project's flags that are not archived, and of its segments.
+    /// The query of a project's own item, which comes first, of its segments, and of its flags that are not
+    /// archived.
     fn flags_and_segments(&self, project: ProjectId) -> QueryFluentBuilder {
         self.query(TABLE)
             .consistent_read(true)
@@ -82,15 +97,13 @@ impl Store {
             .filter_expression("attribute_not_exists(archivedAt)")
             .expression_attribute_names("#key", "key")
             .expression_attribute_values(":project", s(project))
-            .expression_attribute_values(":first", s(SEGMENT))
+            .expression_attribute_values(":first", s(PROJECT_ITEM))
     }
 
     /// The number of the state that a project's flags and segments are in: it grows with every write of
     /// one. One read unit.
     pub async fn flags_state(&self, project: ProjectId) -> Result<i64, StoreError> {
-        let item = self.get(TABLE, key(project, PROJECT_ITEM)).await?.unwrap_or_default();
-        let state = ItemReader { table: TABLE, item: &item }.optional_integer("flagsState")?;
-        Ok(state.unwrap_or_default())
+        read_state(&self.get(TABLE, key(project, PROJECT_ITEM)).await?.unwrap_or_default())
     }
 
     /// A flag with all that it depends on, as far as an evaluation may follow, and the segments that any
@@ -102,7 +115,7 @@ impl Store {
         known: Option<&Flags>,
     ) -> Result<StoredFlags, StoreError> {
         let mut reading = Reading::new(self, project, known);
-        let mut wanted = HashSet::from([flag.to_string()]);
+        let mut wanted = HashSet::from([PROJECT_ITEM.to_owned(), flag.to_string()]);
         let mut asked_for = HashSet::new();
         // One level more than a chain may have shows that a chain is too long.
         for _ in 0..=MAX_PREREQUISITE_DEPTH {
@@ -112,7 +125,7 @@ impl Store {
             let keys = wanted.iter().map(|wanted| key(project, wanted)).collect();
             asked_for.extend(wanted.drain());
             for item in self.get_all(TABLE, keys).await? {
-                reading.take(&item);
+                reading.take(&item)?;
                 // Those of a flag that cannot be read do not matter any more.
                 let next = read_prerequisites(&item).unwrap_or_default();
                 let next = next.into_iter().map(|prerequisite| prerequisite.flag_key.to_string());
@@ -126,16 +139,22 @@ impl Store {
 
 impl<'k> Reading<'k> {
     fn new(store: &'k Store, project: ProjectId, known: Option<&'k Flags>) -> Self {
-        Self { store, project, known, flags: Vec::new(), segments: Vec::new(), bytes: 0 }
+        let (flags, segments) = (Vec::new(), Vec::new());
+        Self { store, project, known, flags, segments, bytes: 0, state: 0 }
     }
 
-    fn take(&mut self, item: &Item) {
-        if item.contains_key("archivedAt") {
-            return;
+    fn take(&mut self, item: &Item) -> Result<(), StoreError> {
+        if is_project(item) {
+            self.state = read_state(item)?;
+        } else if is_segment(item) {
+            self.take_segment(item);
+        } else if !item.contains_key("archivedAt") {
+            self.take_flag(item);
         }
-        if is_segment(item) {
-            return self.take_segment(item);
-        }
+        Ok(())
+    }
+
+    fn take_flag(&mut self, item: &Item) {
         let key = match read_key(item) {
             Ok(key) => key,
             // Nobody can ask for a flag whose key is none.
@@ -196,8 +215,19 @@ impl<'k> Reading<'k> {
     fn finish(self) -> StoredFlags {
         let segments = Segments::new(self.segments);
         let flags = Flags::new(self.project, self.flags).with_segments(segments);
-        StoredFlags { flags, bytes: self.bytes }
+        StoredFlags { flags, bytes: self.bytes, state: self.state }
     }
+}
+
+/// Whether an item is the project's own.
+fn is_project(item: &Item) -> bool {
+    item.get("key").and_then(|key| key.as_s().ok()).is_some_and(|key| key == PROJECT_ITEM)
+}
+
+/// The number of the state that a project's flags are in, of the project's own item.
+fn read_state(item: &Item) -> Result<i64, StoreError> {
+    let state = ItemReader { table: TABLE, item }.optional_integer("flagsState")?;
+    Ok(state.unwrap_or_default())
 }
 
 /// What a caller is told of a flag that cannot be read.

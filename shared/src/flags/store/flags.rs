@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::types::TransactWriteItem;
 
+use crate::flags::history::ChangeKind;
 use crate::flags::{FeatureFlag, FlagKey};
 use crate::json::Violations;
 use crate::page::{Page, PageRequest};
-use crate::projects::api_key::UserId;
+use crate::projects::api_key::Author;
 use crate::projects::project::ProjectId;
 
+use super::history::ChangeOf;
 use super::items::{Count, FIRST_FLAG, ProjectChange, TABLE, key, limit_reached, read_flag};
 use super::prerequisites::{Blamed, ChainGuard, dependencies_among, refusals};
 use super::segments::{UseChange, unknown_segments};
@@ -57,8 +59,8 @@ const MAX_READINGS: u32 = 4;
 const MAX_QUERIES: u32 = 10;
 
 impl Store {
-    /// Stores a new flag, announces it as made by a user, if it was one, and stores with it the answer to
-    /// its request where that has an idempotency key.
+    /// Stores a new flag, announces it, and stores with it the first entry of its history, and the answer to its
+    /// request where that has an idempotency key.
     ///
     /// One transaction checks that the key is free, that the project may have one more flag, that every
     /// prerequisite exists with its variant, and that every segment exists. It is the only round trip, unless a
@@ -66,15 +68,18 @@ impl Store {
     pub async fn create_flag(
         &self,
         flag: &FeatureFlag,
-        by: Option<&UserId>,
+        author: &Author,
         idempotent: Option<Idempotent<'_>>,
     ) -> Result<FlagCreation, StoreError> {
+        let change = ChangeOf { stored: None, flag, kind: ChangeKind::Created, author };
         let mut guard = ChainGuard::Leaves;
         let uses = UseChange::between(&BTreeSet::new(), &flag.segments());
         for _ in 0..MAX_READINGS {
-            let mut actions = self.creation(flag, guard, &uses)?;
-            actions.push(self.announce(&flag.changed(None, by))?);
-            let cancelled = match self.commit(actions, idempotent, flag.created_at).await? {
+            let actions = self.creation(flag, guard, &uses)?;
+            let happening = flag.changed(None, ChangeKind::Created, author);
+            let records = vec![self.record_change(change)?, self.announce(&happening)?];
+            let commit = self.commit_with_records(actions, idempotent, flag.created_at, records);
+            let cancelled = match commit.await? {
                 Commit::Done => return Ok(FlagCreation::Created),
                 Commit::Replay(replay) => {
                     return Ok(FlagCreation::Replay(replay));

@@ -1,13 +1,14 @@
-//! Table `feature-flags`.
+//! Tables `feature-flags` and `flag-changes`.
 
 mod changes;
 mod evaluation;
 mod flags;
+mod history;
 mod items;
 mod prerequisites;
 mod segments;
 
 pub use changes::{FlagDeletion, FlagReplacement};
-pub use evaluation::StoredFlags;
+pub use evaluation::{ExportedFlags, StoredFlags};
 pub use flags::{FlagCreation, ListedFlags};
 pub use segments::{SegmentCreation, SegmentDeletion, SegmentReplacement};

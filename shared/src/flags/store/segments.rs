@@ -27,7 +27,7 @@ use crate::dynamodb::{Cause, Store, StoreError};
 
 /// What the sort key of a segment begins with: it comes right before those of flags, and no key of
 /// either has it.
-pub(super) const SEGMENT: &str = "/";
+const SEGMENT: &str = "/";
 /// The attribute that counts the flags which use a segment.
 const USERS: &str = "users";
 /// How many flags that use a segment are looked for, to be named.

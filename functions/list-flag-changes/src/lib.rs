@@ -1,0 +1,33 @@
+//! Lists the changes of a feature flag, the latest first.
+
+use shared::app::{Access, App, Operation};
+use shared::auth::Caller;
+use shared::http::{Answer, Incoming, Method, Problem, page_answer, read_page_request};
+use shared::json::Violations;
+use shared::projects::api_key::Scope;
+
+/// What this function is.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::GET,
+    "/v0/project/{idOrSlug}/feature-flags/{key}/changes",
+    Access::ApiKey(Scope::FlagsRead, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
+
+/// Answers one request.
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+    // Request.
+    let mut violations = Violations::default();
+    let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
+    let page_request = violations.into_result(page_request)?;
+    let project_id = caller.project()?;
+    let key = incoming.flag_key()?;
+
+    // Storage: the flag's id leads to its history.
+    let flag = app.store.find_flag(project_id, &key).await?;
+    let flag = flag.ok_or_else(Problem::flag_not_found)?;
+    let page = app.store.list_flag_changes(&flag, &page_request, app.clock.now()).await?;
+    page_answer(app.cursor_key()?, incoming, &page)
+}

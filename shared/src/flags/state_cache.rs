@@ -1,0 +1,393 @@
+//! What a warm function remembers of what it made of projects' flags, each as of a state of them
+//! (docs/data-model.md, "What is remembered of flags").
+//!
+//! Every write of a flag or segment grows the number of its project's state. So whether something still
+//! is as it was made is one small read; and while even that fails, the last good one serves.
+
+use std::hash::Hash;
+use std::num::NonZeroUsize;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lru::LruCache;
+
+use crate::cache::{MAX_STALE, PATIENCE, Pause};
+use crate::dynamodb::{Store, StoreError};
+use crate::projects::project::ProjectId;
+use crate::telemetry::log_stale_flags;
+use crate::timestamp::Timestamp;
+use crate::usage::note_cache_lookup;
+
+/// How long flags are served without a look at whether they still are the project's: the longest that a
+/// flag may go on being served after it was switched off.
+const MAX_AGE: Duration = Duration::from_secs(5);
+/// How long whoever could be served flags older than [`LONG_STALE`] waits for newer ones: a large project
+/// at a slow store gets its turn.
+const LONG_PATIENCE: Duration = Duration::from_secs(1);
+const LONG_STALE: Duration = Duration::from_mins(1);
+/// After how long a reading is given up that has not come to its end: no call takes longer.
+const MAX_READING: Duration = Duration::from_secs(3);
+/// How often those who ask for flags as they are now have them read, of a project.
+const CURRENT_PERIOD: Duration = Duration::from_secs(1);
+/// How long a transaction may be halfway: what is read that much later in the same state is all of it.
+const SETTLING: Duration = Duration::from_secs(1);
+/// Of how many projects the state is known.
+const MAX_PROJECTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(999);
+
+/// How new the flags of an evaluation must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Freshness {
+    /// As of at most five seconds ago.
+    Cached,
+    /// As of now: the caller asks for it. As of at most a second ago, if others do as well.
+    Current,
+}
+
+/// What was made of a project's flags.
+#[derive(Debug)]
+pub(crate) struct Made<V> {
+    pub(crate) value: V,
+    /// The number of the state that was read with the flags.
+    pub(crate) state: i64,
+    /// About how many bytes it has.
+    pub(crate) bytes: usize,
+    /// Whether it is worth remembering.
+    pub(crate) is_kept: bool,
+}
+
+/// What was made of projects' flags lately: for each project one or several, told apart by `K`.
+pub(crate) struct StateCache<K: Eq + Hash, V> {
+    slots: Mutex<LruCache<(ProjectId, K), Arc<Slot<V>>>>,
+    states: Arc<States>,
+    bounds: Bounds,
+}
+
+/// How much is remembered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// How many of all projects.
+    pub(crate) entries: NonZeroUsize,
+    /// How many bytes of all projects.
+    pub(crate) bytes: usize,
+    /// How many bytes of one project.
+    pub(crate) bytes_of_project: usize,
+}
+
+/// The place of one thing that is remembered.
+struct Slot<V> {
+    last: Mutex<Option<Reading<V>>>,
+    /// While nothing newer could be read.
+    pause: Pause,
+    /// The reading that is under way. Whoever holds the lock drives it, so that others who want the same
+    /// wait for it; whoever waited too long leaves it to the next.
+    under_way: tokio::sync::Mutex<Option<UnderWay<V>>>,
+}
+
+struct UnderWay<V> {
+    began: Timestamp,
+    reading: Pin<Box<dyn Future<Output = Result<Outcome<V>, StoreError>> + Send>>,
+}
+
+enum Outcome<V> {
+    Kept(Reading<V>),
+    NotKept(Arc<V>),
+}
+
+struct Reading<V> {
+    value: Arc<V>,
+    bytes: usize,
+    state: i64,
+    /// Whether no write can have been halfway when the flags were read: then they are all of the state.
+    is_settled: bool,
+    /// As of when it is known to be the project's.
+    as_of: Timestamp,
+}
+
+/// The states that projects' flags are known to be in.
+#[derive(Debug)]
+struct States(Mutex<LruCache<ProjectId, KnownState>>);
+
+#[derive(Debug, Clone, Copy)]
+struct KnownState {
+    state: i64,
+    /// When it was first seen here.
+    since: Timestamp,
+    /// When it was last read.
+    at: Timestamp,
+    /// When it was last read for somebody who asked for flags as they are.
+    current_at: Option<Timestamp>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic while a lock was held cannot have left anything half-changed.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<V> Clone for Reading<V> {
+    fn clone(&self) -> Self {
+        Self { value: Arc::clone(&self.value), ..*self }
+    }
+}
+
+impl<V> Default for Slot<V> {
+    fn default() -> Self {
+        Self {
+            last: Mutex::default(),
+            pause: Pause::default(),
+            under_way: tokio::sync::Mutex::default(),
+        }
+    }
+}
+
+impl<K, V> StateCache<K, V>
+where
+    K: Clone + Eq + Hash + Send + 'static,
+    V: Send + Sync + 'static,
+{
+    pub(crate) fn new(bounds: Bounds) -> Self {
+        let states = States(Mutex::new(LruCache::new(MAX_PROJECTS)));
+        Self { slots: Mutex::new(LruCache::new(bounds.entries)), states: Arc::new(states), bounds }
+    }
+
+    /// What is made of a project's flags at `now`, as new as it must be, by `read` if it is not remembered;
+    /// `read` gets what was remembered last.
+    ///
+    /// While it cannot be read, or not soon, what was last read serves, for up to ten minutes. Without that
+    /// it takes what it takes, and fails as reading does.
+    pub(crate) async fn get<R, F>(
+        &self,
+        store: &Store,
+        (project, selection): (ProjectId, K),
+        freshness: Freshness,
+        now: Timestamp,
+        read: R,
+    ) -> Result<Arc<V>, StoreError>
+    where
+        R: Fn(Store, Option<Arc<V>>) -> F + Clone + Send + 'static,
+        F: Future<Output = Result<Made<V>, StoreError>> + Send + 'static,
+    {
+        let slot = self.slot(project, &selection);
+        let asked = self.states.asked(project, freshness, now);
+        let last = slot.last();
+        let fresh = last.as_ref().filter(|last| asked.is_met_by(last));
+        note_cache_lookup(fresh.is_some());
+        if let Some(fresh) = fresh {
+            return Ok(Arc::clone(&fresh.value));
+        }
+        let newer = slot.newer(store, &self.states, asked, read);
+        let good = last.filter(|it| it.as_of <= now && now < it.as_of.plus(MAX_STALE));
+        let Some(good) = good else {
+            let read = newer.await?;
+            self.forget_beyond_bounds(project, &selection);
+            return Ok(read);
+        };
+        if slot.pause.goes_on(now) {
+            return Ok(good.value);
+        }
+        let is_old = now >= good.as_of.plus(LONG_STALE);
+        let patience = if is_old { LONG_PATIENCE } else { PATIENCE };
+        let cause = match tokio::time::timeout(patience, newer).await {
+            Ok(Ok(read)) => {
+                self.forget_beyond_bounds(project, &selection);
+                return Ok(read);
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "the tables did not answer in time".to_owned(),
+        };
+        slot.pause.begin(now);
+        log_stale_flags(project, good.as_of, &cause, now);
+        Ok(good.value)
+    }
+
+    fn slot(&self, project: ProjectId, selection: &K) -> Arc<Slot<V>> {
+        let mut slots = lock(&self.slots);
+        Arc::clone(slots.get_or_insert((project, selection.clone()), Arc::default))
+    }
+
+    /// Forgets what was of no use for the longest time, of the project and of all, but never what was just
+    /// made.
+    fn forget_beyond_bounds(&self, project: ProjectId, selection: &K) {
+        let mut slots = lock(&self.slots);
+        let (mut of_project, mut of_all) = (0_usize, 0_usize);
+        let mut beyond = Vec::new();
+        for ((of, what), slot) in slots.iter() {
+            let bytes = slot.bytes();
+            let is_own = *of == project;
+            of_all = of_all.saturating_add(bytes);
+            of_project = of_project.saturating_add(if is_own { bytes } else { 0 });
+            let is_beyond =
+                of_all > self.bounds.bytes || is_own && of_project > self.bounds.bytes_of_project;
+            if is_beyond && !(is_own && what == selection) {
+                beyond.push((*of, what.clone()));
+                of_all = of_all.saturating_sub(bytes);
+                of_project = of_project.saturating_sub(if is_own { bytes } else { 0 });
+            }
+        }
+        for key in beyond {
+            slots.pop(&key);
+        }
+    }
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    project: ProjectId,
+    /// As of when it must be, at the earliest.
+    wanted: Timestamp,
+    /// Whether it must be read whatever is known: another may have written in the same millisecond.
+    must_be_read: bool,
+    now: Timestamp,
+}
+
+impl Asked {
+    fn is_met_by<V>(self, reading: &Reading<V>) -> bool {
+        !self.must_be_read && self.is_covered(reading.as_of)
+    }
+
+    /// Whether it is enough to know what was at that time. What was read in the future was read before the
+    /// clock was set back.
+    fn is_covered(self, at: Timestamp) -> bool {
+        self.wanted <= at && at <= self.now
+    }
+}
+
+impl<V: Send + Sync + 'static> Slot<V> {
+    fn last(&self) -> Option<Reading<V>> {
+        lock(&self.last).clone()
+    }
+
+    fn bytes(&self) -> usize {
+        lock(&self.last).as_ref().map_or(0, |last| last.bytes)
+    }
+
+    /// What is as new as is asked for, by one reading for all who ask at the same time.
+    async fn newer<R, F>(
+        &self,
+        store: &Store,
+        states: &Arc<States>,
+        mut asked: Asked,
+        read: R,
+    ) -> Result<Arc<V>, StoreError>
+    where
+        R: Fn(Store, Option<Arc<V>>) -> F + Clone + Send + 'static,
+        F: Future<Output = Result<Made<V>, StoreError>> + Send + 'static,
+    {
+        let mut under_way = self.under_way.lock().await;
+        let Asked { wanted, now, .. } = asked;
+        loop {
+            let last = self.last();
+            if let Some(last) = last.as_ref().filter(|last| asked.is_met_by(last)) {
+                return Ok(Arc::clone(&last.value));
+            }
+            let is_of_no_use = |it: &UnderWay<V>| {
+                asked.must_be_read || it.began > now || now >= it.began.plus(MAX_READING)
+            };
+            if under_way.as_ref().is_some_and(is_of_no_use) {
+                *under_way = None;
+            }
+            let reading = under_way.get_or_insert_with(|| {
+                let (store, states, read) = (store.clone(), Arc::clone(states), read.clone());
+                let reading = Box::pin(newer(store, states, asked, last, read));
+                UnderWay { began: now, reading }
+            });
+            let began = reading.began;
+            let outcome = reading.reading.as_mut().await;
+            *under_way = None;
+            asked.must_be_read = false;
+            match outcome {
+                Ok(Outcome::Kept(reading)) => *lock(&self.last) = Some(reading),
+                // What somebody else asked for may be too old.
+                Ok(Outcome::NotKept(_)) if began < wanted => {}
+                Ok(Outcome::NotKept(value)) => {
+                    *lock(&self.last) = None;
+                    return Ok(value);
+                }
+                Err(_) if began < now => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Reads the state, unless it is known, and makes anew what is not of that state.
+async fn newer<V, R, F>(
+    store: Store,
+    states: Arc<States>,
+    asked: Asked,
+    last: Option<Reading<V>>,
+    read: R,
+) -> Result<Outcome<V>, StoreError>
+where
+    R: Fn(Store, Option<Arc<V>>) -> F,
+    F: Future<Output = Result<Made<V>, StoreError>>,
+{
+    let Asked { project, now, .. } = asked;
+    // What is not settled is read once more in any case.
+    if let Some(last) = last.as_ref().filter(|last| last.is_settled) {
+        let is_enough = |it: &KnownState| !asked.must_be_read && asked.is_covered(it.at);
+        let known = match states.known(project).filter(is_enough) {
+            Some(known) => known,
+            None => states.note(project, store.flags_state(project).await?, now),
+        };
+        if known.state == last.state {
+            return Ok(Outcome::Kept(Reading { as_of: known.at, ..last.clone() }));
+        }
+    }
+    let made = read(store, last.map(|last| last.value)).await?;
+    let known = states.note(project, made.state, now);
+    let value = Arc::new(made.value);
+    if !made.is_kept {
+        return Ok(Outcome::NotKept(value));
+    }
+    Ok(Outcome::Kept(Reading {
+        value,
+        bytes: made.bytes,
+        state: made.state,
+        is_settled: now >= known.since.plus(SETTLING),
+        as_of: now,
+    }))
+}
+
+impl States {
+    fn known(&self, project: ProjectId) -> Option<KnownState> {
+        lock(&self.0).get(&project).copied()
+    }
+
+    /// What is asked for by somebody who asks at `now`.
+    fn asked(&self, project: ProjectId, freshness: Freshness, now: Timestamp) -> Asked {
+        if freshness == Freshness::Cached {
+            let wanted = now.minus(MAX_AGE).plus(Duration::from_millis(1));
+            return Asked { project, wanted, must_be_read: false, now };
+        }
+        let mut states = lock(&self.0);
+        let Some(known) = states.get_mut(&project) else {
+            return Asked { project, wanted: now, must_be_read: true, now };
+        };
+        match known.current_at.filter(|at| *at <= now && now < at.plus(CURRENT_PERIOD)) {
+            Some(at) => Asked { project, wanted: at, must_be_read: false, now },
+            None => {
+                known.current_at = Some(now);
+                Asked { project, wanted: now, must_be_read: true, now }
+            }
+        }
+    }
+
+    /// Notes the state that was read at `now`.
+    fn note(&self, project: ProjectId, state: i64, now: Timestamp) -> KnownState {
+        let mut states = lock(&self.0);
+        let before = states.get(&project).copied();
+        let known = KnownState {
+            state,
+            since: before.filter(|it| it.state == state).map_or(now, |it| it.since),
+            at: now,
+            current_at: before.and_then(|it| it.current_at),
+        };
+        states.put(project, known);
+        known
+    }
+}
+
+#[cfg(test)]
+mod tests;

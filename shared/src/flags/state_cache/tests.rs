@@ -1,0 +1,78 @@
+use uuid::Uuid;
+
+use super::*;
+
+const BOUNDS: Bounds =
+    Bounds { entries: NonZeroUsize::new(5).unwrap(), bytes: 1_000, bytes_of_project: 300 };
+
+type Cache = StateCache<u32, ()>;
+
+fn project(number: u128) -> ProjectId {
+    ProjectId::new(Uuid::from_u128(number))
+}
+
+/// Remembers something of so many bytes, as after a reading.
+fn remember(cache: &Cache, of: u128, what: u32, bytes: usize) {
+    let as_of = Timestamp::from_millis(0);
+    let reading = Reading { value: Arc::new(()), bytes, state: 1, is_settled: true, as_of };
+    *lock(&cache.slot(project(of), &what).last) = Some(reading);
+    cache.forget_beyond_bounds(project(of), &what);
+}
+
+/// What is remembered, sorted.
+fn remembered(cache: &Cache) -> Vec<(u128, u32)> {
+    let slots = lock(&cache.slots);
+    let number =
+        |project: &ProjectId| (1..10).find(|number| self::project(*number) == *project).unwrap();
+    let mut all: Vec<_> = slots.iter().map(|((of, what), _)| (number(of), *what)).collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn what_is_remembered_is_bounded_in_number() {
+    let cache = Cache::new(BOUNDS);
+    (1..=7).for_each(|of| remember(&cache, of, 0, 1));
+    assert_eq!(remembered(&cache), [(3, 0), (4, 0), (5, 0), (6, 0), (7, 0)]);
+}
+
+#[test]
+fn what_is_remembered_is_bounded_in_bytes_of_a_project_and_of_all() {
+    let cache = Cache::new(BOUNDS);
+    remember(&cache, 1, 0, 100);
+    for what in 0..3 {
+        remember(&cache, 2, what, 150);
+    }
+    assert_eq!(remembered(&cache), [(1, 0), (2, 1), (2, 2)], "no project takes from another");
+    remember(&cache, 3, 0, 800);
+    assert_eq!(remembered(&cache), [(2, 2), (3, 0)]);
+    remember(&cache, 4, 0, 2_000);
+    assert_eq!(remembered(&cache), [(4, 0)], "the latest stays, whatever its size");
+}
+
+#[test]
+fn whoever_asks_for_what_is_gets_it_as_of_the_last_second() {
+    let states = States(Mutex::new(LruCache::new(MAX_PROJECTS)));
+    let at = Timestamp::from_millis;
+    let asked = |now| states.asked(project(1), Freshness::Current, at(now));
+    assert!(asked(0).must_be_read, "nothing is known");
+    states.note(project(1), 1, at(0));
+    for (now, must_be_read, wanted) in
+        [(100, true, 100), (1_099, false, 100), (1_100, true, 1_100), (1_000, true, 1_000)]
+    {
+        let asked = asked(now);
+        assert_eq!((asked.must_be_read, asked.wanted), (must_be_read, at(wanted)), "at {now}");
+    }
+    let cached = states.asked(project(1), Freshness::Cached, at(10_000));
+    assert_eq!((cached.must_be_read, cached.wanted), (false, at(5_001)));
+}
+
+#[test]
+fn a_state_is_known_since_it_was_first_seen() {
+    let states = States(Mutex::new(LruCache::new(MAX_PROJECTS)));
+    let at = Timestamp::from_millis;
+    for (state, now, since) in [(1, 10, 10), (1, 20, 10), (2, 30, 30), (2, 40, 30)] {
+        let known = states.note(project(1), state, at(now));
+        assert_eq!((known.since, known.at), (at(since), at(now)));
+    }
+}

@@ -1,0 +1,256 @@
+//! Evaluations while DynamoDB is out of reach or slow, and what they ask of it while all is well.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use shared::app::Operation;
+use shared::usage::counted;
+use tests::app::TestApp;
+use tests::call::{Call, Reply};
+use tests::proxy::Outage;
+
+use super::{
+    EVALUATE, EVALUATE_ALL, GET, TABLE, call, call_for, change, create, evaluate, evaluate_all,
+    stored,
+};
+
+const GET_CONFIGURATION: &Operation = &get_flagd_configuration::OPERATION;
+
+/// All that a page or a server may ask for, of the flag `f` and of all.
+fn calls(test: &TestApp) -> [Call; 3] {
+    let context = json!({"context": {"targetingKey": "u"}});
+    [
+        call_for(test, EVALUATE, "f").json(&context),
+        call(test, EVALUATE_ALL).json(&context),
+        call(test, GET_CONFIGURATION),
+    ]
+}
+
+/// Whether the flag `f` is on, as an answer says it.
+fn is_on(reply: &Reply) -> bool {
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    let body = &reply.body;
+    if body["flags"].is_array() {
+        body["flags"][0]["value"] == true
+    } else if body["flags"].is_object() {
+        body["flags"]["f"]["state"] == "ENABLED"
+    } else {
+        body["value"] == true
+    }
+}
+
+async fn all_say(test: &TestApp, expected: bool) {
+    for call in calls(test) {
+        assert_eq!(is_on(&call.send(&test.app).await), expected);
+    }
+}
+
+/// An app behind a proxy, with the flag `f` that is on.
+async fn behind_an_outage() -> (TestApp, Arc<Outage>) {
+    let mut test = TestApp::start().await;
+    create(&test, "f", &json!({})).await;
+    let outage = Arc::new(Outage::before(&test.engine.endpoint()));
+    test.put_behind(Arc::clone(&outage)).await;
+    (test, outage)
+}
+
+/// Another app, which is not behind the proxy.
+async fn elsewhere(test: &TestApp, patch: &Value) {
+    let (app, _) = tests::app::app_over(&test.engine.endpoint());
+    let reply = call_for(test, super::UPDATE, "f").json(patch).send(&app).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+}
+
+#[tokio::test]
+async fn no_evaluation_of_a_warm_function_fails_while_dynamodb_does() {
+    for hangs in [false, true] {
+        let (test, outage) = behind_an_outage().await;
+        all_say(&test, true).await;
+        if hangs {
+            outage.hang()
+        } else {
+            outage.fail()
+        }
+        elsewhere(&test, &json!({"enabled": false})).await;
+        // Nine minutes of load, no-cache among it; what is asked for at once waits together.
+        for seconds in [1, 4, 1, 30, 100, 200, 203] {
+            test.pass(Duration::from_secs(seconds));
+            let asked = |_| {
+                calls(&test).map(|call| [call.clone(), call.header("cache-control", "no-cache")])
+            };
+            let load = (0..4).flat_map(asked).flatten();
+            let replies = join_all(load.map(|call| async { call.send(&test.app).await })).await;
+            assert!(replies.iter().all(is_on), "what was last read serves");
+        }
+        // Who manages flags is told.
+        let reply = call_for(&test, GET, "f").send(&test.app).await;
+        assert_eq!(reply.problem(), (503, "unavailable"));
+
+        outage.answer_after(Duration::ZERO);
+        test.pass(Duration::from_secs(5));
+        all_say(&test, false).await;
+        test.pass(Duration::from_secs(5));
+        all_say(&test, false).await;
+        elsewhere(&test, &json!({"enabled": true})).await;
+        test.pass(Duration::from_secs(5));
+        all_say(&test, true).await;
+    }
+}
+
+#[tokio::test]
+async fn after_ten_minutes_nothing_that_old_is_served() {
+    let (test, outage) = behind_an_outage().await;
+    all_say(&test, true).await;
+    outage.fail();
+    test.pass(Duration::from_millis(599_999));
+    all_say(&test, true).await;
+    test.pass(Duration::from_millis(1));
+    for call in calls(&test) {
+        assert_eq!(call.send(&test.app).await.status, 503);
+    }
+    outage.answer_after(Duration::ZERO);
+    all_say(&test, true).await;
+}
+
+#[tokio::test]
+async fn a_dynamodb_that_says_nothing_keeps_nobody_waiting() {
+    let (test, outage) = behind_an_outage().await;
+    all_say(&test, true).await;
+    outage.hang();
+    test.pass(Duration::from_secs(5));
+    let started = Instant::now();
+    all_say(&test, true).await;
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    let tried = outage.asked();
+    let started = Instant::now();
+    for _ in 0..20 {
+        all_say(&test, true).await;
+    }
+    assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+    assert_eq!((tried, outage.asked()), (3, 0), "nobody asks again in the same second");
+}
+
+#[tokio::test]
+async fn a_slow_reading_goes_on_and_serves_the_next() {
+    let (test, outage) = behind_an_outage().await;
+    all_say(&test, true).await;
+    elsewhere(&test, &json!({"enabled": false})).await;
+    outage.answer_after(Duration::from_millis(700));
+    test.pass(Duration::from_secs(5));
+    assert!(is_on(&evaluate(&test, "f", json!({})).await), "it takes too long");
+    outage.asked();
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    test.pass(Duration::from_secs(1));
+    assert!(!is_on(&evaluate(&test, "f", json!({})).await));
+    assert_eq!(outage.asked(), 0, "it is the same reading");
+}
+
+#[tokio::test]
+async fn whoever_asks_for_flags_as_they_are_has_them_read_once_a_second() {
+    let test = TestApp::start().await;
+    create(&test, "f", &json!({})).await;
+    all_say(&test, true).await;
+    let current = |operation| {
+        let call = call_for(&test, operation, "f").header("cache-control", "no-cache");
+        call.json(&json!({"context": {}}))
+    };
+    test.round_trips();
+    for second in 1..=3 {
+        test.pass(Duration::from_secs(1));
+        for _ in 0..5 {
+            assert!(is_on(&current(EVALUATE).send(&test.app).await));
+        }
+        assert_eq!(test.round_trips(), 1, "in second {second}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_read_while_a_write_was_halfway_is_read_once_more() {
+    let test = TestApp::start().await;
+    create(&test, "f", &json!({})).await;
+    all_say(&test, true).await;
+    test.pass(Duration::from_secs(5));
+    all_say(&test, true).await;
+    // The new state is seen, and the flag not yet.
+    let project = test.project_id.to_string();
+    let state = [("projectId", project.as_str()), ("key", "#")];
+    test.tamper(TABLE, state, "flagsState", AttributeValue::N("2".to_owned())).await;
+    test.pass(Duration::from_secs(5));
+    all_say(&test, true).await;
+    let flag = [("projectId", project.as_str()), ("key", "f")];
+    test.tamper(TABLE, flag, "enabled", AttributeValue::Bool(false)).await;
+    test.tamper(TABLE, flag, "version", AttributeValue::N("2".to_owned())).await;
+    test.pass(Duration::from_secs(5));
+    all_say(&test, false).await;
+}
+
+/// Copies a flag under other keys.
+async fn multiply(test: &TestApp, key: &str, copies: usize) {
+    let flag = stored(test).await.remove(key).unwrap();
+    let flag: HashMap<String, AttributeValue> = flag.into_iter().collect();
+    let table = format!("{}{TABLE}", local::environment::table_prefix());
+    let put = |number: usize| {
+        let mut copy = flag.clone();
+        copy.insert("key".to_owned(), AttributeValue::S(format!("copy-{number:04}")));
+        test.client.put_item().table_name(&table).set_item(Some(copy)).send()
+    };
+    for number in 0..copies {
+        put(number).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn flags_that_do_not_change_cost_twelve_units_a_minute_however_many_they_are() {
+    for flags in [10, 100, 2_000] {
+        let test = TestApp::start().await;
+        create(&test, "f", &json!({})).await;
+        multiply(&test, "f", flags - 1).await;
+        let (app, _) = tests::app::app_over(&test.engine.endpoint());
+        let test = TestApp { app, ..test };
+        // A change just before: what was read first is read once more.
+        evaluate_all(&test, json!({})).await;
+        test.pass(Duration::from_secs(5));
+        evaluate_all(&test, json!({})).await;
+        let minute = async {
+            for _ in 0..60 {
+                test.pass(Duration::from_secs(1));
+                let reply = evaluate_all(&test, json!({})).await;
+                assert_eq!(reply.body["flags"].as_array().unwrap().len(), flags);
+            }
+        };
+        let ((), usage) = counted(minute).await;
+        // Key and project are looked up once a minute.
+        let units = usage.read_units - 2.0;
+        assert!((units - 12.0).abs() < 0.01, "{flags} flags: {units}");
+    }
+}
+
+#[tokio::test]
+async fn flags_that_are_evaluated_one_by_one_share_the_look_at_their_state() {
+    let test = TestApp::start().await;
+    let keys: Vec<String> = (0..10).map(|number| format!("f{number}")).collect();
+    for key in &keys {
+        create(&test, key, &json!({})).await;
+    }
+    for _ in 0..2 {
+        for key in &keys {
+            assert_eq!(evaluate(&test, key, json!({})).await.body["value"], true);
+        }
+        test.pass(Duration::from_secs(5));
+    }
+    test.round_trips();
+    for key in &keys {
+        assert_eq!(evaluate(&test, key, json!({})).await.body["value"], true);
+    }
+    assert_eq!(test.round_trips(), 1);
+    change(&test, "f3", json!({"enabled": false})).await;
+    test.pass(Duration::from_secs(5));
+    for key in &keys {
+        let value = evaluate(&test, key, json!({})).await.body["value"].clone();
+        assert_eq!(value, key != "f3", "{key}");
+    }
+}
