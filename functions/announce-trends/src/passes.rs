@@ -11,7 +11,7 @@ use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use crate::digest::{self, Week};
-use crate::{AT_ONCE, Run, step, trends};
+use crate::{AT_ONCE, NotDone, Run, step, trends};
 
 /// How many projects are read at a time, and noted to be done.
 const PAGE: u32 = 40;
@@ -75,8 +75,10 @@ async fn each_project(run: &mut Run<'_>, visit: Visit, round: u64) -> Result<(),
             .collect();
         let outcomes: Vec<_> = stream::iter(visits).buffer_unordered(AT_ONCE).collect().await;
         let failures: Vec<_> = outcomes.into_iter().filter_map(Result::err).collect();
-        let is_worth_another_try = failures.iter().any(|failure| failure.may_pass());
-        failures.into_iter().for_each(|failure| run.note_failure(failure.into()));
+        let is_worth_another_try = failures.iter().any(NotDone::may_pass);
+        for failure in failures {
+            run.note_failure(failure.into());
+        }
         if is_worth_another_try {
             // In the next run. What was announced of this page is not announced again.
             return Ok(());

@@ -108,12 +108,12 @@ pub(super) async fn create_trend(test: &TestApp, from: usize, title: &str, sessi
 /// The titles of what waits in the outbox, of one kind.
 pub(super) async fn waiting(test: &TestApp, kind: &str) -> Vec<String> {
     let items = test.items("notifications").await;
-    let text = |item: &HashMap<String, AttributeValue>, name: &str| {
+    let told = |item: &HashMap<String, AttributeValue>, name: &str| {
         item.get(name).and_then(|value| value.as_s().ok()).cloned().unwrap_or_default()
     };
-    let outbox = items.iter().filter(|item| text(item, "sk").starts_with("outbox#"));
+    let outbox = items.iter().filter(|item| told(item, "sk").starts_with("outbox#"));
     let mut titles: Vec<String> =
-        outbox.filter(|item| text(item, "kind") == kind).map(|item| text(item, "title")).collect();
+        outbox.filter(|item| told(item, "kind") == kind).map(|item| told(item, "title")).collect();
     titles.sort();
     titles
 }

@@ -46,7 +46,7 @@ impl Extent {
             }
             None => {
                 let life = Duration::from_millis(50)..Duration::from_millis(600);
-                Self { transitions: 1_000, kills: 12, life }
+                Self { transitions: 1_000, kills: 8, life }
             }
         }
     }

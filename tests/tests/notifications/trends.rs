@@ -52,12 +52,12 @@ async fn a_spike_is_announced_once_and_by_mail_with_its_plot() {
     let mails = post.mails().await;
     assert_eq!(subjects(&mails)[0], "Spike in Shop: TypeError: cart is undefined");
     assert_eq!(mails.len(), 2, "that of the error, and that of the spike");
-    let text = mails[0]["text"].as_str().unwrap();
-    assert!(text.contains("20 events · 2026-11-21 06:16 UTC\n"), "{text}");
-    assert!(text.contains("\n21 events of TypeError"), "{text}");
+    let told = mails[0]["text"].as_str().unwrap();
+    assert!(told.contains("20 events · 2026-11-21 06:16 UTC\n"), "{told}");
+    assert!(told.contains("\n21 events of TypeError"), "{told}");
     let events = post.events().await;
-    let told: Vec<_> = events.iter().filter(|it| it["detailType"] == "error.spike").collect();
-    assert_eq!((told.len(), &told[0]["detail"]["events"]), (1, &20.into()));
+    let spikes: Vec<_> = events.iter().filter(|it| it["detailType"] == "error.spike").collect();
+    assert_eq!((spikes.len(), &spikes[0]["detail"]["events"]), (1, &20.into()));
 }
 
 #[tokio::test]
@@ -123,7 +123,7 @@ async fn the_week_before_counts_packed_or_not() {
         })
         .collect();
     for (half, events) in before.chunks(336).enumerate() {
-        for events in events.chunks(8) {
+        for events in events.chunks(4) {
             join_all(events.iter().map(|event| deliver(&test, test.project_id, event))).await;
         }
         if half == 0 {
@@ -175,7 +175,7 @@ async fn on_monday_morning_the_week_is_summed_up_in_one_mail() {
     deliver(&test, other, &super::actions::event(&test, 200, "TypeError")).await;
     post.run(&test.app).await;
 
-    test.pass(TO_MONDAY - Duration::from_millis(1));
+    test.pass(TO_MONDAY.saturating_sub(Duration::from_millis(1)));
     announce_trends(&test.app).await;
     assert_eq!(waiting(&test, "weekly_digest").await, [""; 0], "the week is not over");
     let before = post.mails().await.len();
@@ -185,15 +185,15 @@ async fn on_monday_morning_the_week_is_summed_up_in_one_mail() {
     let mails = post.mails().await;
     assert_eq!(mails.len(), before + 1);
     assert_eq!(subjects(&mails)[0], "The week in 2 projects");
-    let text = mails[0]["text"].as_str().unwrap();
+    let told = mails[0]["text"].as_str().unwrap();
     let shop = "8 events, 5 new errors, 1 insight trends, 1 flag changed\n  Shop\n  \
                 https://api.example.com/console/?project=shop\n";
-    assert!(text.contains(shop), "{text}");
-    assert!(text.contains("\n  new error, 4 events · Shop\n"), "{text}");
-    assert!(text.contains("Checkout\n  insight, +150 % in 30 days · Shop\n"), "{text}");
-    assert!(text.contains("The beta\n  flag, changed · Shop\n"), "{text}");
-    assert!(text.contains("1 event, 1 new error\n  Blog\n"), "{text}");
-    assert!(!text.contains("Quiet"), "{text}");
+    assert!(told.contains(shop), "{told}");
+    assert!(told.contains("\n  new error, 4 events · Shop\n"), "{told}");
+    assert!(told.contains("Checkout\n  insight, +150 % in 30 days · Shop\n"), "{told}");
+    assert!(told.contains("The beta\n  flag, changed · Shop\n"), "{told}");
+    assert!(told.contains("1 event, 1 new error\n  Blog\n"), "{told}");
+    assert!(!told.contains("Quiet"), "{told}");
     let events = post.events().await;
     assert!(!events.iter().any(|event| event["detail"]["id"].to_string().contains("digest")));
 
@@ -204,7 +204,7 @@ async fn on_monday_morning_the_week_is_summed_up_in_one_mail() {
         post.run(&test.app).await;
     }
     assert_eq!(post.mails().await.len(), before + 1);
-    test.pass(7 * DAY - 6 * HOUR);
+    test.pass(6 * DAY + 18 * HOUR);
     announce_trends(&test.app).await;
     assert_eq!(waiting(&test, "weekly_digest").await, [""; 0], "nothing happened in that one");
 }
@@ -222,7 +222,7 @@ async fn the_digest_tells_what_had_to_wait_for_room() {
     }
     assert_eq!(post.mails().await.len(), 2, "one in an hour");
     for digest in [true, false] {
-        test.pass(if digest { TO_MONDAY - Duration::from_mins(80) } else { 7 * DAY });
+        test.pass(if digest { TO_MONDAY.saturating_sub(Duration::from_mins(80)) } else { 7 * DAY });
         create_flag(&test, tests::app::PROJECT, if digest { "gamma" } else { "delta" }).await;
         announce_trends(&test.app).await;
         for _ in 0..20 {
@@ -240,7 +240,7 @@ async fn the_digest_tells_what_had_to_wait_for_room() {
 /// Runs that are cut off anywhere announce everything, and nothing twice.
 #[tokio::test]
 async fn a_pass_that_is_cut_off_goes_on_where_it_was() {
-    const PROJECTS: usize = 60;
+    const PROJECTS: usize = 50;
     let (test, _) = start().await;
     for number in 0..PROJECTS {
         let slug = format!("p-{number}");
@@ -256,7 +256,7 @@ async fn a_pass_that_is_cut_off_goes_on_where_it_was() {
     let (mut cuts, mut is_done) = (0_u64, false);
     while !is_done {
         // On any machine a page is done at last.
-        let time = Duration::from_millis(random.random_range(1..50 + 25 * cuts));
+        let time = Duration::from_millis(random.random_range(1..50 + 100 * cuts));
         let deadline = Deadline::after(Duration::from_mins(1));
         let cut = tokio::time::timeout(time, announce_trends::run(&test.app, deadline)).await;
         is_done = cut.is_ok();

@@ -28,7 +28,7 @@ async fn look_for_trends(test: &TestApp) {
         .json(&json!({"title": "Checkout", "painPoints": body["painPoints"]}));
     answered(test, create, 201).await;
     set_revision(test, 99).await;
-    test.pass(Duration::from_mins(50 * 60));
+    test.pass(Duration::from_hours(50));
     for number in 100..120 {
         let event = SentEvent::new(number, test.app.clock.now(), "TypeError", "x");
         let deliver = Call::of(&ingest_error_events::OPERATION)
