@@ -88,9 +88,36 @@ fn check_length(text: &str, most: usize) -> Result<(), Fault> {
     Ok(())
 }
 
+/// A number of things, with the word for one or for several.
+pub fn counted(count: u64, (one, many): (&str, &str)) -> String {
+    format!("{} {}", grouped(count), if count == 1 { one } else { many })
+}
+
+/// A number with commas between thousands.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_have_commas_and_their_word() {
+        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), text);
+        }
+        assert_eq!(counted(1, ("session", "sessions")), "1 session");
+        assert_eq!(counted(1_000, ("session", "sessions")), "1,000 sessions");
+    }
 
     #[test]
     fn takes_the_uuids_of_rfc_9562_and_no_others() {

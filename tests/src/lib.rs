@@ -14,6 +14,7 @@ pub mod notifications;
 pub mod operations;
 pub mod permissions;
 pub mod preferences;
+pub mod process;
 pub mod proxy;
 pub mod scripted;
 pub mod stack;

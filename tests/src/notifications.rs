@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::config::Region;
 use local::gateway::{EVENT_BRIDGE_PATH, Gateway, GatewayOptions, SES_PATH};
-use send_notifications::outside::{Mailer, Outside, Publisher};
+use send_notifications::outside::{
+    EVENT_BUS_VARIABLE, MAIL_FROM_VARIABLE, Mailer, Outside, PUBLIC_URL_VARIABLE, Publisher,
+};
 use serde_json::Value;
 use shared::app::{App, Deadline};
 use shared::dynamodb::client::endpoint_config;
@@ -18,6 +20,9 @@ use crate::permissions;
 
 /// Where links in mails lead.
 pub const PUBLIC_URL: &str = "https://api.example.com";
+
+/// Whom mails are from.
+const SENDER: &str = "waymark@example.com";
 
 /// What was sent, and where to.
 pub struct Post {
@@ -70,6 +75,17 @@ impl Post {
     pub async fn run(&self, app: &App) {
         run(app, &self.outside).await;
     }
+
+    /// The variables by which a process of send-notifications finds the stand-ins.
+    pub fn variables(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("AWS_ENDPOINT_URL_SESV2", format!("{}{SES_PATH}", self.url)),
+            ("AWS_ENDPOINT_URL_EVENTBRIDGE", format!("{}{EVENT_BRIDGE_PATH}", self.url)),
+            (MAIL_FROM_VARIABLE, SENDER.to_owned()),
+            (PUBLIC_URL_VARIABLE, PUBLIC_URL.to_owned()),
+            (EVENT_BUS_VARIABLE, "default".to_owned()),
+        ]
+    }
 }
 
 /// What sends mails and events to two endpoints.
@@ -80,7 +96,7 @@ pub fn outside(ses: &str, event_bridge: &str) -> Outside {
         config.into_builder().region(Region::from_static("eu-central-1")).build()
     };
     Outside {
-        mailer: Some(Mailer::new(&config(ses), "waymark@example.com", PUBLIC_URL)),
+        mailer: Some(Mailer::new(&config(ses), SENDER, PUBLIC_URL)),
         publisher: Some(Publisher::new(&config(event_bridge), "default")),
     }
 }
@@ -90,6 +106,13 @@ pub async fn run(app: &App, outside: &Outside) {
     let deadline = Deadline::after(Duration::from_mins(1));
     let run = Box::pin(send_notifications::run(app, outside, deadline));
     permissions::checked(send_notifications::JOB.name, run).await.expect("all could be sent");
+}
+
+/// Lets announce-trends run once.
+pub async fn announce_trends(app: &App) {
+    let deadline = Deadline::after(Duration::from_mins(1));
+    let run = Box::pin(announce_trends::run(app, deadline));
+    permissions::checked(announce_trends::JOB.name, run).await.expect("all could be looked at");
 }
 
 /// A user of the default organization.

@@ -57,7 +57,8 @@ pub static OPERATIONS: [&Operation; 47] = [
 
 /// All functions that run on a schedule.
 #[rustfmt::skip]
-pub static JOBS: [&Job; 3] = [
+pub static JOBS: [&Job; 4] = [
+    &announce_trends::JOB,
     &pack_error_log::JOB,
     &purge_event_markers::JOB,
     &send_notifications::JOB,

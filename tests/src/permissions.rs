@@ -14,6 +14,7 @@ use aws_sdk_dynamodb::operation::delete_item::DeleteItemInput;
 use aws_sdk_dynamodb::operation::get_item::GetItemInput;
 use aws_sdk_dynamodb::operation::put_item::PutItemInput;
 use aws_sdk_dynamodb::operation::query::QueryInput;
+use aws_sdk_dynamodb::operation::scan::ScanInput;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsInput;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemInput;
 use aws_sdk_dynamodb::types::TransactWriteItem;
@@ -103,6 +104,11 @@ fn needed(request: &Input) -> BTreeSet<Permission> {
         let table = query.table_name().expect("it names a table");
         let index = query.index_name().map(|index| format!("/index/{index}")).unwrap_or_default();
         return [permission("Query", &format!("{table}{index}"))].into();
+    }
+    if let Some(scan) = request.downcast_ref::<ScanInput>() {
+        let table = scan.table_name().expect("it names a table");
+        let index = scan.index_name().map(|index| format!("/index/{index}")).unwrap_or_default();
+        return [permission("Scan", &format!("{table}{index}"))].into();
     }
     if let Some(batch) = request.downcast_ref::<BatchGetItemInput>() {
         return of_batch("BatchGetItem", batch.request_items());

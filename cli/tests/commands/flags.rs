@@ -64,7 +64,10 @@ impl Shop {
         let orphan = self.create(&flag("orphan", &needs_gone)).await;
         self.archive(&orphan).await;
         let gone = self.archive(&gone).await;
-        assert_eq!(self.stack.store().delete_flag(&gone).await.unwrap(), FlagDeletion::Done);
+        assert_eq!(
+            self.stack.store().delete_flag(&gone, &Author::Command, gone.updated_at).await.unwrap(),
+            FlagDeletion::Done
+        );
         for body in rich_flags() {
             self.create(&body).await;
         }

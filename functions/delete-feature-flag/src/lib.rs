@@ -37,7 +37,8 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         }
 
         // Storage and answer.
-        if app.store.delete_flag(&flag).await? == FlagDeletion::Done {
+        let (author, now) = (caller.author(), app.clock.now());
+        if app.store.delete_flag(&flag, &author, now).await? == FlagDeletion::Done {
             return Ok(Answer::empty(StatusCode::NO_CONTENT));
         }
     }

@@ -10,6 +10,8 @@ use shared::projects::happening::{HappeningKind, Scene};
 /// A user who wants mails of a kind and has an address for them.
 pub(crate) struct Recipient {
     pub(crate) email: EmailAddress,
+    /// How often mails had to wait for room, since a digest said so.
+    pub(crate) held_back: u64,
     name: UserName,
     keys: Vec<ApiKeyRecord>,
 }
@@ -25,11 +27,12 @@ pub(crate) async fn recipient(
     if !preferences.is_enabled(kind.notification_type()) {
         return Ok(None);
     }
-    let Some(email) = app.store.find_address(name).await?.confirmed else { return Ok(None) };
+    let address = app.store.find_address(name).await?;
+    let Some(email) = address.confirmed else { return Ok(None) };
     let mut keys = app.store.list_keys_of(organization, user).await?;
     let now = app.clock.now();
     keys.retain(|key| key.is_active(now));
-    Ok(Some(Recipient { email, name: name.clone(), keys }))
+    Ok(Some(Recipient { email, held_back: address.held_back, name: name.clone(), keys }))
 }
 
 impl Recipient {

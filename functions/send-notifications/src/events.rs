@@ -60,9 +60,9 @@ async fn tell(
 ) -> Result<Result<(), Option<String>>, StoreError> {
     let mut events = Vec::with_capacity(batch.happenings.len());
     for happening in &batch.happenings {
+        let Some(detail_type) = happening.kind.detail_type() else { continue };
         let detail = detail_of(run, batch, happening).await?;
-        let (detail_type, at) = (happening.kind.detail_type(), happening.at.as_seconds());
-        events.push(Event { detail_type, detail, at });
+        events.push(Event { detail_type, detail, at: happening.at.as_seconds() });
     }
     Ok(publisher.publish(&events).await.map_err(Some))
 }
@@ -89,12 +89,20 @@ async fn detail_of(
     }
     let (subject, says) = match happening.kind {
         HappeningKind::ErrorCreated | HappeningKind::ErrorReopened => ("errorId", "culprit"),
+        HappeningKind::ErrorSpiked => {
+            detail["events"] = json!(happening.weight);
+            ("errorId", "culprit")
+        }
         HappeningKind::InsightCreated => {
             detail["affectedSessions"] = json!(happening.weight);
             ("insightId", "description")
         }
+        HappeningKind::InsightTrending => {
+            detail["affectedSessions"] = json!(happening.weight);
+            ("insightId", "trend")
+        }
         HappeningKind::FlagChanged => ("flagKey", "change"),
-        HappeningKind::ApiKeyCreated => ("keyId", "detail"),
+        HappeningKind::ApiKeyCreated | HappeningKind::WeekEnded => ("keyId", "detail"),
     };
     detail[subject] = json!(happening.subject);
     if !happening.detail.is_empty() {

@@ -7,7 +7,7 @@ use shared::app::App;
 use shared::dynamodb::StoreError;
 use shared::error_tracking::ErrorId;
 use shared::error_tracking::store::EventsOfError;
-use shared::notifications::address::Refusal;
+use shared::notifications::address::{Refusal, UserAddress};
 use shared::notifications::feed::{Step, most_important};
 use shared::notifications::gathering::{Mailbox, Turn};
 use shared::notifications::mail::{Letter, Mail, Place, Plot, Story};
@@ -153,14 +153,19 @@ impl Visit {
         if let Some(room) = mailbox.room_from(mailer.mails_per_hour, now) {
             mailbox.hold(kind, after, room);
             self.note(app, &name, mailbox).await?;
+            change_address(app, &name, |address| address.held_back += 1).await?;
             return Ok(false);
         }
-        let mail = write(run, mailer, &name, kind, &seen).await?;
+        // A digest tells what had to wait in its week.
+        let is_digest = kind == HappeningKind::WeekEnded;
+        let held_back = if is_digest { reader.held_back } else { 0 };
+        let mail = write(run, mailer, &name, kind, &seen, held_back).await?;
         match mailer.send(&reader.email, &mail).await {
             Ok(()) => mailbox.note_sent(kind, self.last, now),
             Err(NotSent::Refused(reason)) => {
                 run.refused += 1;
-                note_refusal(app, &name, Refusal { at: now, reason }).await?;
+                let refusal = Refusal { at: now, reason };
+                change_address(app, &name, |address| address.refusal = Some(refusal)).await?;
                 mailbox.note_sent(kind, self.last, now);
             }
             Err(NotSent::Failed(cause)) => {
@@ -171,6 +176,12 @@ impl Visit {
             }
         }
         self.note(app, &name, mailbox).await?;
+        if held_back > 0 {
+            let forget = |address: &mut UserAddress| {
+                address.held_back = address.held_back.saturating_sub(held_back);
+            };
+            change_address(app, &name, forget).await?;
+        }
         Ok(true)
     }
 
@@ -251,6 +262,7 @@ async fn write(
     name: &UserName,
     kind: HappeningKind,
     steps: &[&Step],
+    held_back: u64,
 ) -> Result<Mail, StoreError> {
     let mut scenes: BTreeMap<String, Vec<&Step>> = BTreeMap::new();
     for step in steps {
@@ -290,13 +302,17 @@ async fn write(
         plot: plot.as_ref(),
         base_url,
         unsubscribe_url: &unsubscribe_url,
+        held_back,
     };
     Ok(letter.mail())
 }
 
 /// The events of the last 24 hours of what is told first, if that is an error.
 async fn plot_of(app: &App, first: &Happening) -> Result<Option<Plot>, StoreError> {
-    let is_error = matches!(first.kind, HappeningKind::ErrorCreated | HappeningKind::ErrorReopened);
+    let is_error = matches!(
+        first.kind,
+        HappeningKind::ErrorCreated | HappeningKind::ErrorReopened | HappeningKind::ErrorSpiked
+    );
     let (Scene::Project(project), true) = (&first.scene, is_error) else { return Ok(None) };
     let Some(id) = ErrorId::parse(&first.subject) else { return Ok(None) };
     let now = app.clock.now();
@@ -307,10 +323,14 @@ async fn plot_of(app: &App, first: &Happening) -> Result<Option<Plot>, StoreErro
     Ok(Some(Plot::of_times(&first.title, &times, now)))
 }
 
-/// Records that SES refused a mail to a user for good.
-async fn note_refusal(app: &App, name: &UserName, refusal: Refusal) -> Result<(), StoreError> {
+/// Changes what is known of where a user gets mail. Where somebody else changed that meanwhile, theirs stays:
+/// a refusal was not of a newer address, and one mail more or less that waited is no loss.
+async fn change_address(
+    app: &App,
+    name: &UserName,
+    change: impl FnOnce(&mut UserAddress),
+) -> Result<(), StoreError> {
     let mut address = app.store.find_address(name).await?;
-    address.refusal = Some(refusal);
-    // Where the address was changed meanwhile, the refusal was not of that.
+    change(&mut address);
     app.store.replace_address(name, &address, false).await.map(drop)
 }

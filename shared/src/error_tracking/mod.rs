@@ -10,6 +10,7 @@ mod http;
 pub mod ingestion;
 pub mod log;
 pub mod query;
+pub mod spike;
 pub mod store;
 
 pub use delivery::{

@@ -1,6 +1,7 @@
 //! Feature flags: what they are, how a request becomes one, what a context is served, and where they
 //! are stored.
 
+mod announcement;
 mod cache;
 pub mod condition;
 pub mod definition;

@@ -7,12 +7,13 @@
 mod tests;
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use uuid::Uuid;
 
 use crate::insights::draft::InsightPatch;
 use crate::insights::{
-    InsightId, InsightStatus, MAX_PAIN_POINTS, PainPoint, PainPointId, ReplayInsight,
+    InsightId, InsightStatus, MAX_PAIN_POINTS, PainPoint, PainPointId, Percent, ReplayInsight,
 };
 use crate::json::{JsonPath, ViolationCode, Violations};
 use crate::page::{Page, PageRequest};
@@ -22,6 +23,13 @@ use crate::timestamp::Timestamp;
 
 use super::membership::{Member, Membership};
 use super::statistics::Statistics;
+
+/// From how many sessions on an insight can trend.
+const TRENDING_SESSIONS: u32 = 10;
+/// Above which trend it does.
+const TRENDING_ABOVE: Percent = Percent { tenths: 1_000 };
+/// What the occasions of trends are counted in.
+const DAY: Duration = Duration::from_hours(24);
 
 /// A replay insight with its members.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,6 +120,21 @@ impl Insight {
             Happening::new(HappeningKind::InsightCreated, scene, self.id, &self.title, now);
         let sessions = self.at(now).affected_sessions;
         happening.detailed(&self.description).weighing(u64::from(sessions))
+    }
+
+    /// What is told of it to others while it affects many more sessions than before; nothing while it does
+    /// not, or nobody works on it any more (`docs/semantics/replay-insights.md`, "Statistics").
+    pub fn trending(&self, now: Timestamp) -> Option<Happening> {
+        let statistics = Statistics::of(self.members.iter(), now);
+        let is_trending = self.status == InsightStatus::Open
+            && statistics.affected_sessions >= TRENDING_SESSIONS
+            && statistics.trend() > TRENDING_ABOVE;
+        let day = Timestamp::from_millis(0).until(now).as_secs() / DAY.as_secs();
+        let (kind, scene) = (HappeningKind::InsightTrending, Scene::Project(self.project_id));
+        let happening = Happening::new(kind, scene, self.id, &self.title, now);
+        let happening = happening.detailed(&format!("{} in 30 days", statistics.trend()));
+        let sessions = u64::from(statistics.affected_sessions);
+        is_trending.then(|| happening.at_occasion(day).weighing(sessions))
     }
 
     /// What is answered of it at `now`.

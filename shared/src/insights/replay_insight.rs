@@ -1,6 +1,8 @@
 //! Replay insights and their pain points (`docs/semantics/replay-insights.md`): the resources. What
 //! can be done with them stands in [`crate::insights::insight`]; [`draft`] reads requests.
 
+use std::fmt;
+
 use serde::{Serialize, Serializer};
 
 use crate::json::{Fault, ViolationCode};
@@ -95,6 +97,9 @@ impl InsightStatus {
 pub struct StatusFilter(&'static str);
 
 impl StatusFilter {
+    /// What waits for somebody.
+    pub const OPEN: Self = Self(InsightStatus::NAMES[0]);
+
     /// Reads the name of a status.
     pub fn parse(text: &str) -> Result<Self, Fault> {
         let name = InsightStatus::NAMES.into_iter().find(|name| *name == text);
@@ -145,10 +150,22 @@ pub struct ReplayInsight<'i> {
 }
 
 /// A percentage with one decimal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Percent {
     /// Tenths of a percent.
     pub tenths: i64,
+}
+
+/// A change as people read it: `+150 %`, `-33.3 %`.
+impl fmt::Display for Percent {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.tenths < 0 { '-' } else { '+' };
+        let tenths = self.tenths.unsigned_abs();
+        match tenths % 10 {
+            0 => write!(formatter, "{sign}{} %", tenths / 10),
+            rest => write!(formatter, "{sign}{}.{rest} %", tenths / 10),
+        }
+    }
 }
 
 impl Serialize for Percent {
@@ -166,6 +183,12 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+
+    #[test]
+    fn a_change_is_read_with_its_sign() {
+        let shown = [1_500, -333, 0, -5].map(|tenths| Percent { tenths }.to_string());
+        assert_eq!(shown, ["+150 %", "-33.3 %", "+0 %", "-0.5 %"]);
+    }
 
     #[test]
     fn a_percentage_is_written_with_as_many_decimals_as_it_has() {

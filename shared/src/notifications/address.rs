@@ -126,6 +126,8 @@ pub struct UserAddress {
     pub asked: Vec<Timestamp>,
     /// What SES last refused for good.
     pub refusal: Option<Refusal>,
+    /// How often mails had to wait for room, since a digest said so.
+    pub held_back: u64,
     /// Grows with each change; 0 if nothing is stored.
     pub revision: u64,
 }

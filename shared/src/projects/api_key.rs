@@ -278,6 +278,16 @@ pub enum Author {
     Command,
 }
 
+impl Author {
+    /// The user, if it is one.
+    pub fn user(&self) -> Option<&UserId> {
+        match self {
+            Self::Key { user, .. } => Some(user),
+            Self::Command => None,
+        }
+    }
+}
+
 /// All that is known of an API key but its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

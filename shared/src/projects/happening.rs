@@ -20,22 +20,31 @@ pub enum HappeningKind {
     ErrorCreated,
     /// A resolved error occurred again.
     ErrorReopened,
+    /// An error occurred far more often than in the week before.
+    ErrorSpiked,
     /// A replay insight was made.
     InsightCreated,
+    /// A replay insight affects many more sessions than before.
+    InsightTrending,
     /// A feature flag was made, changed or deleted.
     FlagChanged,
     /// An API key was made.
     ApiKeyCreated,
+    /// A week is over: a line of what is told of it.
+    WeekEnded,
 }
 
 impl HappeningKind {
     /// Every kind, the most urgent first.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 8] = [
+        Self::ErrorSpiked,
         Self::ErrorReopened,
         Self::ErrorCreated,
         Self::ApiKeyCreated,
         Self::FlagChanged,
+        Self::InsightTrending,
         Self::InsightCreated,
+        Self::WeekEnded,
     ];
 
     /// The type of notification that it is to users, which is its name in tables, too.
@@ -43,21 +52,27 @@ impl HappeningKind {
         match self {
             Self::ErrorCreated => NotificationType::ErrorNew,
             Self::ErrorReopened => NotificationType::ErrorRegression,
+            Self::ErrorSpiked => NotificationType::ErrorSpike,
             Self::InsightCreated => NotificationType::InsightNew,
+            Self::InsightTrending => NotificationType::InsightTrending,
             Self::FlagChanged => NotificationType::FlagChanged,
             Self::ApiKeyCreated => NotificationType::ApiKeyCreated,
+            Self::WeekEnded => NotificationType::WeeklyDigest,
         }
     }
 
-    /// Its detail type on Amazon EventBridge.
-    pub fn detail_type(self) -> &'static str {
-        match self {
+    /// Its detail type on Amazon EventBridge; none of what only sums up what was told there before.
+    pub fn detail_type(self) -> Option<&'static str> {
+        Some(match self {
             Self::ErrorCreated => "error.created",
             Self::ErrorReopened => "error.reopened",
+            Self::ErrorSpiked => "error.spike",
             Self::InsightCreated => "insight.created",
+            Self::InsightTrending => "insight.trending",
             Self::FlagChanged => "flag.changed",
             Self::ApiKeyCreated => "api-key.created",
-        }
+            Self::WeekEnded => return None,
+        })
     }
 
     /// Its name in tables.
@@ -87,6 +102,42 @@ impl fmt::Display for Scene {
             Self::Project(id) => id.fmt(formatter),
             // What happens to a user is told from what happens to others by its subject.
             Self::User(organization, _) => write!(formatter, "@{organization}"),
+        }
+    }
+}
+
+/// What a line about a week that is over is about: a happening's subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DigestSubject {
+    /// The project as a whole.
+    Overview,
+    /// An error, by its id.
+    Error(String),
+    /// An insight, by its id.
+    Insight(String),
+    /// A flag, by its key.
+    Flag(String),
+}
+
+impl DigestSubject {
+    /// Reads what [`fmt::Display`] writes; anything else is about the project.
+    pub fn parse(text: &str) -> Self {
+        match text.split_once('/') {
+            Some(("error", id)) => Self::Error(id.to_owned()),
+            Some(("insight", id)) => Self::Insight(id.to_owned()),
+            Some(("flag", key)) => Self::Flag(key.to_owned()),
+            _ => Self::Overview,
+        }
+    }
+}
+
+impl fmt::Display for DigestSubject {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Overview => formatter.write_str("overview"),
+            Self::Error(id) => write!(formatter, "error/{id}"),
+            Self::Insight(id) => write!(formatter, "insight/{id}"),
+            Self::Flag(key) => write!(formatter, "flag/{key}"),
         }
     }
 }
@@ -181,6 +232,19 @@ mod tests {
             assert_eq!(HappeningKind::parse(kind.as_str()), Some(kind));
         }
         assert_eq!(HappeningKind::parse("billing"), None);
+    }
+
+    #[test]
+    fn lines_of_a_digest_have_subjects_both_ways() {
+        let [error, insight, flag] = ["e-1", "i-1", "new.checkout"].map(str::to_owned);
+        for subject in [
+            DigestSubject::Overview,
+            DigestSubject::Error(error),
+            DigestSubject::Insight(insight),
+            DigestSubject::Flag(flag),
+        ] {
+            assert_eq!(DigestSubject::parse(&subject.to_string()), subject);
+        }
     }
 
     #[test]

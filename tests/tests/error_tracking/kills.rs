@@ -3,13 +3,10 @@
 #![allow(clippy::print_stdout)]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::path::Path;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use local::environment;
-use local::runtime_api::RuntimeApi;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -22,8 +19,8 @@ use shared::projects::project::ProjectId;
 use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
 use tests::error_tracking::{SentEvent, project};
-use tests::{function_binary, seed};
-use tokio::process::{Child, Command};
+use tests::process::Process;
+use tests::seed;
 
 const INGEST: &str = "ingest-error-events";
 const PACK_ERROR_LOG: &str = "pack-error-log";
@@ -40,41 +37,6 @@ const DELIVER: &Operation = &ingest_error_events::OPERATION;
 const QUERY: &Operation = &query_error_timeseries::OPERATION;
 const LIST: &Operation = &list_errors::OPERATION;
 const LIST_EVENTS: &Operation = &list_error_events::OPERATION;
-
-/// A process of a function, under a Runtime API of its own.
-struct Process {
-    api: RuntimeApi,
-    child: Child,
-}
-
-impl Process {
-    async fn start(function: &str, endpoint: &str, log: &Path) -> Self {
-        let api = RuntimeApi::start().await.unwrap();
-        let log = File::options().create(true).append(true).open(log).unwrap();
-        let child = Command::new(function_binary(function))
-            .env_clear()
-            .envs(api.variables(function))
-            .envs(environment::variables(endpoint))
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log)
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        Self { api, child }
-    }
-
-    /// Hands it an event, and answers its response.
-    async fn invoke(&self, event: String) -> Value {
-        let answer = self.api.invoke(event, Duration::from_mins(1)).await.unwrap();
-        serde_json::from_slice(&answer.body).unwrap()
-    }
-
-    /// Ends it with SIGKILL, which it cannot notice.
-    async fn kill(mut self) {
-        self.child.kill().await.unwrap();
-    }
-}
 
 /// How many projects have rows of the day before that a packer finds.
 const PROJECTS: u64 = 12;
@@ -174,7 +136,7 @@ impl Deliveries {
 
     /// Delivers events one after the other to a process that is killed meanwhile.
     async fn deliver_until_killed(&mut self, endpoint: &str, log: &Path) {
-        let process = Process::start(INGEST, endpoint, log).await;
+        let process = Process::start(INGEST, endpoint, &[], log).await;
         // Its start is no work: the first answer tells that it is over.
         self.deliver_next(&process).await;
         let before = self.acknowledged.len();
@@ -196,7 +158,7 @@ impl Deliveries {
 /// Packs what is in the queue, and answers how long that took, the process's start included.
 async fn pack(endpoint: &str, log: &Path) -> Duration {
     let started = Instant::now();
-    let process = Process::start(PACK_ERROR_LOG, endpoint, log).await;
+    let process = Process::start(PACK_ERROR_LOG, endpoint, &[], log).await;
     process.invoke("{}".to_owned()).await;
     let took = started.elapsed();
     process.kill().await;
@@ -205,7 +167,7 @@ async fn pack(endpoint: &str, log: &Path) -> Duration {
 
 /// Kills a packer after some time; false if it was done before.
 async fn pack_until_killed(life: Duration, endpoint: &str, log: &Path) -> bool {
-    let process = Process::start(PACK_ERROR_LOG, endpoint, log).await;
+    let process = Process::start(PACK_ERROR_LOG, endpoint, &[], log).await;
     let killed = tokio::select! {
         _ = process.invoke("{}".to_owned()) => false,
         () = tokio::time::sleep(life) => true,

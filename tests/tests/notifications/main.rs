@@ -2,7 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod actions;
 mod addresses;
+mod audience;
+mod kills;
 mod moto;
 mod outbox;
 mod sending;
+mod storm;
+mod trends;

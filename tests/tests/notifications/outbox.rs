@@ -64,6 +64,45 @@ async fn an_error_is_announced_when_it_is_made_and_when_it_is_back() {
 }
 
 #[tokio::test]
+async fn every_change_of_a_flag_is_announced_with_who_made_it() {
+    let test = TestApp::start().await;
+    let body = json!({"key": "new-checkout", "name": "New checkout", "type": "boolean"});
+    let create = Call::of(&create_feature_flag::OPERATION).parameter("idOrSlug", PROJECT);
+    let create = create.key(&test.key).header("idempotency-key", "once").json(&body);
+    for _ in 0..2 {
+        assert_eq!(create.clone().send(&test.app).await.status, 201);
+    }
+    let of_flag = |operation| {
+        let call = Call::of(operation).parameter("idOrSlug", PROJECT).key(&test.key);
+        call.parameter("key", "new-checkout")
+    };
+    // A change that changes nothing is none.
+    for change in [json!({"enabled": true}), json!({"enabled": true}), json!({"archived": true})] {
+        let update = of_flag(&update_feature_flag::OPERATION).json(&change);
+        assert_eq!(update.send(&test.app).await.status, 200, "{change}");
+    }
+    // Nor is one that is refused.
+    let refused = of_flag(&update_feature_flag::OPERATION).json(&json!({"name": "x"}));
+    assert_eq!(refused.send(&test.app).await.status, 409);
+    assert_eq!(of_flag(&delete_feature_flag::OPERATION).send(&test.app).await.status, 204);
+    // Another flag of the same key hides nothing of the first one.
+    test.pass(Duration::from_millis(1));
+    assert_eq!(create.header("idempotency-key", "again").send(&test.app).await.status, 201);
+
+    let items = test.items("notifications").await;
+    let of_flags = items.iter().filter(|it| it.get("kind").is_some_and(is("flag_changed")));
+    let mut told: Vec<_> = of_flags.collect();
+    told.sort_by_key(|item| item["occasion"].as_n().unwrap().clone());
+    let details: Vec<&str> = told.iter().map(|it| it["detail"].as_s().unwrap().as_str()).collect();
+    assert_eq!(details, ["created", "switched on", "archived", "deleted", "created"]);
+    assert!(told.iter().all(|it| is("owner")(&it["actor"]) && is("new-checkout")(&it["subject"])));
+}
+
+fn is(text: &str) -> impl Fn(&AttributeValue) -> bool {
+    move |value| value.as_s().is_ok_and(|it| it == text)
+}
+
+#[tokio::test]
 async fn an_insight_is_announced_when_it_is_made() {
     let test = TestApp::start().await;
     let create = Call::of(&create_insight::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);

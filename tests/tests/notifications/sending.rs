@@ -6,58 +6,11 @@ use std::time::Duration;
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use serde_json::{Value, json};
-use shared::projects::api_key::{ApiKeyRecord, KeyId, UserId};
-use shared::projects::project::ProjectId;
-use tests::app::{PROJECT, TestApp, app_over};
-use tests::call::Call;
-use tests::error_tracking::{SentEvent, project};
-use tests::insights::upload;
-use tests::notifications::{Post, give_address, outside, run, user};
+use serde_json::json;
+use tests::app::{PROJECT, app_over};
+use tests::notifications::{outside, run};
 
-/// The tests' own user, with an address, whom nothing was sent yet.
-async fn start() -> (TestApp, Post) {
-    let (test, post) = (TestApp::start().await, Post::open());
-    // The tests' key was announced before there is an address.
-    post.run(&test.app).await;
-    give_address(&test.app, &user("owner"), "owner@example.com").await;
-    (test, post)
-}
-
-async fn deliver(test: &TestApp, project_id: ProjectId, number: u64, kind: &str) {
-    let project = project(&test.app.store, project_id).await;
-    let event = SentEvent::new(number, test.app.clock.now(), kind, "cart is undefined");
-    let call = Call::of(&ingest_error_events::OPERATION).parameter("ingestId", project.ingest_id);
-    let call = call.query("sentry_key", project.public_key).bytes(event.envelope());
-    let reply = call.send(&test.app).await;
-    assert_eq!(reply.status, 200, "{}", reply.body);
-}
-
-/// Makes errors of kinds that differ by a letter.
-async fn make_errors(test: &TestApp, from: u64, count: u64) {
-    for number in from..from + count {
-        let letters: String =
-            format!("{number}").chars().map(|it| char::from(it as u8 + 49)).collect();
-        deliver(test, test.project_id, number, &format!("Error{letters}")).await;
-    }
-}
-
-fn subjects(mails: &[Value]) -> Vec<&str> {
-    mails.iter().map(|mail| mail["subject"].as_str().unwrap()).collect()
-}
-
-async fn create_insight(test: &TestApp, number: usize, title: &str) {
-    let mut body = upload([number]);
-    body["title"] = json!(title);
-    let call = Call::of(&create_insight::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
-    assert_eq!(call.json(&body).send(&test.app).await.status, 201);
-}
-
-async fn set_preference(test: &TestApp, key: &str, name: &str, enabled: bool) {
-    let body = json!({"preferences": [{"type": name, "emailEnabled": enabled}]});
-    let call = Call::of(&update_email_preferences::OPERATION).key(key).json(&body);
-    assert_eq!(call.send(&test.app).await.status, 200);
-}
+use super::actions::{create_insight, deliver, event, make_errors, start, subjects};
 
 #[tokio::test]
 async fn the_first_is_mailed_at_once_and_what_follows_together() {
@@ -120,82 +73,6 @@ async fn every_happening_is_an_event() {
     assert_eq!(error["detail"]["organization"], "default");
     post.run(&test.app).await;
     assert_eq!(post.events().await.len(), 25);
-}
-
-/// Whoever has a type on, a confirmed address and sight of the project gets the mail, and nobody else: for
-/// every kind that something brings about.
-#[tokio::test]
-async fn mails_go_exactly_where_they_belong() {
-    let (test, post) = (TestApp::start().await, Post::open());
-    post.run(&test.app).await;
-    let now = test.app.clock.now();
-    let other = local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
-    let types = ["error_new", "error_regression", "insight_new"];
-    let mut expected = Vec::new();
-    for on in [true, false] {
-        for confirmed in [true, false] {
-            for sees in ["all", "it", "other", "revoked", "expired"] {
-                let name = format!("{on}-{confirmed}-{sees}");
-                let id = UserId::parse(&name).unwrap();
-                let key = test
-                    .key_with(|key| ApiKeyRecord {
-                        user: id,
-                        projects: match sees {
-                            "it" => Some([test.project_id].into()),
-                            "other" => Some([other].into()),
-                            _ => None,
-                        },
-                        ..key
-                    })
-                    .await;
-                for name in types {
-                    set_preference(&test, &key, name, on).await;
-                }
-                if confirmed {
-                    give_address(&test.app, &user(&name), &format!("{name}@example.com")).await;
-                }
-                let key_id: KeyId = tests::app::key_id(&key);
-                if sees == "revoked" {
-                    test.app.store.revoke_api_key(&key_id, now).await.unwrap();
-                } else if sees == "expired" {
-                    let over = aws_sdk_dynamodb::types::AttributeValue::S(now.to_string());
-                    test.tamper("api-keys", [("keyId", key_id.as_str())], "expiresAt", over).await;
-                }
-                if on && confirmed && matches!(sees, "all" | "it") {
-                    expected.push(format!("{name}@example.com"));
-                }
-            }
-        }
-    }
-    // The mails about the keys themselves.
-    test.pass(Duration::from_mins(1));
-    post.run(&test.app).await;
-    let about_keys = post.mails().await.len();
-
-    make_errors(&test, 0, 1).await;
-    create_insight(&test, 1, "Checkout").await;
-    post.run(&test.app).await;
-    let list = Call::of(&list_errors::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
-    let errors = list.send(&test.app).await.body;
-    let resolve = Call::of(&update_error::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
-    let resolve = resolve.parameter("errorId", errors["items"][0]["errorId"].as_str().unwrap());
-    assert_eq!(resolve.json(&json!({"status": "resolved"})).send(&test.app).await.status, 200);
-    test.pass(Duration::from_mins(2));
-    deliver(&test, test.project_id, 99, "Errora").await;
-    post.run(&test.app).await;
-
-    let mails = post.mails().await;
-    let mut got: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for mail in &mails[..mails.len() - about_keys] {
-        let subject = mail["subject"].as_str().unwrap().split(" in ").next().unwrap();
-        got.entry(mail["to"].as_str().unwrap()).or_default().push(subject);
-    }
-    for subjects in got.values_mut() {
-        subjects.sort_unstable();
-    }
-    let all = ["Back again", "New error", "New insight"].to_vec();
-    let expected = expected.iter().map(|email| (email.as_str(), all.clone()));
-    assert_eq!(got, expected.collect());
 }
 
 #[tokio::test]
@@ -286,7 +163,7 @@ async fn titles_of_strangers_are_nothing_but_text() {
             .into_iter()
             .enumerate()
     {
-        deliver(&test, test.project_id, number as u64, title).await;
+        deliver(&test, test.project_id, &event(&test, number as u64, title)).await;
     }
     post.run(&test.app).await;
     let [mail] = &post.mails().await[..] else { panic!("one mail") };

@@ -37,7 +37,7 @@ fn once(call: Call) -> Call {
 }
 
 /// Sets the revision of all chunks, as if they were just being written.
-async fn set_revision(test: &TestApp, revision: u32) {
+pub(super) async fn set_revision(test: &TestApp, revision: u32) {
     for item in test.items(TABLE).await {
         let (pk, sk) = (item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap());
         if pk.starts_with("chunk#") {

@@ -6,16 +6,44 @@ use serde_json::json;
 use tests::app::TestApp;
 use tests::call::Call;
 use tests::error_tracking::{SentEvent, project};
-use tests::notifications::{Post, token_in};
+use tests::insights::upload;
+use tests::notifications::{Post, announce_trends, token_in};
 
-use super::{answered, assert_uses_all};
+use super::insights::set_revision;
+use super::{answered, assert_uses_all, call};
 
-pub(super) const FUNCTIONS: [&str; 4] = [
+pub(super) const FUNCTIONS: [&str; 5] = [
     set_email_address::OPERATION.name,
     confirm_email_address::OPERATION.name,
     unsubscribe::OPERATION.name,
     send_notifications::JOB.name,
+    announce_trends::JOB.name,
 ];
+
+/// Has announce-trends find a spike and, on a Monday, an insight that is just being changed.
+async fn look_for_trends(test: &TestApp) {
+    let project = project(&test.app.store, test.project_id).await;
+    let body = upload(0..1);
+    let create = call(test, &create_insight::OPERATION)
+        .json(&json!({"title": "Checkout", "painPoints": body["painPoints"]}));
+    answered(test, create, 201).await;
+    set_revision(test, 99).await;
+    test.pass(Duration::from_hours(50));
+    for number in 100..120 {
+        let event = SentEvent::new(number, test.app.clock.now(), "TypeError", "x");
+        let deliver = Call::of(&ingest_error_events::OPERATION)
+            .parameter("ingestId", project.ingest_id)
+            .query("sentry_key", project.public_key)
+            .bytes(event.envelope());
+        assert_eq!(deliver.send(&test.app).await.status, 200);
+    }
+    let start = test.app.clock.now();
+    announce_trends(&test.app).await;
+    while test.app.clock.now() < start.plus(Duration::from_hours(12)) {
+        test.pass(Duration::from_hours(1));
+        announce_trends(&test.app).await;
+    }
+}
 
 #[tokio::test]
 async fn functions_of_notifications_may_do_what_they_do_and_no_more() {
@@ -49,6 +77,7 @@ async fn functions_of_notifications_may_do_what_they_do_and_no_more() {
             test.pass(Duration::from_mins(10));
             post.run(&test.app).await;
         }
+        look_for_trends(&test).await;
     });
     assert_uses_all(&FUNCTIONS, scenario).await;
 }

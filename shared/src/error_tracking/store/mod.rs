@@ -3,6 +3,7 @@
 mod columns;
 mod deletion;
 mod error_count;
+mod error_hours;
 mod errors;
 mod events;
 mod fingerprints;
@@ -16,6 +17,7 @@ mod rows;
 mod verification;
 
 pub use deletion::{Deletion, MAX_TOMBSTONES};
+pub use error_hours::ErrorSummary;
 pub use errors::SeenEvent;
 pub use events::{Counting, EVENT_RETENTION, ErrorOfEvent, EventsOfError};
 pub use fingerprints::FingerprintEntry;

@@ -8,10 +8,10 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use crate::dynamodb::{Store, StoreError};
 use crate::error_tracking::attribute::Category;
-use crate::error_tracking::log::day::{Day, Hours};
+use crate::error_tracking::log::day::Day;
 use crate::error_tracking::log::manifest::{Manifest, Run};
 use crate::error_tracking::log::row::Fingerprint;
-use crate::error_tracking::log::run::{Base, ColumnName, Columns, Decoder};
+use crate::error_tracking::log::run::{ColumnName, Columns};
 use crate::error_tracking::log::tombstone::Tombstones;
 use crate::error_tracking::log::visit::GRACE;
 use crate::error_tracking::query::count::CountedErrors;
@@ -24,8 +24,7 @@ use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
 use super::columns::WantedColumns;
-use super::events::EVENT_RETENTION;
-use super::head::LogHead;
+use super::head::{LogHead, LogPosition};
 use super::packing::{NewErrorId, PackingLimits};
 use super::rows::{PAGE_ROWS, RowCategories, RowRange};
 
@@ -41,7 +40,9 @@ const MANY_ROWS: usize = 5_000;
 /// How long it takes for that, at most.
 const PACKING_BUDGET: Duration = Duration::from_secs(3);
 /// How often a log is read again because it was packed and merged in between.
-const MAX_ROUNDS: usize = 8;
+pub(super) const MAX_ROUNDS: usize = 8;
+/// How long before it occurs an event is received at most, as far as clocks differ.
+pub(super) const EARLIEST_RECEIPT: Duration = Duration::from_mins(5);
 
 /// What is known of the events of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,8 +56,8 @@ pub struct Activity {
 /// How many events each error of a project has.
 #[derive(Debug)]
 pub struct EventCounts {
-    counts: HashMap<Fingerprint, u64>,
-    tombstones: Tombstones,
+    pub(super) counts: HashMap<Fingerprint, u64>,
+    pub(super) tombstones: Tombstones,
 }
 
 impl EventCounts {
@@ -85,16 +86,16 @@ struct ProjectEvents<'s, R> {
 }
 
 /// A run, and what a query needs of it.
-struct PlannedRun {
-    day: Day,
-    run: Run,
-    plan: RunPlan,
+pub(super) struct PlannedRun {
+    pub(super) day: Day,
+    pub(super) run: Run,
+    pub(super) plan: RunPlan,
 }
 
 /// A run, and the columns of it that a query needs.
-struct LoadedRun {
-    planned: PlannedRun,
-    columns: Columns,
+pub(super) struct LoadedRun {
+    pub(super) planned: PlannedRun,
+    pub(super) columns: Columns,
 }
 
 impl<R: RowTally> ProjectEvents<'_, R> {
@@ -147,7 +148,7 @@ impl<R: RowTally> ProjectEvents<'_, R> {
 }
 
 /// Runs in parts that are in memory together: days are never divided.
-fn windows(runs: Vec<PlannedRun>) -> Vec<Vec<PlannedRun>> {
+pub(super) fn windows(runs: Vec<PlannedRun>) -> Vec<Vec<PlannedRun>> {
     let mut windows: Vec<Vec<PlannedRun>> = Vec::new();
     let mut events = 0;
     for run in runs {
@@ -289,7 +290,7 @@ impl Store {
         let (mut counts, mut packable) = (R::default(), 0);
         let closed = now.minus(GRACE);
         let categories = demand.categories();
-        let range = readable_rows(project, head, &categories, now);
+        let range = readable_rows(project, head, &head.readable, &categories, now);
         let mut pages = Box::pin(self.row_pages(&range));
         while let Some(rows) = pages.try_next().await? {
             for row in rows {
@@ -304,7 +305,7 @@ impl Store {
     }
 
     /// Reads the columns of runs that are wanted of each.
-    async fn load(
+    pub(super) async fn load(
         &self,
         project: ProjectId,
         runs: Vec<PlannedRun>,
@@ -357,84 +358,21 @@ impl Store {
             latest: latest.get(&fingerprint).copied(),
         }))
     }
-
-    /// How many events each error of a project has that can still be listed.
-    pub async fn count_events_by_error(
-        &self,
-        project: ProjectId,
-        now: Timestamp,
-    ) -> Result<EventCounts, StoreError> {
-        let (first, last) = (Day::of(now.minus(EVENT_RETENTION)), Day::of(now).next());
-        for _ in 0..MAX_ROUNDS {
-            let mut counts = HashMap::new();
-            let head = self.find_log_head(project).await?;
-            let (manifests, ()) = tokio::try_join!(
-                self.list_manifests(project, first, last, now),
-                self.count_rows_by_error(project, &head, &mut counts, now)
-            )?;
-            let Some(manifests) = readable(manifests, &head) else { continue };
-            let plan = RunPlan { totals: Hours::NONE, columns: Hours::ALL };
-            let planned = manifests.into_iter().flat_map(|manifest| {
-                let day = manifest.day;
-                manifest.runs.into_iter().map(move |run| PlannedRun { day, run, plan })
-            });
-            let reads: Vec<_> = windows(planned.collect())
-                .into_iter()
-                .map(|window| self.load(project, window, |_| vec![ColumnName::Base]))
-                .collect();
-            let mut reads = stream::iter(reads).buffered(2);
-            let mut decoder = Decoder::new();
-            while let Some(window) = reads.try_next().await? {
-                for LoadedRun { planned, columns } in window {
-                    let base = columns.get(ColumnName::Base);
-                    let Ok(base) = base.and_then(|base| Base::decode(&mut decoder, base)) else {
-                        self.report_damaged_run(project, planned.day, &planned.run);
-                        continue;
-                    };
-                    for (fingerprint, events) in base.events_by_fingerprint(Hours::ALL) {
-                        if !head.tombstones.hide_in_run(fingerprint, &planned.run) {
-                            *counts.entry(fingerprint).or_default() += events;
-                        }
-                    }
-                }
-            }
-            return Ok(EventCounts { counts, tombstones: head.tombstones });
-        }
-        Err(StoreError::Contended("the log kept being packed".into()))
-    }
-
-    async fn count_rows_by_error(
-        &self,
-        project: ProjectId,
-        head: &LogHead,
-        counts: &mut HashMap<Fingerprint, u64>,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        let range = readable_rows(project, head, &[], now);
-        let mut pages = Box::pin(self.row_pages(&range));
-        while let Some(rows) = pages.try_next().await? {
-            for row in rows {
-                let (fingerprint, at) = (row.row.fingerprint, row.received_at().unwrap_or(now));
-                if !head.tombstones.hide_event(fingerprint, at) {
-                    *counts.entry(fingerprint).or_default() += 1;
-                }
-            }
-        }
-        Ok(())
-    }
 }
 
-/// The rows that readers of a head count, since no run that they count has them.
-fn readable_rows<'h>(
+/// The rows from a place on that readers of a head count, since no run that they count has them: that place
+/// is `head.readable` or after it.
+pub(super) fn readable_rows<'h>(
     project: ProjectId,
     head: &'h LogHead,
+    from: &'h LogPosition,
     categories: &'h [Category],
     now: Timestamp,
 ) -> RowRange<'h> {
     RowRange {
         project,
         shards: head.shards,
-        from: &head.readable,
+        from,
         to: None,
         categories: RowCategories::Only(categories),
         page: PAGE_ROWS,
@@ -444,7 +382,7 @@ fn readable_rows<'h>(
 
 /// The manifests with the runs that readers of a head count; `None` if the head is too old for them:
 /// some of what was rows then was merged with what was not.
-fn readable(mut manifests: Vec<Manifest>, head: &LogHead) -> Option<Vec<Manifest>> {
+pub(super) fn readable(mut manifests: Vec<Manifest>, head: &LogHead) -> Option<Vec<Manifest>> {
     let readable = head.readable_steps;
     let is_mixed = |run: &Run| run.first_step <= readable && readable < run.last_step;
     if manifests.iter().flat_map(|manifest| &manifest.runs).any(is_mixed) {

@@ -9,6 +9,7 @@ use crate::flags::history::ChangeKind;
 use crate::flags::{Dependencies, FeatureFlag, FlagKey, Prerequisite, VariantKey};
 use crate::json::Violations;
 use crate::projects::api_key::Author;
+use crate::timestamp::Timestamp;
 
 use super::history::ChangeOf;
 use super::items::{Count, ProjectChange, TABLE, key, limit_reached, version_number};
@@ -92,8 +93,8 @@ fn lost(flag: &FeatureFlag, variant: &VariantKey) -> bool {
 const PROJECT: usize = 1;
 
 impl Store {
-    /// Replaces a flag that is still as it was read, and adds to its history. A change that concerns no other flag is one
-    /// round trip; one that others may depend on reads how they do.
+    /// Replaces a flag that is still as it was read, adds to its history, and announces it. A change that concerns
+    /// no other flag is one round trip; one that others may depend on reads how they do.
     pub async fn replace_flag(
         &self,
         stored: &FeatureFlag,
@@ -132,6 +133,7 @@ impl Store {
         actions.extend(self.count_uses(flag.project_id, &uses)?);
         let change = ChangeOf { stored: Some(stored), flag, kind, author };
         actions.push(self.record_change(change)?);
+        actions.push(self.announce(&flag.changed(Some(stored), kind, author))?);
         match self.commit_all(actions).await? {
             None => Ok(FlagReplacement::Done),
             Some(cancelled) => {
@@ -191,10 +193,15 @@ impl Store {
         Ok(None)
     }
 
-    /// Deletes an archived flag that is still as it was read. Nothing depends on it: what others
-    /// depend on cannot be archived, and nothing can come to depend on what is. Its history leads nowhere
+    /// Deletes an archived flag that is still as it was read, and announces that. Nothing depends on it: what
+    /// others depend on cannot be archived, and nothing can come to depend on what is. Its history leads nowhere
     /// from then on, and expires.
-    pub async fn delete_flag(&self, stored: &FeatureFlag) -> Result<FlagDeletion, StoreError> {
+    pub async fn delete_flag(
+        &self,
+        stored: &FeatureFlag,
+        author: &Author,
+        now: Timestamp,
+    ) -> Result<FlagDeletion, StoreError> {
         let delete = self
             .delete(TABLE, key(stored.project_id, stored.key.as_str()))
             .condition_expression(
@@ -206,6 +213,7 @@ impl Store {
         let mut actions = vec![delete.into_action()?, project];
         let uses = UseChange::between(&stored.segments(), &BTreeSet::new());
         actions.extend(self.count_uses(stored.project_id, &uses)?);
+        actions.push(self.announce(&stored.deleted(author, now))?);
         let cancelled = self.commit_all(actions).await?;
         Ok(if cancelled.is_none() { FlagDeletion::Done } else { FlagDeletion::Outdated })
     }

@@ -59,7 +59,8 @@ const MAX_READINGS: u32 = 4;
 const MAX_QUERIES: u32 = 10;
 
 impl Store {
-    /// Stores a new flag, with it the first entry of its history, and the answer to its request where that has an idempotency key.
+    /// Stores a new flag, announces it, and stores with it the first entry of its history, and the answer to its
+    /// request where that has an idempotency key.
     ///
     /// One transaction checks that the key is free, that the project may have one more flag, that every
     /// prerequisite exists with its variant, and that every segment exists. It is the only round trip, unless a
@@ -75,7 +76,8 @@ impl Store {
         let uses = UseChange::between(&BTreeSet::new(), &flag.segments());
         for _ in 0..MAX_READINGS {
             let actions = self.creation(flag, guard, &uses)?;
-            let records = vec![self.record_change(change)?];
+            let happening = flag.changed(None, ChangeKind::Created, author);
+            let records = vec![self.record_change(change)?, self.announce(&happening)?];
             let commit = self.commit_with_records(actions, idempotent, flag.created_at, records);
             let cancelled = match commit.await? {
                 Commit::Done => return Ok(FlagCreation::Created),

@@ -318,3 +318,40 @@ proptest! {
         prop_assert!(world.insights[1].members.is_empty());
     }
 }
+
+/// An insight with as many sessions in the current period, and in the one before.
+fn affecting(current: u32, before: u32) -> Insight {
+    let pain_points: Vec<PainPoint> = (0..current + before)
+        .map(|number| PainPoint {
+            id: PainPointId::new(Uuid::from_u128(u128::from(number))),
+            session_id: format!("s{number}"),
+            user_id: None,
+            occurred_at: Timestamp::from_millis(NOW - DAY * if number < current { 1 } else { 40 }),
+            title: String::new(),
+            excerpt: String::new(),
+        })
+        .collect();
+    let project = crate::projects::project::ProjectId::new(Uuid::nil());
+    let id = InsightId::new(Uuid::from_u128(1));
+    let mut insight = Insight::new(id, project, "Checkout".to_owned(), String::new());
+    insight.add(&pain_points.iter().collect::<Vec<_>>(), || Uuid::from_u128(2)).unwrap();
+    insight
+}
+
+#[test]
+fn an_open_insight_trends_with_ten_sessions_and_more_than_twice_as_many_as_before() {
+    let now = Timestamp::from_millis(NOW);
+    let trends = |current, before| affecting(current, before).trending(now).is_some();
+    for (current, before) in [(9, 1), (10, 5), (20, 10), (10, 0)] {
+        assert!(!trends(current, before), "{current} after {before}");
+    }
+    for (current, before) in [(10, 4), (21, 10)] {
+        assert!(trends(current, before), "{current} after {before}");
+    }
+    let told = affecting(10, 4).trending(now).unwrap();
+    assert_eq!((told.detail.as_str(), told.weight), ("+150 % in 30 days", 10));
+    assert_eq!(told.occasion, 20_778);
+    for status in [InsightStatus::Resolved, InsightStatus::Ignored] {
+        assert_eq!(Insight { status, ..affecting(10, 4) }.trending(now), None);
+    }
+}

@@ -82,7 +82,15 @@ pub(super) fn html_of(parts: &Parts<'_>) -> String {
 }
 
 fn item_of(item: &Item) -> String {
-    let (title, detail) = (escape_html(&item.title), escape_html(&item.detail));
+    let title = escape_html(&item.title);
+    let detail = match item.detail.as_str() {
+        "" => String::new(),
+        detail => format!(
+            "<div class=\"soft\" style=\"margin:2px 0 0;font-size:13px;line-height:1.4;color:#566573;\
+             overflow-wrap:anywhere\">{}</div>",
+            escape_html(detail)
+        ),
+    };
     let title = match &item.url {
         Some(url) => format!(
             "<a class=\"link\" href=\"{}\" style=\"color:#1f4ed8;text-decoration:none\">{title}</a>",
@@ -93,8 +101,6 @@ fn item_of(item: &Item) -> String {
     format!(
         "<div class=\"line\" style=\"padding:10px 0;border-top:1px solid #dde3e8\">\
          <div class=\"ink\" style=\"font-size:15px;line-height:1.4;font-weight:600;color:#16202a;\
-         overflow-wrap:anywhere\">{title}</div>\
-         <div class=\"soft\" style=\"margin:2px 0 0;font-size:13px;line-height:1.4;color:#566573;\
-         overflow-wrap:anywhere\">{detail}</div></div>"
+         overflow-wrap:anywhere\">{title}</div>{detail}</div>"
     )
 }

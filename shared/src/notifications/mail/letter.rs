@@ -1,16 +1,20 @@
 //! What a mail says, before it is text or HTML.
 
-use crate::projects::happening::{Happening, HappeningKind};
+use crate::projects::happening::{DigestSubject, Happening, HappeningKind};
 use crate::projects::notification_type::NotificationType;
+use crate::text::{counted, grouped};
 use crate::timestamp::Timestamp;
 
 use super::html::html_of;
 use super::plot::Plot;
 use super::safe_text::{line, subject};
-use super::wording::{Wording, counted, grouped, wording};
+use super::wording::{Wording, wording};
 use super::{Mail, safe_text};
 use crate::notifications::address::EmailAddress;
 use crate::notifications::feed::most_important;
+
+/// How many projects are shown of a week.
+const MOST_PROJECTS: usize = 10;
 
 /// A project as mails name it, and where it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +49,8 @@ pub struct Letter<'l> {
     pub base_url: &'l str,
     /// Where mails of its type are switched off.
     pub unsubscribe_url: &'l str,
+    /// How many mails had to wait until there was room for them in their hour, if it is to say so.
+    pub held_back: u64,
 }
 
 /// A line of a mail about one happening.
@@ -77,6 +83,11 @@ impl Letter<'_> {
         }
     }
 
+    /// Whether it sums up a week, project by project, and does not tell of one thing or several.
+    fn is_digest(&self) -> bool {
+        self.kind == HappeningKind::WeekEnded
+    }
+
     fn count(&self) -> u64 {
         self.stories.iter().map(|story| story.count).sum()
     }
@@ -96,6 +107,11 @@ impl Letter<'_> {
         let place = self.places().map(|place| format!(" in {place}")).unwrap_or_default();
         let first = self.stories.first().and_then(|story| story.lines.first());
         let text = match first {
+            // The first line about a week tells its counts.
+            Some(first) if self.is_digest() && self.stories.len() == 1 => {
+                format!("{one}{place}: {}", line(&first.title))
+            }
+            _ if self.is_digest() => format!("{one}{place}"),
             Some(first) if self.count() == 1 => format!("{one}{place}: {}", line(&first.title)),
             _ => format!("{} {many}{place}", grouped(self.count())),
         };
@@ -108,30 +124,51 @@ impl Letter<'_> {
             .iter()
             .flat_map(|story| story.lines.iter().map(move |line| (line, story.place.as_ref())))
             .collect();
-        let shown = most_important(all.iter().map(|(happening, _)| *happening));
+        let shown = if self.is_digest() {
+            // Project by project, as many of them as a mail has room for.
+            let stories = self.stories.iter().take(MOST_PROJECTS);
+            stories.flat_map(|story| story.lines.clone()).collect()
+        } else {
+            most_important(all.iter().map(|(happening, _)| *happening))
+        };
         let place_of = |happening: &Happening| {
             let found = all.iter().find(|(other, _)| other.scene == happening.scene);
             found.and_then(|(_, place)| *place)
         };
         let items: Vec<Item> =
             shown.iter().map(|happening| self.item(happening, place_of(happening))).collect();
-        let more = self.count().saturating_sub(items.len().try_into().unwrap_or(u64::MAX));
-        let notification_type = self.kind.notification_type();
+        let more = if self.is_digest() {
+            let more = self.stories.len().saturating_sub(MOST_PROJECTS);
+            let more = u64::try_from(more).unwrap_or(u64::MAX);
+            (more > 0).then(|| format!("and {}", counted(more, ("more project", "more projects"))))
+        } else {
+            let more = self.count().saturating_sub(items.len().try_into().unwrap_or(u64::MAX));
+            (more > 0).then(|| format!("and {} more", grouped(more)))
+        };
         Parts {
             headline: self.headline(),
             items,
-            more: (more > 0).then(|| format!("and {} more", grouped(more))),
+            more,
             plot: self.plot.map(|plot| {
                 let events = counted(plot.total(), ("event", "events"));
                 let title = line(&plot.title);
                 (plot.bars(), format!("{events} of {title} in the last 24 hours, hour by hour"))
             }),
             button: None,
-            foot: format!(
-                "You get this because mails about {} are switched on for you.",
-                subject_of(notification_type)
-            ),
+            foot: self.foot(),
             unsubscribe_url: Some(self.unsubscribe_url),
+        }
+    }
+
+    fn foot(&self) -> String {
+        let about = subject_of(self.kind.notification_type());
+        let because = format!("You get this because mails about {about} are switched on for you.");
+        match self.held_back {
+            0 => because,
+            held_back => format!(
+                "Since the last such mail, {} had to wait until there was room for more in an hour. {because}",
+                counted(held_back, ("mail", "mails"))
+            ),
         }
     }
 
@@ -139,6 +176,7 @@ impl Letter<'_> {
         let Wording { one, many, .. } = wording(self.kind);
         let place = self.places().map(|place| format!(" in {place}")).unwrap_or_default();
         match self.count() {
+            _ if self.is_digest() => format!("{one}{place}"),
             1 => format!("{one}{place}"),
             count => format!("{} {many}{place}", grouped(count)),
         }
@@ -156,7 +194,9 @@ impl Letter<'_> {
         }
         details
             .extend(happening.actor.as_ref().map(|actor| format!("by {}", line(actor.as_str()))));
-        details.push(minute(happening.at));
+        if !self.is_digest() {
+            details.push(minute(happening.at));
+        }
         Item {
             title: line(&happening.title),
             detail: details.join(" · "),
@@ -209,19 +249,24 @@ pub(in crate::notifications) fn subject_of(notification_type: NotificationType) 
 
 /// Where the console shows it.
 fn console_url(base_url: &str, place: &Place, happening: &Happening) -> Option<String> {
-    let (slug, subject) = (&place.slug, &happening.subject);
-    // Ids, slugs and keys of flags need no encoding in a URL.
-    Some(match happening.kind {
-        HappeningKind::ErrorCreated | HappeningKind::ErrorReopened => {
-            format!("{base_url}/console/error?project={slug}&id={subject}")
+    let (slug, subject) = (&place.slug, happening.subject.clone());
+    let shown = match happening.kind {
+        HappeningKind::ErrorCreated | HappeningKind::ErrorReopened | HappeningKind::ErrorSpiked => {
+            DigestSubject::Error(subject)
         }
-        HappeningKind::InsightCreated => {
-            format!("{base_url}/console/insight?project={slug}&id={subject}")
+        HappeningKind::InsightCreated | HappeningKind::InsightTrending => {
+            DigestSubject::Insight(subject)
         }
-        HappeningKind::FlagChanged => {
-            format!("{base_url}/console/flag?project={slug}&key={subject}")
-        }
+        HappeningKind::FlagChanged => DigestSubject::Flag(subject),
+        HappeningKind::WeekEnded => DigestSubject::parse(&subject),
         HappeningKind::ApiKeyCreated => return None,
+    };
+    // Ids, slugs and keys of flags need no encoding in a URL.
+    Some(match shown {
+        DigestSubject::Overview => format!("{base_url}/console/?project={slug}"),
+        DigestSubject::Error(id) => format!("{base_url}/console/error?project={slug}&id={id}"),
+        DigestSubject::Insight(id) => format!("{base_url}/console/insight?project={slug}&id={id}"),
+        DigestSubject::Flag(key) => format!("{base_url}/console/flag?project={slug}&key={key}"),
     })
 }
 
@@ -234,8 +279,9 @@ fn minute(at: Timestamp) -> String {
 fn text_of(parts: &Parts<'_>) -> String {
     let mut paragraphs = vec![parts.headline.clone()];
     for Item { title, detail, url } in &parts.items {
-        let url = url.as_ref().map(|url| format!("\n  {url}")).unwrap_or_default();
-        paragraphs.push(format!("{title}\n  {detail}{url}"));
+        let detail = Some(detail).filter(|detail| !detail.is_empty());
+        let below = detail.into_iter().chain(url).map(|line| format!("\n  {line}"));
+        paragraphs.push(title.clone() + &below.collect::<String>());
     }
     paragraphs.extend(parts.more.clone());
     paragraphs.extend(parts.plot.as_ref().map(|(bars, caption)| format!("{bars}\n{caption}")));

@@ -160,6 +160,9 @@ fn write_address(name: &UserName, address: &UserAddress) -> Item {
         set("refusedAt", n(refusal.at.as_millis()));
         set("refusal", s(&refusal.reason));
     }
+    if address.held_back > 0 {
+        set("heldBack", count(address.held_back));
+    }
     let asked: Vec<String> = address.asked.iter().map(|at| at.as_millis().to_string()).collect();
     if !asked.is_empty() {
         set("asked", s(asked.join(" ")));
@@ -188,6 +191,7 @@ fn read_address(item: &Item) -> Result<UserAddress, StoreError> {
         used: used.transpose()?,
         asked: asked?.unwrap_or_default(),
         refusal: refusal.transpose()?,
+        held_back: reader.optional_count("heldBack")?.unwrap_or_default(),
         revision: reader.count("revision")?,
     })
 }

@@ -3,9 +3,11 @@
 mod addresses;
 mod feed;
 mod outbox;
+mod passes;
 
 pub use addresses::{KnownUser, UserName};
 pub use feed::Feed;
 pub use outbox::{EVENTS_AT_ONCE, EventBatch, LEASE, Outlets, Shard, TAKEN_AT_ONCE};
+pub use passes::Pass;
 
 use crate::projects::store::outbox::OUTBOX_TABLE as TABLE;

@@ -182,7 +182,10 @@ impl Store {
             actions.push(self.put(TABLE, write_step(organization, &step)).into_action()?);
         }
         if let Some((organization, Outlets { events: true, .. })) = told {
-            for batch in happenings.chunks(EVENTS_AT_ONCE) {
+            // They are of one kind.
+            let told = happenings.iter().filter(|it| it.kind.detail_type().is_some());
+            let told: Vec<Happening> = told.cloned().collect();
+            for batch in told.chunks(EVENTS_AT_ONCE) {
                 let item = write_batch(organization, batch, new_id());
                 actions.push(self.put(TABLE, item).into_action()?);
             }

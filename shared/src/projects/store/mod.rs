@@ -1,6 +1,7 @@
 //! Tables `projects` and `api-keys`.
 
 mod access;
+mod announced;
 mod api_keys;
 pub(crate) mod outbox;
 mod projects;

@@ -183,6 +183,26 @@ impl Store {
         self.page(items, more, page_request.limit, end_of, read_summary)
     }
 
+    /// A page of all projects of all organizations, those of one together. `after` is where the page before
+    /// ended. Eventually consistent, as indexes are: for jobs, not for requests.
+    pub async fn page_of_all_projects(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Page<ProjectIdentity>, StoreError> {
+        let start = after.and_then(read_index_position);
+        let answer = self
+            .scan(TABLE)
+            .index_name(BY_ORGANIZATION)
+            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
+            .set_exclusive_start_key(start)
+            .send()
+            .await?;
+        let items = self.undamaged(&answer.items.unwrap_or_default(), read_identity)?;
+        let end = answer.last_evaluated_key.as_ref().map(write_index_position).transpose()?;
+        Ok(Page { items, end })
+    }
+
     /// The projects of these ids that there are, in any order. Strongly consistent.
     pub async fn read_projects(&self, ids: &[ProjectId]) -> Result<Vec<Project>, StoreError> {
         let keys = ids.iter().map(|id| item([(KEY, s(id))])).collect();
@@ -235,6 +255,22 @@ pub(super) fn read_identity(item: &Item) -> Result<ProjectIdentity, StoreError> 
 /// The key of the item under a numeric id. No slug has a `#`.
 fn ingest_key(id: IngestId) -> Item {
     item([(KEY, s(format!("ingest#{id}")))])
+}
+
+/// The attributes of an item's key in the index by organization.
+const INDEX_KEY: [&str; 3] = ["organization", "slug", KEY];
+
+/// A place in that index, as text: none of its parts has a `/`.
+fn write_index_position(key: &Item) -> Result<String, StoreError> {
+    let reader = ItemReader { table: TABLE, item: key };
+    let parts = INDEX_KEY.map(|name| reader.text(name));
+    Ok(parts.into_iter().collect::<Result<Vec<_>, _>>()?.join("/"))
+}
+
+fn read_index_position(position: &str) -> Option<Item> {
+    let parts: Vec<&str> = position.split('/').collect();
+    let parts: [&str; 3] = parts.try_into().ok()?;
+    Some(item([0, 1, 2].map(|at| (INDEX_KEY[at], s(parts[at])))))
 }
 
 fn read_ingest_access(item: &Item) -> Result<IngestAccess, StoreError> {

@@ -72,11 +72,10 @@ impl Base {
         &self.error_hours
     }
 
-    /// How many events each fingerprint has in some hours; it may come several times.
-    pub fn events_by_fingerprint(&self, hours: Hours) -> impl Iterator<Item = (Fingerprint, u64)> {
-        let error_hours =
-            self.error_hours.iter().filter(move |error_hour| hours.contains(error_hour.hour));
-        error_hours.map(|error_hour| (self.fingerprint(error_hour), u64::from(error_hour.count)))
+    /// How many events each fingerprint has in each of some hours of the day.
+    pub fn events_by_hour(&self, hours: Hours) -> impl Iterator<Item = (Fingerprint, u8, u64)> {
+        let wanted = self.error_hours.iter().filter(move |it| hours.contains(it.hour));
+        wanted.map(|it| (self.fingerprint(it), it.hour, u64::from(it.count)))
     }
 
     /// How many events and fingerprints each hour has, and the run as a whole.

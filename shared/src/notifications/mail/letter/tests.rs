@@ -31,7 +31,7 @@ fn story(name: &str, count: u64, titles: &[&str]) -> Story {
 
 fn mail(stories: &[Story], plot: Option<&Plot>) -> Mail {
     let (kind, base_url) = (HappeningKind::ErrorCreated, "https://api.example.com");
-    Letter { kind, stories, plot, base_url, unsubscribe_url: STOP }.mail()
+    Letter { kind, stories, plot, base_url, unsubscribe_url: STOP, held_back: 0 }.mail()
 }
 
 #[test]
@@ -57,6 +57,50 @@ fn many_are_counted_and_the_rest_is_a_number() {
     assert!(told.text.contains("\n\nand 998 more\n\n▁█▃\n1,250 events of a in"), "{}", told.text);
     let told = mail(&[story("Shop", 2, &["a"]), story("Blog", 3, &["b"])], None);
     assert_eq!(told.subject, "5 new errors in 2 projects");
+}
+
+#[test]
+fn a_week_is_told_project_by_project() {
+    let week = |name: &str, slug: &str, lines: &[(&str, &str, &str)]| {
+        let line = |(subject, title, detail): &(&str, &str, &str)| Happening {
+            kind: HappeningKind::WeekEnded,
+            subject: (*subject).to_owned(),
+            ..happening(title).detailed(detail)
+        };
+        let place = Place { name: name.to_owned(), slug: slug.to_owned() };
+        let count = lines.len().try_into().unwrap();
+        Story { place: Some(place), count, lines: lines.iter().map(line).collect() }
+    };
+    let told = |stories: &[Story]| {
+        let (kind, base_url) = (HappeningKind::WeekEnded, "https://api.example.com");
+        Letter { kind, stories, plot: None, base_url, unsubscribe_url: STOP, held_back: 0 }.mail()
+    };
+    let overview = ("overview", "1,204 events, 1 new error", "");
+    let error = ("error/e-1", "TypeError", "new error, 1,000 events");
+    let shop = week("Shop", "shop", &[overview, error, ("flag/beta", "Beta", "flag, changed")]);
+    let one = told(std::slice::from_ref(&shop));
+    assert_eq!(one.subject, "The week in Shop: 1,204 events, 1 new error");
+    assert!(
+        one.text.starts_with(
+            "The week in Shop\n\n1,204 events, 1 new error\n  \
+             https://api.example.com/console/?project=shop\n\nTypeError\n  new error, 1,000 events\n  \
+             https://api.example.com/console/error?project=shop&id=e-1\n\nBeta\n"
+        ),
+        "{}",
+        one.text
+    );
+    assert!(one.text.contains("/console/flag?project=shop&key=beta\n\n-- \n"), "{}", one.text);
+    let (kind, base_url) = (HappeningKind::WeekEnded, "https://api.example.com");
+    let stories = std::slice::from_ref(&shop);
+    let held = Letter { kind, stories, plot: None, base_url, unsubscribe_url: STOP, held_back: 3 };
+    assert!(held.mail().text.contains("Since the last such mail, 3 mails had to wait until"));
+    let many: Vec<Story> =
+        (0..12).map(|number| week(&format!("P{number}"), "p", &[overview, error])).collect();
+    let all = told(&many);
+    assert_eq!(all.subject, "The week in 12 projects");
+    assert_eq!(all.text.matches("/console/").count(), 20);
+    assert!(all.text.contains("\n  new error, 1,000 events · P3\n"), "{}", all.text);
+    assert!(all.text.contains("\n\nand 2 more projects\n\n"), "{}", all.text);
 }
 
 #[test]

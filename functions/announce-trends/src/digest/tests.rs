@@ -1,0 +1,62 @@
+use super::*;
+
+fn at(text: &str) -> Timestamp {
+    Timestamp::parse_rfc3339(text).unwrap()
+}
+
+fn project() -> ProjectId {
+    ProjectId::parse("01902f3c-0000-7000-8000-000000000000").unwrap()
+}
+
+#[test]
+fn a_week_is_summed_up_in_the_day_after_its_end() {
+    for now in ["2026-11-22T23:00:00Z", "2026-11-23T07:59:59.999Z", "2026-11-24T08:00:00Z"] {
+        assert_eq!(Week::to_sum_up(at(now)), None, "{now}");
+    }
+    let week = Week::to_sum_up(at("2026-11-23T08:00:00Z")).unwrap();
+    assert_eq!(Week::to_sum_up(at("2026-11-24T07:59:59Z")), Some(week));
+    assert_eq!(week.begin(), at("2026-11-16T08:00:00Z"));
+    assert_eq!(Week::to_sum_up(Timestamp::from_millis(0)), None);
+}
+
+#[test]
+fn weeks_have_the_numbers_of_iso_8601() {
+    // By their ends: the week before each of these Mondays.
+    for (end, number) in [
+        ("2026-11-23T08:00:00Z", 202_647),
+        ("2026-01-05T08:00:00Z", 202_601),
+        ("2027-01-04T08:00:00Z", 202_653),
+        ("2027-01-11T08:00:00Z", 202_701),
+        ("2025-01-06T08:00:00Z", 202_501),
+    ] {
+        assert_eq!(Week::to_sum_up(at(end)).unwrap().number(), number, "{end}");
+    }
+}
+
+#[test]
+fn a_digest_begins_with_counts_and_names_three_of_each() {
+    let week = Week::to_sum_up(at("2026-11-23T08:00:00Z")).unwrap();
+    assert_eq!(Digest::default().happenings(project(), &week), []);
+
+    let scene = Scene::Project(project());
+    let trending = |number: u32| {
+        let (kind, now) = (HappeningKind::InsightTrending, week.end);
+        let title = format!("Insight {number}");
+        Happening::new(kind, scene.clone(), number, &title, now).detailed("+250 %")
+    };
+    let digest = Digest {
+        errors: ErrorSummary { events: 1_204, new_errors: 0, most_frequent: Vec::new() },
+        trending: (1..=5).map(trending).collect(),
+        flags: Vec::new(),
+    };
+    let told = digest.happenings(project(), &week);
+    let titles: Vec<&str> = told.iter().map(|line| line.title.as_str()).collect();
+    let counts = "1,204 events, 5 insights trend";
+    assert_eq!(titles, [counts, "Insight 1", "Insight 2", "Insight 3"]);
+    assert_eq!(
+        (told[1].subject.as_str(), told[1].detail.as_str()),
+        ("insight/1", "insight, +250 %")
+    );
+    assert!(told.iter().all(|line| line.occasion == 202_647 && line.at == week.end));
+    assert!(told.is_sorted_by(|one, other| one.weight > other.weight));
+}

@@ -1,0 +1,98 @@
+//! Announces what no single write makes happen: spikes of errors, insights that affect many more sessions
+//! than before, and each Monday what the week was like (`docs/notifications.md`, "What nobody writes"). A
+//! schedule runs it every ten minutes.
+//!
+//! It may be killed anywhere, run twice at once, or stop in the middle: what was announced is remembered with
+//! it, and a pass over all projects goes on where it was.
+
+pub mod digest;
+mod passes;
+mod spikes;
+mod trends;
+
+use std::time::Duration;
+
+use shared::app::{App, Deadline, Job};
+use shared::dynamodb::StoreError;
+use shared::projects::project::ProjectId;
+
+/// What this function is.
+pub static JOB: Job =
+    Job { name: env!("CARGO_PKG_NAME"), run: |app, deadline| Box::pin(run(app, deadline)) };
+
+/// How long one project may take: the others must not wait for it.
+const STEP: Duration = Duration::from_secs(20);
+/// How many projects are looked at at the same time.
+const AT_ONCE: usize = 8;
+
+/// A run: what it works with, and what it has seen.
+struct Run<'r> {
+    app: &'r App,
+    deadline: Deadline,
+    /// The first failure; what comes after it was done all the same.
+    failure: Option<StoreError>,
+}
+
+impl Run<'_> {
+    fn note_failure(&mut self, failure: StoreError) {
+        self.failure.get_or_insert(failure);
+    }
+}
+
+/// Looks at all that is due, until the time is up.
+pub async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
+    let mut run = Run { app, deadline, failure: None };
+    // What is most urgent comes first.
+    for outcome in [
+        spikes::announce(&mut run).await,
+        passes::weekly(&mut run).await,
+        passes::daily(&mut run).await,
+    ] {
+        if let Err(failure) = outcome {
+            run.note_failure(failure);
+        }
+    }
+    run.failure.map_or(Ok(()), Err)
+}
+
+/// Why a project was not looked at.
+enum NotDone {
+    /// It took too long, and would most likely again.
+    TookTooLong,
+    /// Something failed.
+    Failed(StoreError),
+}
+
+impl NotDone {
+    /// Whether it may be looked at a while later.
+    fn may_pass(&self) -> bool {
+        matches!(self, Self::Failed(failure) if failure.may_pass())
+    }
+}
+
+impl From<NotDone> for StoreError {
+    fn from(not_done: NotDone) -> Self {
+        match not_done {
+            NotDone::TookTooLong => Self::Unavailable("a project took too long".into()),
+            NotDone::Failed(failure) => failure,
+        }
+    }
+}
+
+/// Takes a step for one project, which is cut off if it takes too long.
+async fn step(
+    project: ProjectId,
+    work: impl Future<Output = Result<(), StoreError>>,
+) -> Result<(), NotDone> {
+    match tokio::time::timeout(STEP, work).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(failure)) => {
+            tracing::error!(%project, %failure, "a project could not be looked at");
+            Err(NotDone::Failed(failure))
+        }
+        Err(_) => {
+            tracing::error!(%project, "a project took too long to be looked at");
+            Err(NotDone::TookTooLong)
+        }
+    }
+}

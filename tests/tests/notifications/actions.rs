@@ -1,0 +1,119 @@
+//! What brings notifications about, and what is seen of them.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde_json::{Value, json};
+use shared::projects::project::ProjectId;
+use tests::app::{PROJECT, TestApp};
+use tests::call::Call;
+use tests::error_tracking::{SentEvent, project};
+use tests::insights::upload;
+use tests::notifications::{Post, give_address, user};
+
+/// The tests' own user, with an address, whom nothing was sent yet.
+pub(super) async fn start() -> (TestApp, Post) {
+    let (test, post) = (TestApp::start().await, Post::open());
+    // The tests' key was announced before there is an address.
+    post.run(&test.app).await;
+    give_address(&test.app, &user("owner"), "owner@example.com").await;
+    (test, post)
+}
+
+/// An error event of now.
+pub(super) fn event(test: &TestApp, number: u64, kind: &str) -> SentEvent {
+    SentEvent::new(number, test.app.clock.now(), kind, "cart is undefined")
+}
+
+pub(super) async fn deliver(test: &TestApp, project_id: ProjectId, event: &SentEvent) {
+    let project = project(&test.app.store, project_id).await;
+    let call = Call::of(&ingest_error_events::OPERATION).parameter("ingestId", project.ingest_id);
+    let call = call.query("sentry_key", project.public_key).bytes(event.envelope());
+    let reply = call.send(&test.app).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+}
+
+/// Delivers so many events of one error, with numbers from `from` on.
+pub(super) async fn deliver_many(test: &TestApp, from: u64, count: u64, kind: &str) {
+    for number in from..from + count {
+        deliver(test, test.project_id, &event(test, number, kind)).await;
+    }
+}
+
+/// Makes errors of kinds that differ by a letter.
+pub(super) async fn make_errors(test: &TestApp, from: u64, count: u64) {
+    for number in from..from + count {
+        let letters: String =
+            format!("{number}").chars().map(|it| char::from(it as u8 + 49)).collect();
+        let error = event(test, number, &format!("Error{letters}"));
+        deliver(test, test.project_id, &error).await;
+    }
+}
+
+pub(super) fn subjects(mails: &[Value]) -> Vec<&str> {
+    mails.iter().map(|mail| mail["subject"].as_str().unwrap()).collect()
+}
+
+pub(super) async fn create_insight(test: &TestApp, number: usize, title: &str) {
+    let mut body = upload([number]);
+    body["title"] = json!(title);
+    let call = Call::of(&create_insight::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
+    assert_eq!(call.json(&body).send(&test.app).await.status, 201);
+}
+
+/// Switches types on or off for the user of a key.
+pub(super) async fn set_preferences(test: &TestApp, key: &str, types: &[&str], enabled: bool) {
+    let all: Vec<Value> =
+        types.iter().map(|name| json!({"type": name, "emailEnabled": enabled})).collect();
+    let body = json!({ "preferences": all });
+    let call = Call::of(&update_email_preferences::OPERATION).key(key).json(&body);
+    assert_eq!(call.send(&test.app).await.status, 200);
+}
+
+/// Sets the status of the error that was last seen.
+pub(super) async fn set_status(test: &TestApp, status: &str) {
+    let list = Call::of(&list_errors::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
+    let errors = list.send(&test.app).await.body;
+    let update = Call::of(&update_error::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
+    let update = update.parameter("errorId", errors["items"][0]["errorId"].as_str().unwrap());
+    assert_eq!(update.json(&json!({ "status": status })).send(&test.app).await.status, 200);
+}
+
+/// Makes a flag in a project.
+pub(super) async fn create_flag(test: &TestApp, project: &str, key: &str) {
+    let body = json!({"key": key, "name": format!("The {key}"), "type": "boolean"});
+    let call = Call::of(&create_feature_flag::OPERATION).parameter("idOrSlug", project);
+    let reply = call.key(&test.key).json(&body).send(&test.app).await;
+    assert_eq!(reply.status, 201, "{}", reply.body);
+}
+
+/// Makes an insight that affected so many sessions since yesterday, and so many others 40 days ago. Its pain
+/// points have numbers from `from` on.
+pub(super) async fn create_trend(test: &TestApp, from: usize, title: &str, sessions: [usize; 2]) {
+    let [current, before] = sessions;
+    let yesterday = test.app.clock.now().minus(Duration::from_hours(24));
+    let points: Vec<Value> = (0..current + before)
+        .map(|number| {
+            let age = if number < current { Duration::ZERO } else { Duration::from_hours(39 * 24) };
+            json!({"id": tests::insights::id(from + number), "sessionId": format!("{title}-{number}"),
+                "occurredAt": yesterday.minus(age), "title": "Rage click"})
+        })
+        .collect();
+    let call = Call::of(&create_insight::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
+    let reply = call.json(&json!({"title": title, "painPoints": points})).send(&test.app).await;
+    assert_eq!(reply.status, 201, "{}", reply.body);
+}
+
+/// The titles of what waits in the outbox, of one kind.
+pub(super) async fn waiting(test: &TestApp, kind: &str) -> Vec<String> {
+    let items = test.items("notifications").await;
+    let told = |item: &HashMap<String, AttributeValue>, name: &str| {
+        item.get(name).and_then(|value| value.as_s().ok()).cloned().unwrap_or_default()
+    };
+    let outbox = items.iter().filter(|item| told(item, "sk").starts_with("outbox#"));
+    let mut titles: Vec<String> =
+        outbox.filter(|item| told(item, "kind") == kind).map(|item| told(item, "title")).collect();
+    titles.sort();
+    titles
+}

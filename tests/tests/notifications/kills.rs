@@ -1,0 +1,172 @@
+//! send-notifications as a process that is killed again and again.
+
+#![allow(clippy::print_stdout)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use local::environment;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+use serde_json::json;
+use shared::app::{App, Clock, Ids};
+use shared::dynamodb::Store;
+use shared::notifications::store::EVENTS_AT_ONCE;
+use shared::projects::api_key::{ApiKeyRecord, UserId};
+use tests::app::TestApp;
+use tests::call::Call;
+use tests::notifications::{Post, give_address, user};
+use tests::process::Process;
+
+use super::actions::subjects;
+
+const SENDER: &str = "send-notifications";
+/// Over how many projects the transitions are spread, each a flag that is switched on and off.
+const PROJECTS: usize = 4;
+/// The users who are told of each.
+const USERS: [&str; 3] = ["ada", "mira", "noor"];
+
+/// How much is tried: more with the variable `TRANSITIONS`.
+struct Extent {
+    transitions: usize,
+    kills: usize,
+    /// For how long a process lives.
+    life: std::ops::Range<Duration>,
+}
+
+impl Extent {
+    fn get() -> Self {
+        match std::env::var("TRANSITIONS").ok().and_then(|number| number.parse().ok()) {
+            Some(transitions) => {
+                let life = Duration::from_secs(1)..Duration::from_secs(3);
+                Self { transitions, kills: 20, life }
+            }
+            None => {
+                let life = Duration::from_millis(50)..Duration::from_millis(600);
+                Self { transitions: 1_000, kills: 8, life }
+            }
+        }
+    }
+}
+
+/// An app of now.
+fn app_at(test: &TestApp, clock: Clock) -> App {
+    App::new(Store::new(test.client.clone(), environment::table_prefix()), clock, Ids::Random)
+}
+
+/// Switches a flag of a project on and off.
+async fn switch(app: &App, key: &str, project: usize, transitions: usize) {
+    let slug = format!("p-{project}");
+    let of = |operation| Call::of(operation).parameter("idOrSlug", &slug).key(key);
+    let body = json!({"key": "beta", "name": "Beta", "type": "boolean"});
+    assert_eq!(of(&create_feature_flag::OPERATION).json(&body).send(app).await.status, 201);
+    for transition in 1..transitions {
+        let update = of(&update_feature_flag::OPERATION).parameter("key", "beta");
+        let body = json!({"enabled": transition % 2 == 1});
+        assert_eq!(update.json(&body).send(app).await.status, 200);
+    }
+}
+
+/// Ends the leases that a killed process has left, as twenty seconds would.
+async fn end_leases(test: &TestApp) {
+    for shard in 0..4 {
+        let delete =
+            test.client.delete_item().table_name(environment::table_prefix() + "notifications");
+        let key = [("pk", "leases".to_owned()), ("sk", shard.to_string())];
+        let key = key.map(|(name, value)| {
+            (name.to_owned(), aws_sdk_dynamodb::types::AttributeValue::S(value))
+        });
+        delete.set_key(Some(key.into())).send().await.unwrap();
+    }
+}
+
+/// Starts a process that sends run after run, and kills it after a time.
+async fn send_until_killed(test: &TestApp, post: &Post, life: Duration, log: &Path) {
+    let process = Process::start(SENDER, &test.engine.endpoint(), &post.variables(), log).await;
+    // A process's start is no work: its first run tells that it is over.
+    let send = async {
+        loop {
+            process.invoke("{}".to_owned()).await;
+        }
+    };
+    let _ = tokio::time::timeout(life, send).await;
+    process.kill().await;
+    end_leases(test).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whenever_the_sender_is_killed_no_message_is_missing() {
+    let seed = tests::seed();
+    println!("SEED={seed}");
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let Extent { transitions, kills: least_kills, life } = Extent::get();
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let (test, post) = (TestApp::start().await, Post::open());
+    let app = app_at(&test, Clock::System);
+    post.run(&app).await;
+    for name in USERS {
+        let user_id = UserId::parse(name).unwrap();
+        test.key_with(|key| ApiKeyRecord { user: user_id, ..key }).await;
+        post.run(&app).await;
+        give_address(&app, &user(name), &format!("{name}@example.com")).await;
+    }
+    for project in 0..PROJECTS {
+        let slug = format!("p-{project}");
+        local::demo::ensure_project(&app.store, &slug, &slug).await.unwrap();
+    }
+
+    let is_over = AtomicBool::new(false);
+    let produce = async {
+        let each = transitions / PROJECTS;
+        join_all((0..PROJECTS).map(|project| switch(&app, &test.key, project, each))).await;
+        is_over.store(true, Ordering::Relaxed);
+    };
+    let kill = async {
+        let mut kills = 0;
+        while !is_over.load(Ordering::Relaxed) || kills < least_kills {
+            let life = random.random_range(life.clone());
+            send_until_killed(&test, &post, life, &log).await;
+            kills += 1;
+        }
+        kills
+    };
+    let begun = Instant::now();
+    let ((), kills) = tokio::join!(produce, kill);
+    println!("{transitions} transitions and {kills} kills in {:?}", begun.elapsed());
+
+    // What is left is sent, and once the windows have ended, what they gathered.
+    post.run(&app).await;
+    for minutes in [11, 22, 33] {
+        let later = app.clock.now().plus(Duration::from_mins(minutes)).as_millis();
+        let later = Clock::Fixed(u64::try_from(later).unwrap().into());
+        post.run(&app_at(&test, later)).await;
+    }
+    let events = post.events().await;
+    let ids = events.iter().map(|event| event["detail"]["id"].as_str().unwrap());
+    let ids: Vec<&str> = ids.filter(|id| id.contains("#flag_changed#")).collect();
+    let distinct: BTreeSet<&str> = ids.iter().copied().collect();
+    assert_eq!(distinct.len(), transitions, "an event is missing");
+    let twice = ids.len() - distinct.len();
+    assert!(twice <= EVENTS_AT_ONCE * kills, "{twice} events twice after {kills} kills");
+
+    let mails = post.mails().await;
+    let mut told: BTreeMap<&str, usize> = BTreeMap::new();
+    for mail in &mails {
+        let subject = subjects(std::slice::from_ref(mail))[0].replace(',', "");
+        let count = subject.split(' ').next().unwrap().parse().unwrap_or(1);
+        *told.entry(mail["to"].as_str().unwrap()).or_default() += count;
+    }
+    assert_eq!(told.len(), USERS.len());
+    assert!(told.values().all(|told| *told >= transitions), "{told:?}");
+    let texts: BTreeSet<(&str, &str)> = mails
+        .iter()
+        .map(|mail| (mail["to"].as_str().unwrap(), mail["text"].as_str().unwrap()))
+        .collect();
+    let mails_twice = mails.len() - texts.len();
+    assert!(mails_twice <= kills, "{mails_twice} mails twice after {kills} kills");
+    println!("{twice} events and {mails_twice} mails twice");
+}
