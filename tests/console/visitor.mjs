@@ -19,8 +19,8 @@ export class Visitor {
       addEventListener("securitypolicyviolation", (event) => window.violations.push(`${event.violatedDirective} ${event.blockedURI}`));
     });
     page.on("console", (message) => {
-      // A refusal that is shown is no fault.
-      if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) visitor.faults.push(message.text());
+      // A refusal that is shown is no fault, nor is what a busy machine has no time for and is asked again.
+      if (message.type() === "error" && !/status of (4\d\d|503)/.test(message.text())) visitor.faults.push(message.text());
     });
     page.on("pageerror", (error) => visitor.faults.push(String(error)));
     // What stands behind `#` is told by the browser's own tools, but sent to nobody.

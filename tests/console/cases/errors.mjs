@@ -5,10 +5,18 @@ import { Visitor } from "../visitor.mjs";
 
 export const errors = ({ browser, base, project, other, key, api, measured, listErrors }) => ({
   async "plotted values are the API's"() {
-    const visitor = await Visitor.enter(browser, base, key);
-    const asked = visitor.page.waitForRequest((it) => it.url().endsWith("/timeseries/query") && it.method() === "POST");
-    await visitor.open("?range=7d");
-    const body = JSON.parse(await (await asked).fetchPostData());
+    const visitor = await Visitor.enter(browser, base, key, "/settings");
+    let body;
+    const asked = visitor.page.waitForRequest(async (it) => {
+      if (!it.url().endsWith("/timeseries/query")) return false;
+      const read = JSON.parse(await it.fetchPostData());
+      // The time before is asked for too.
+      if (!body || read.from > body.from) body = read;
+      return true;
+    });
+    await visitor.click("Overview");
+    await asked;
+    await visitor.settle();
     await visitor.see(".plot canvas");
     const shown = JSON.parse(await visitor.page.$eval(".canvas", (it) => it.dataset.values));
     const answered = await api.send("POST", "/v0/errors/timeseries/query", body);
@@ -91,49 +99,51 @@ export const errors = ({ browser, base, project, other, key, api, measured, list
     await visitor.leave();
   },
 
-  async "ten thousand errors are walked through as smoothly as a thousand"() {
-    const row = (number) => ({
-      errorId: `00000000-0000-7000-8000-${number.toString(16).padStart(12, "0")}`,
-      title: `Error ${number}`, type: "Error", culprit: "/somewhere", status: "open", count: number % 900, users: 3,
-      firstSeen: new Date(Date.now() - 9e8).toISOString(), lastSeen: new Date(Date.now() - number * 6e4).toISOString(),
-    });
-    const visitor = await Visitor.enter(browser, base, key, "/settings");
-    await visitor.answer("/timeseries/query", () => ({ body: [] }));
-    const walk = async (count) => {
-      const items = Array.from({ length: count }, (_, number) => row(number));
-      await visitor.answer("/errors/query", () => ({ body: { items, nextCursor: null } }));
-      await visitor.open("/errors");
-      await visitor.see(".errors-table tbody tr");
-      const walked = await visitor.page.evaluate(async () => {
-        const height = document.documentElement.scrollHeight;
-        const frames = [];
-        let most = 0;
-        for (let step = 1, last = performance.now(); step <= 60; step++) {
-          scrollBy(0, 400);
-          await new Promise(requestAnimationFrame);
-          frames.push(performance.now() - last);
-          last = performance.now();
-          most = Math.max(most, document.querySelectorAll(".errors-table tr").length);
-        }
-        scrollTo(0, height);
-        return { height, most, median: frames.sort((one, other) => one - other)[30] };
+  alone: {
+    async "ten thousand errors are walked through as smoothly as a thousand"() {
+      const row = (number) => ({
+        errorId: `00000000-0000-7000-8000-${number.toString(16).padStart(12, "0")}`,
+        title: `Error ${number}`, type: "Error", culprit: "/somewhere", status: "open", count: number % 900, users: 3,
+        firstSeen: new Date(Date.now() - 9e8).toISOString(), lastSeen: new Date(Date.now() - number * 6e4).toISOString(),
       });
-      assert.ok(walked.height > count * 40, `${walked.height} px`);
-      assert.ok(walked.most < 120, `${walked.most} rows were drawn at once`);
-      return walked.median;
-    };
-    const few = await walk(1_000);
-    const many = await walk(10_000);
-    Object.assign(measured, { frameOf1000Ms: Math.round(few), frameOf10000Ms: Math.round(many) });
-    // What else runs on the machine slows both.
-    assert.ok(many < 3 * few + 50, `a frame took ${many} ms, and ${few} ms of 1,000 rows`);
-    await visitor.until("the last row is there", async () => (await visitor.texts(".errors-table .title")).includes("Error 9999"));
-    // From the far end the keys lead to the first rows, wherever the window is.
-    await visitor.page.keyboard.press("j");
-    const focused = () => visitor.page.evaluate(() => document.activeElement.textContent);
-    await visitor.until("the first row has the focus", async () => (await focused()) === "Error 0");
-    for (let step = 0; step < 40; step++) await visitor.page.keyboard.press("j");
-    assert.equal(await focused(), "Error 40");
-    await visitor.leave();
+      const visitor = await Visitor.enter(browser, base, key, "/settings");
+      await visitor.answer("/timeseries/query", () => ({ body: [] }));
+      const walk = async (count) => {
+        const items = Array.from({ length: count }, (_, number) => row(number));
+        await visitor.answer("/errors/query", () => ({ body: { items, nextCursor: null } }));
+        await visitor.open("/errors");
+        await visitor.see(".errors-table tbody tr");
+        const walked = await visitor.page.evaluate(async () => {
+          const height = document.documentElement.scrollHeight;
+          const frames = [];
+          let most = 0;
+          for (let step = 1, last = performance.now(); step <= 30; step++) {
+            scrollBy(0, 400);
+            await new Promise(requestAnimationFrame);
+            frames.push(performance.now() - last);
+            last = performance.now();
+            most = Math.max(most, document.querySelectorAll(".errors-table tr").length);
+          }
+          scrollTo(0, height);
+          return { height, most, median: frames.sort((one, other) => one - other)[15] };
+        });
+        assert.ok(walked.height > count * 40, `${walked.height} px`);
+        assert.ok(walked.most < 120, `${walked.most} rows were drawn at once`);
+        return walked.median;
+      };
+      const few = await walk(1_000);
+      const many = await walk(10_000);
+      Object.assign(measured, { frameOf1000Ms: Math.round(few), frameOf10000Ms: Math.round(many) });
+      // What else runs on the machine slows both.
+      assert.ok(many < 3 * few + 50, `a frame took ${many} ms, and ${few} ms of 1,000 rows`);
+      await visitor.until("the last row is there", async () => (await visitor.texts(".errors-table .title")).includes("Error 9999"));
+      // From the far end the keys lead to the first rows, wherever the window is.
+      await visitor.page.keyboard.press("j");
+      const focused = () => visitor.page.evaluate(() => document.activeElement.textContent);
+      await visitor.until("the first row has the focus", async () => (await focused()) === "Error 0");
+      for (let step = 0; step < 40; step++) await visitor.page.keyboard.press("j");
+      assert.equal(await focused(), "Error 40");
+      await visitor.leave();
+    },
   },
 });

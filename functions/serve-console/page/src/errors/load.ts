@@ -34,9 +34,11 @@ export function totalOf(series: Series): number {
   return series.buckets.reduce((sum, it) => sum + it.errors, 0);
 }
 
-export function loadCategories(project: Project, signal: AbortSignal): Promise<Category[]> {
+export function loadCategories(project: Project, signal?: AbortSignal): Promise<Category[]> {
   const params = { path: { idOrSlug: project.slug } };
-  return answered(api.GET("/v0/projects/{idOrSlug}/errors/categories", { params, signal }));
+  return answered(
+    api.GET("/v0/projects/{idOrSlug}/errors/categories", { params, ...(signal && { signal }) }),
+  );
 }
 
 export function loadErrors(

@@ -99,8 +99,8 @@ async function historyOf(project: Project, flag: Flag, signal: AbortSignal): Pro
       id: `${flag.id} ${it.version}`,
       kind: "flag" as const,
       at: Date.parse(it.at),
-      name: `${flag.key}: ${changeInWords(it).toLowerCase()}`,
-      description: `Version ${it.version}, by ${it.user ?? "an import"}`,
+      name: flag.key,
+      description: `${changeInWords(it)}, by ${it.user ?? "an import"}`,
     }));
   } catch (error) {
     // It was deleted after the list was read.
@@ -114,7 +114,7 @@ function lastChangeOf(flag: Flag): Mark {
     id: flag.id,
     kind: "flag",
     at: Date.parse(flag.updatedAt),
-    name: `${flag.key}: ${flag.version === 1 ? "created" : "changed"}`,
-    description: `Version ${flag.version}`,
+    name: flag.key,
+    description: flag.version === 1 ? "Created" : `Changed, version ${flag.version}`,
   };
 }

@@ -3,6 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { changed, go, useAddress } from "../address";
 import { type Project, useHere } from "../caller";
+import { useMenu } from "../ui/menu";
 
 /** More in one plot tell nobody anything; each brings a few requests of its own. */
 const MOST_PROJECTS = 10;
@@ -27,6 +28,7 @@ export function useProjects(): Project[] {
 export function ProjectsMenu({ projects }: { projects: Project[] }) {
   const address = useAddress();
   const { caller, project } = useHere();
+  const { box, onKeyDown } = useMenu();
   if (caller.projects.length < 2) return null;
   const isChosen = (it: Project) => projects.some((one) => one.id === it.id);
   const put = (chosen: Project[]) => {
@@ -35,15 +37,7 @@ export function ProjectsMenu({ projects }: { projects: Project[] }) {
   };
   const more = projects.length - 1;
   return (
-    <details
-      class={more > 0 ? "menu zoomed" : "menu"}
-      onKeyDown={(event) => {
-        if (event.key !== "Escape") return;
-        event.preventDefault();
-        event.currentTarget.removeAttribute("open");
-        event.currentTarget.querySelector("summary")?.focus();
-      }}
-    >
+    <details class={more > 0 ? "menu zoomed" : "menu"} ref={box} onKeyDown={onKeyDown}>
       <summary>{more === 0 ? "Add projects" : `${project.name} and ${more} more`}</summary>
       <fieldset class="popover choices">
         <legend class="hidden">Projects</legend>

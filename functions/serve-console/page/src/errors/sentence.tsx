@@ -17,6 +17,7 @@ import {
   type View,
   withFilter,
 } from "./filters";
+import { loadCategories } from "./load";
 
 type Interpretation = Schemas["InterpretedQuery"];
 
@@ -44,13 +45,20 @@ export function Sentence({ view, categories }: SentenceProps) {
 
   const ask = async () => {
     const query = text.trim();
-    if (!query || asking || !categories) return;
+    if (!query || asking) return;
     setAsking(true);
     try {
+      // Whoever is faster than the page need not press Enter again.
+      const known = categories ?? (await loadCategories(project));
       const read = await answered(
         api.POST("/v0/errors/filters/interpret", {
           params: { query: { explain: true } },
-          body: { projectId: project.slug, query, categories, currentFilters: view.filters },
+          body: {
+            projectId: project.slug,
+            query,
+            categories: known,
+            currentFilters: view.filters,
+          },
         }),
       );
       const filters = read.filters.filter(isOurs).slice(0, MOST_FILTERS);

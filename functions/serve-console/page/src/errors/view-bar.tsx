@@ -42,7 +42,8 @@ export function useMarks(projects: readonly Project[], range: Range) {
   const can = useCan();
   const key = `marks ${keyOf(projects)} ${range.from} ${range.to}`;
   const loaded = useLoaded(key, (signal) => loadMarks(projects, range, can, signal));
-  return { marks: loaded.data ?? NONE, error: loaded.error, reload: loaded.reload };
+  const { data, error, reload } = loaded;
+  return { marks: data ?? NONE, isThere: data !== undefined, error, reload };
 }
 
 interface ViewBarProps {

@@ -67,6 +67,7 @@ export function FlagsPage() {
         <input
           ref={search}
           type="search"
+          size={28}
           aria-label="Search flags"
           placeholder="Search keys and names  /"
           value={words}
@@ -84,7 +85,7 @@ export function FlagsPage() {
             <colgroup>
               <col style={{ width: "56px" }} />
               <col />
-              <col class="wide" />
+              <col class="wide" style={{ width: "46%" }} />
               <col class="wide" style={{ width: "80px" }} />
               <col style={{ width: "112px" }} />
             </colgroup>

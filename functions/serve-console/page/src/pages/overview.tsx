@@ -148,7 +148,7 @@ function ProjectRow({ project, view, range }: { project: Project; view: View; ra
         <span class="row-title">
           <bdi>{project.name}</bdi>
         </span>
-        {data && <Spark values={data.buckets.map((it) => it.errors)} width={160} />}
+        {data && <Spark values={data.buckets.map((it) => it.errors)} width={112} />}
         <span class="number count">
           {error ? <span title={error.message}>?</span> : data ? number(totalOf(data)) : "…"}
         </span>
@@ -244,7 +244,7 @@ function TopErrors(props: TopErrorsProps) {
   );
 }
 
-function Happenings({ marks, error, reload }: ReturnType<typeof useMarks>) {
+function Happenings({ marks, isThere, error, reload }: ReturnType<typeof useMarks>) {
   const address = useAddress();
   const newest = [...marks].reverse();
   return (
@@ -256,7 +256,8 @@ function Happenings({ marks, error, reload }: ReturnType<typeof useMarks>) {
         </Link>
       </header>
       {error && <Refused small refusal={error} retry={reload} />}
-      {marks.length === 0 && !error && (
+      {!isThere && !error && <SkeletonRows rows={4} />}
+      {isThere && marks.length === 0 && (
         <p class="quiet nothing">
           Neither markers nor changes of flags in this time. Mark releases, and they stand in the
           plot.

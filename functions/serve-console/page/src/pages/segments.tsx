@@ -49,8 +49,8 @@ export function SegmentsPage() {
         <div class="table-scroll">
           <table class="table">
             <colgroup>
-              <col style={{ width: "38%" }} />
-              <col class="wide" />
+              <col />
+              <col class="wide" style={{ width: "52%" }} />
               <col style={{ width: "112px" }} />
             </colgroup>
             <thead>

@@ -106,7 +106,7 @@ function Addresses({ told: { email, pendingEmail }, busy, onAgain }: AddressesPr
                 disabled={busy}
                 onClick={() => void onAgain(pendingEmail)}
               >
-                Opened the link, or need another mail? Ask again
+                Look again, which sends another mail if it still waits
               </button>
             </td>
           </tr>

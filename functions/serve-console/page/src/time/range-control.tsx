@@ -1,9 +1,9 @@
 /** One control for the time: presets, a range of one's own, and the way back from a zoom. */
 
-import { useRef } from "preact/hooks";
 import { type Address, changed, go } from "../address";
 import { useKeys } from "../keys";
 import { Icon } from "../ui/icons";
+import { useMenu } from "../ui/menu";
 import { inFull, minuteOf } from "./format";
 import { PRESETS, type Range, rangeParams } from "./range";
 
@@ -20,9 +20,8 @@ interface RangeControlProps {
 }
 
 export function RangeControl({ address, range, onReload }: RangeControlProps) {
-  const box = useRef<HTMLDetailsElement>(null);
+  const { box, close, onKeyDown } = useMenu();
   const isZoomed = range.preset === null;
-  const close = () => box.current?.removeAttribute("open");
   // A zoom is a step in the history, so going back is what undoes it.
   const leaveZoom = () => go(changed(address, rangeParams("7d")));
   useKeys({
@@ -48,16 +47,7 @@ export function RangeControl({ address, range, onReload }: RangeControlProps) {
           </button>
         ))}
       </fieldset>
-      <details
-        class={isZoomed ? "menu zoomed" : "menu"}
-        ref={box}
-        onKeyDown={(event) => {
-          if (event.key === "Escape") {
-            event.preventDefault();
-            close();
-          }
-        }}
-      >
+      <details class={isZoomed ? "menu zoomed" : "menu"} ref={box} onKeyDown={onKeyDown}>
         <summary title={`${inFull(range.from)}\n–\n${inFull(range.to)}`}>
           {isZoomed ? `${minuteOf(range.from)} – ${minuteOf(range.to)}` : "Custom"}
         </summary>

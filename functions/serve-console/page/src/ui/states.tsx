@@ -37,7 +37,7 @@ const REMEDIES: Record<string, string> = {
     "The key asked for more than a minute takes. Wait for the next minute, then try again.",
   status_429: "There is no room for more requests at the moment. Wait a little, then try again.",
   unavailable: "It is usually back within seconds.",
-  segment_in_use: "Take it out of the rules of these flags first, or delete them.",
+  segment_in_use: "Open them under “Used by”, and take the segment out of their rules.",
   internal: "Try again; if it stays, report the request's id.",
 };
 
@@ -56,7 +56,7 @@ export function Refused({ refusal, retry, small = false }: RefusedProps) {
         {refusal.message}{" "}
         {retry && (
           <button type="button" class="link" onClick={retry}>
-            Try again
+            Retry
           </button>
         )}
       </p>
