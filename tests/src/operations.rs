@@ -56,7 +56,8 @@ pub static OPERATIONS: [&Operation; 46] = [
 
 /// All functions that run on a schedule.
 #[rustfmt::skip]
-pub static JOBS: [&Job; 3] = [
+pub static JOBS: [&Job; 4] = [
+    &erase_data::JOB,
     &pack_error_log::JOB,
     &purge_event_markers::JOB,
     &send_notifications::JOB,

@@ -1,6 +1,7 @@
 //! Table `feature-flags`.
 
 mod changes;
+mod erasure;
 mod evaluation;
 mod flags;
 mod items;

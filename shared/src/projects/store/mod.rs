@@ -2,6 +2,7 @@
 
 mod access;
 mod api_keys;
+mod erasures;
 pub(crate) mod outbox;
 mod projects;
 
