@@ -14,12 +14,13 @@ use aws_sdk_dynamodb::operation::delete_item::DeleteItemInput;
 use aws_sdk_dynamodb::operation::get_item::GetItemInput;
 use aws_sdk_dynamodb::operation::put_item::PutItemInput;
 use aws_sdk_dynamodb::operation::query::QueryInput;
+use aws_sdk_dynamodb::operation::scan::ScanInput;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsInput;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemInput;
 use aws_sdk_dynamodb::types::TransactWriteItem;
 use aws_smithy_runtime_api::client::interceptors::context::Input;
 use local::environment::table_prefix;
-use local::template::STACK_NAME;
+use local::template::{STACK_NAME, function_of_code};
 use yaml_serde::Value as Yaml;
 
 /// An action on a table, or on one of its indexes.
@@ -104,6 +105,7 @@ fn needed(request: &Input) -> BTreeSet<Permission> {
         let index = query.index_name().map(|index| format!("/index/{index}")).unwrap_or_default();
         return [permission("Query", &format!("{table}{index}"))].into();
     }
+    of_one_table!("Scan" ScanInput);
     if let Some(batch) = request.downcast_ref::<BatchGetItemInput>() {
         return of_batch("BatchGetItem", batch.request_items());
     }
@@ -146,7 +148,7 @@ fn allowed(template: &Yaml) -> ByFunction {
         .map(|function| {
             let properties = &function["Properties"];
             let code = properties["CodeUri"].as_str().expect("a function has code");
-            let name = code.rsplit('/').next().unwrap_or(code).to_owned();
+            let name = function_of_code(code).to_owned();
             // What a role has under a condition is about other services, not about tables;
             // tests/contract/check_template.py sees to that.
             let policies = properties.get("Policies").into_iter().flat_map(list);
@@ -259,7 +261,7 @@ Resources:
   ListThings:
     Type: AWS::Serverless::Function
     Properties:
-      CodeUri: target/lambda/list-things
+      CodeUri: target/package/list-things.zip
       Policies:
         - Statement:
             - Effect: Allow
