@@ -37,14 +37,6 @@ pub(crate) enum KeyCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct NewKey {
-    #[arg(
-        long, value_name = "SCOPE,…", value_delimiter = ',', value_parser = parse_scopes,
-        help = "What the key allows, or `all`; it is asked for where it is left out",
-        long_help = format!(
-            "What the key allows; it is asked for where it is left out:\n{}\n- all", scope_names()
-        ),
-    )]
-    scopes: Vec<Scopes>,
     #[command(flatten)]
     grant: Grant,
     /// From when on the key is refused [default: never].
@@ -55,9 +47,15 @@ pub(crate) struct NewKey {
     expires: Option<Timestamp>,
 }
 
-/// Whom a key acts for, and what it may see.
+/// Whom a key acts for, what it allows, and what it may see.
 #[derive(Debug, Args)]
 pub(crate) struct Grant {
+    #[arg(
+        long, value_name = "SCOPE,…", value_delimiter = ',', value_parser = parse_scopes,
+        help = "What the key allows, or `all`",
+        long_help = format!("What the key allows:\n{}\n- all", scope_names()),
+    )]
+    scopes: Vec<Scopes>,
     /// A project that the key may see; may be repeated [default: all of its organization].
     #[arg(long = "project", value_name = "SLUG_OR_ID", value_parser = parse_id_or_slug)]
     projects: Vec<IdOrSlug>,
@@ -67,6 +65,13 @@ pub(crate) struct Grant {
     /// The user that the key acts for, such as an e-mail address.
     #[arg(long, default_value = "owner", value_parser = UserId::parse)]
     user: UserId,
+}
+
+impl Grant {
+    /// What the key is to allow, if that was said.
+    pub(crate) fn scopes(&self) -> Option<BTreeSet<Scope>> {
+        (!self.scopes.is_empty()).then(|| scopes_of(&self.scopes))
+    }
 }
 
 fn scope_names() -> String {
@@ -147,10 +152,7 @@ async fn create(
     if let Some(expires) = options.expires.filter(|expires| *expires <= now) {
         return Err(CliError::Expired { expires, now });
     }
-    let scopes = match options.scopes.as_slice() {
-        [] => ask_for_scopes()?,
-        chosen => scopes_of(chosen),
-    };
+    let scopes = options.grant.scopes().map_or_else(ask_for_scopes, Ok)?;
     let (record, key) = issue(&options.grant, scopes, options.expires, now, store).await?;
     let api_key = key.reveal();
     if !output.is_json() {

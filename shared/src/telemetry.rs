@@ -388,7 +388,7 @@ mod tests {
             line(Level::INFO, now(), &members, &figures, "waymark").len()
         };
         let (with_metrics, without) = (bytes(&[STACK]), bytes(&[]));
-        assert_eq!((with_metrics.div_ceil(10), without.div_ceil(10)), (87, 37));
+        assert_eq!((with_metrics.div_ceil(10), without.div_ceil(10)), (87, 42));
     }
 
     #[test]

@@ -336,6 +336,61 @@ async fn a_key_is_limited_as_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn no_key_may_do_everything_unless_somebody_says_so() {
+    let stack = Stack::start();
+    let refused = stack.run(&["key", "create"]).await;
+    assert_eq!(refused.code, Some(1));
+    let told = refused.stderr;
+    assert!(told.starts_with("error: say what the key may do: --scopes"), "{told}");
+    assert!(told.contains("- flags:evaluate\n"), "{told}");
+    assert_eq!(stack.json(&["key", "list"]).await, json!([]));
+
+    // A key without an end is made, with a remark.
+    let made = stack.run(&["key", "create", "--scopes", "flags:evaluate"]).await;
+    let told = made.stderr;
+    assert!(made.code == Some(0) && told.contains("would end it in a year"), "{told}");
+    let listed = stack.json(&["key", "list"]).await;
+    assert_eq!(listed[0]["scopes"], json!(["flags:evaluate"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_project_is_deleted_by_who_means_it() {
+    let stack = Stack::start();
+    let id = stack.create_project("my-shop", "default").await;
+    let asked = stack.run(&["project", "delete", "my-shop"]).await;
+    assert_eq!(asked.code, Some(1));
+    assert!(asked.stderr.contains("say --yes; nothing was deleted"), "{}", asked.stderr);
+    assert_eq!(stack.json(&["project", "list"]).await[0]["slug"], "my-shop");
+
+    let deleted = stack.json(&["project", "delete", "my-shop", "--yes"]).await;
+    assert_eq!(deleted["subject"], format!("project#{id}"));
+    assert_eq!(stack.json(&["project", "list"]).await, json!([]));
+    let again = stack.run(&["project", "delete", "my-shop", "--yes"]).await;
+    assert!(again.stderr.contains("there is no project `my-shop`"), "{}", again.stderr);
+    // Its slug is another's at once.
+    assert_ne!(stack.create_project("my-shop", "default").await, id);
+
+    let listed = stack.json(&["erasure", "list"]).await;
+    let shown = (&listed[0]["name"], &listed[0]["stage"], &listed[0]["removed"]);
+    assert_eq!(shown, (&json!("my-shop"), &json!("settling"), &json!(0)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_that_is_erased_has_no_key_any_more() {
+    let stack = Stack::start();
+    for user in ["mira", "other"] {
+        stack.json(&["key", "create", "--scopes", "all", "--user", user]).await;
+    }
+    stack.json(&["user", "erase", "mira", "--yes"]).await;
+    let again = stack.run(&["user", "erase", "mira", "--yes"]).await;
+    assert!(again.stderr.contains("`mira` is being erased already"), "{}", again.stderr);
+    let keys = stack.json(&["key", "list"]).await;
+    for key in keys.as_array().unwrap() {
+        assert_eq!(key["revokedAt"].is_null(), key["user"] == "other", "{key}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_key_sees_only_projects_that_its_organization_has() {
     let stack = Stack::start();
     stack.create_project("my-shop", "default").await;

@@ -96,9 +96,9 @@ async fn fill(test: &TestApp, project: &Project, numbers: u64) {
     let segment = json!({"key": "staff", "name": "Staff", "conditions": [
         {"attribute": "email", "operator": "ends_with", "values": ["@example.com"]}]});
     let segment = create("segment", &create_segment::OPERATION, &segment);
-    let flag = json!({"key": "checkout", "name": "Checkout", "type": "boolean", "rules": [
+    let flag = json!({"key": "checkout", "name": "Checkout", "type": "string", "rules": [
         {"conditions": [{"operator": "in_segment", "values": ["staff"]}], "serve": {"variant": "on"}}],
-        "variants": [{"key": "on", "value": true}, {"key": "off", "value": false}],
+        "variants": [{"key": "on", "value": "on"}, {"key": "off", "value": "off"}],
         "offVariant": "off", "fallthrough": {"variant": "off"}});
     let flag = create("flag", &create_feature_flag::OPERATION, &flag);
     for call in [segment, flag] {
@@ -106,8 +106,8 @@ async fn fill(test: &TestApp, project: &Project, numbers: u64) {
         assert_eq!(reply.status, 201, "{}", reply.body);
     }
 
-    let insight = tests::insights::filled(store, project.id, 450, 1).await;
-    let points: Vec<String> = (0..40).map(tests::insights::id).collect();
+    let insight = tests::insights::filled(store, project.id, 450, 500).await;
+    let points: Vec<String> = (400..440).map(tests::insights::id).collect();
     let split = call(&split_insight::OPERATION).parameter("insightId", insight);
     let reply = split.json(&json!({"painPointIds": points})).send(app).await;
     assert_eq!(reply.status, 201, "{}", reply.body);

@@ -7,7 +7,9 @@ use tests::notifications::{give_address, user};
 use super::*;
 
 async fn act(test: &TestApp, name: &str) -> String {
-    let key = test.key_with(|key| ApiKeyRecord { user: UserId::parse(name).unwrap(), ..key }).await;
+    // Made at the test's own time, as all else.
+    let (user_id, created_at) = (UserId::parse(name).unwrap(), test.app.clock.now());
+    let key = test.key_with(|key| ApiKeyRecord { user: user_id, created_at, ..key }).await;
     let preferences = json!({"preferences": [{"type": "billing", "emailEnabled": false}]});
     let put = Call::of(&update_email_preferences::OPERATION).key(&key).json(&preferences);
     assert_eq!(put.send(&test.app).await.status, 200);

@@ -28,7 +28,8 @@ async fn fill(test: &TestApp) {
         let projects = Some(projects.into_iter().collect());
         test.key_with(|key| ApiKeyRecord { projects, ..key }).await;
     }
-    test.key_with(|key| ApiKeyRecord { user: UserId::parse("gone").unwrap(), ..key }).await;
+    let (gone, created_at) = (UserId::parse("gone").unwrap(), test.app.clock.now());
+    test.key_with(|key| ApiKeyRecord { user: gone, created_at, ..key }).await;
 }
 
 #[tokio::test]
