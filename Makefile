@@ -51,7 +51,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 NODE_MODULES_OF_CONSOLE := functions/serve-console/page/node_modules/.package-lock.json
 CONSOLE := functions/serve-console/built/index.html
 
-.PHONY: help run demo reset console test soak check generate docs audit package start-packaged reproduce deploy bench bench-all eval tools test-tools
+.PHONY: help run demo reset console test soak check generate docs audit package start-packaged reproduce deploy roll-back releases bench bench-all eval tools test-tools
 
 help: ## Lists these commands.
 	@sed -n 's/^\([a-z-]*\):.*## /make \1	/p' $(MAKEFILE_LIST) | expand -t 16
@@ -101,6 +101,7 @@ test: browser test-tools docs console ## Runs every check and test (AREA=flags: 
 	npm run --silent --prefix functions/serve-console/page check
 	$(VENV)/bin/cfn-lint --include-checks I --template template.yaml
 	$(VENV)/bin/python tests/contract/check_template.py
+	$(VENV)/bin/python -m unittest discover --start-directory tests/contract --quiet
 	$(VENV)/bin/openapi-spec-validator openapi.yaml
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy $(WITH_BEDROCK) --test error_tracking -- -D warnings
@@ -155,6 +156,7 @@ package: tools $(VENV)/packaging-tools $(CONSOLE_IF_POSSIBLE) ## Builds the func
 	RUSTFLAGS="--remap-path-prefix=$(CURDIR)=/waymark --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo" \
 		cargo lambda build --release --locked --target $(TARGET_$(ARCHITECTURE)).$(LAMBDA_GLIBC) $(addprefix --package ,$(or $(FUNCTION),$(FUNCTIONS))) $(addprefix --features ,$(FEATURES))
 	@$(VENV)/bin/python packaging/zip_functions.py $(ARCHITECTURE) $(FUNCTION)
+	@$(VENV)/bin/python packaging/list_components.py $(TARGET_$(ARCHITECTURE)) $(or $(FUNCTION),$(FUNCTIONS))
 
 start-packaged: $(VENV)/packaging-tools ## Starts each packed function once (after make package ARCHITECTURE=x86_64; FUNCTION=name for one).
 	@$(VENV)/bin/python packaging/start_functions.py $(FUNCTION)
@@ -170,10 +172,25 @@ reproduce: package ## Builds all functions a second time, and compares their zip
 	@$(VENV)/bin/python packaging/compare_packages.py target/package $(REPRODUCED)/target/package
 
 # sam looks for the region in AWS_DEFAULT_REGION and in profiles, other tools in AWS_REGION first.
+SAM_WITH_OPTIONS = SAM_CLI_TELEMETRY=0 $(SAM) $(1) --config-env $(CONFIG) $(addprefix --region ,$(AWS_REGION))
+SAM_DEPLOY = $(call SAM_WITH_OPTIONS,deploy) --tags application=waymark stage=$(STAGE)
+RELEASES = $(if $(AWS_REGION),AWS_DEFAULT_REGION=$(AWS_REGION)) $(dir $(SAM))python packaging/releases.py
+STACK = $(shell sed -n '/^\[$(CONFIG)\.deploy/,/^$$/s/^stack_name = "\(.*\)"/\1/p' samconfig.toml)
+# The seconds since 1970 tell deployments apart, and are asked for once.
+RELEASE := $(shell date +%s)
+
 deploy: package $(SAM) ## Builds the functions and deploys them, as samconfig.toml says (ARCHITECTURE=arm64).
-	SAM_CLI_TELEMETRY=0 $(SAM) deploy --config-env $(CONFIG) $(addprefix --region ,$(AWS_REGION)) \
-		--tags application=waymark stage=$(STAGE) \
-		--parameter-overrides Architecture=$(ARCHITECTURE) Stage=$(STAGE) $(PARAMETERS)
+	$(call SAM_WITH_OPTIONS,package) --template-file template.yaml --output-template-file target/package/template.yaml
+	$(SAM_DEPLOY) --template-file target/package/template.yaml --parameter-overrides \
+		Architecture=$(ARCHITECTURE) Stage=$(STAGE) Release=$(RELEASE) $(PARAMETERS)
+	@$(RELEASES) keep $(STACK) $(RELEASE)
+
+roll-back: $(SAM) ## Deploys the release before, as it was, without a build (TO=1795234560 for another; make releases).
+	@release=$$($(RELEASES) fetch $(STACK) $(TO)) && set -x && $(SAM_DEPLOY) --no-confirm-changeset \
+		--template-file target/package/rolled-back.yaml --parameter-overrides Release=$(RELEASE)-$$release
+
+releases: $(SAM) ## Lists the releases that make roll-back can bring back.
+	@$(RELEASES) list $(STACK)
 
 # cargo-lambda comes from PyPI, unless a version that does is on the PATH already: before 1.9.1 a
 # function of one process answered nothing.
@@ -183,12 +200,28 @@ $(VENV)/tools: requirements.txt
 	@command -v cargo > /dev/null || { echo "error: cargo is missing; install Rust from https://rustup.rs" >&2; exit 1; }
 	@echo "Installing cargo-lambda into $(VENV) ..."
 	@test -x $(VENV)/bin/pip || python3 -m venv $(VENV) || { echo "error: python3 cannot make a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
-	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement requirements.txt
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.txt
 	@touch $@
 
 $(VENV)/packaging-tools: packaging/requirements.txt | tools
-	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement packaging/requirements.txt
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement packaging/requirements.txt
 	@touch $@
+
+# Each names what is asked for; the file of the same name with all that it brings, and its hashes, is made of it,
+# for the oldest Python that it runs under.
+PYTHON_OF_requirements := 3.9
+PYTHON_OF_tests/contract/moto := 3.11
+PYTHON_OF_tests/contract/requirements := 3.11
+PYTHON_OF_tests/contract/schemathesis := 3.11
+REQUIREMENTS := $(basename $(wildcard *.in packaging/*.in tests/contract/*.in tests/sdks/python/*.in))
+UV := 0.13.9
+
+.PHONY: requirements $(addprefix lock-,$(REQUIREMENTS))
+requirements: $(addprefix lock-,$(REQUIREMENTS)) ## Pins all Python packages anew, with their hashes, as the files *.in ask for.
+$(addprefix lock-,$(REQUIREMENTS)): lock-%: | tools
+	@test -x $(VENV)/uv/bin/uv || { python3 -m venv $(VENV)/uv && $(VENV)/uv/bin/pip install --quiet uv==$(UV); }
+	$(VENV)/uv/bin/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header \
+		--python-version $(or $(PYTHON_OF_$*),3.10) $*.in --output-file $*.txt
 
 # Told before anything is built: a test opens the API reference in it.
 .PHONY: browser
@@ -198,16 +231,15 @@ browser:
 
 test-tools: tools $(VENV)/test-tools $(SCHEMATHESIS) $(MOTO) $(PYTHON_SDKS) $(NODE_SDKS) $(RUST_SDK)
 $(VENV)/test-tools: tests/contract/requirements.txt | tools
-	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement tests/contract/requirements.txt
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement tests/contract/requirements.txt
 	@cargo nextest --version > /dev/null 2>&1 || cargo install --locked cargo-nextest --version $(NEXTEST)
 	@touch $@
 
 # Environments of their own: what an SDK finds beside it decides what it does.
 $(VENV)/%/installed: tests/sdks/python/%.txt
 	python3 -m venv --clear $(@D)
-	$(@D)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
 	@touch $@
-$(VENV)/sentry-sdk-brotli/installed: tests/sdks/python/sentry-sdk.txt
 
 $(CHECKOV): tests/contract/checkov.txt
 $(SAM): requirements-deploy.txt
@@ -215,7 +247,7 @@ $(SCHEMATHESIS): tests/contract/schemathesis.txt
 $(MOTO): tests/contract/moto.txt
 $(CHECKOV) $(SAM) $(SCHEMATHESIS) $(MOTO):
 	python3 -m venv --clear $(patsubst %/bin/,%,$(dir $@))
-	$(dir $@)pip install --quiet --disable-pip-version-check --requirement $<
+	$(dir $@)pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
 	@touch $@
 
 $(RUST_SDK): $(addprefix tests/sdks/rust/,Cargo.toml Cargo.lock src/main.rs)

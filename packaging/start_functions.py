@@ -19,7 +19,7 @@ from zipfile import ZipFile
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 30
 # Functions that a schedule invokes, and no request.
-JOBS = {"pack-error-log", "purge-event-markers"}
+JOBS = {"erase-data", "pack-error-log", "purge-event-markers", "send-notifications"}
 
 REQUEST = {
     "version": "2.0",

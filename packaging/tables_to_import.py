@@ -22,8 +22,16 @@ def main() -> int:
     stack = sys.argv[1]
     template = cfn_yaml.load(str(ROOT / "template.yaml"))
     tables = {
-        # The next deployment sets the template's own policy.
-        name: {**resource, "DeletionPolicy": "Retain"}
+        # The next deployment sets the template's own policy, and its ceilings.
+        name: {
+            **resource,
+            "DeletionPolicy": "Retain",
+            "Properties": {
+                member: value
+                for member, value in resource["Properties"].items()
+                if member != "OnDemandThroughput"
+            },
+        }
         for name, resource in template["Resources"].items()
         if resource["Type"] == "AWS::DynamoDB::Table"
     }

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use shared::app::Clock;
 use shared::dynamodb::Store;
-use shared::projects::api_key::KeyId;
+use shared::projects::api_key::{KeyId, Scope};
 use shared::timestamp::Timestamp;
 
 use crate::error::CliError;
@@ -49,7 +49,9 @@ pub(crate) async fn run(
     let base_url = base_url.ok_or(CliError::NoBaseUrl)?;
     let now = Clock::System.now();
     let expires_at = now.plus(LIFETIME);
-    let (record, key) = issue(&options.grant, Some(expires_at), now, store).await?;
+    // A person is to see the whole product, for as long as a day's work.
+    let scopes = options.grant.scopes().unwrap_or(Scope::ALL.into());
+    let (record, key) = issue(&options.grant, scopes, Some(expires_at), now, store).await?;
     let address = address(base_url, &key.reveal());
     let opened = Opened { address: &address, key_id: &record.key_id, expires_at };
     output

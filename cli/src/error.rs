@@ -5,7 +5,10 @@ use std::path::PathBuf;
 
 use shared::dynamodb::StoreError;
 use shared::projects::project::{IdOrSlug, Organization, Slug};
-use shared::projects::{NoRandomness, api_key::KeyId};
+use shared::projects::{
+    NoRandomness,
+    api_key::{KeyId, NotAScope},
+};
 use shared::timestamp::Timestamp;
 
 use crate::flags::{Conflicts, DocumentError};
@@ -60,6 +63,16 @@ pub(crate) enum CliError {
     /// The key itself must not be repeated: errors end up in logs.
     #[error("this is a whole API key; give only its key id: `waymark key revoke {0}`")]
     WholeKey(KeyId),
+    #[error("say what the key may do: --scopes with some of these, or `all`\n{scopes}")]
+    NoScopes { scopes: String },
+    #[error(transparent)]
+    NotAScope(#[from] NotAScope),
+    #[error(
+        "the user `{0}` is being erased already; `waymark erasure list` shows how far it has come"
+    )]
+    BeingErased(String),
+    #[error("{0}; nothing was deleted")]
+    NotConfirmed(String),
     #[error("this is not a key id, which has 16 letters and digits; `waymark key list` lists them")]
     NotAKeyId,
     #[error("the result could not be written: {0}")]

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -13,8 +14,11 @@ use shared::projects::store::Revocation;
 use shared::timestamp::Timestamp;
 
 use crate::error::CliError;
-use crate::output::{Output, card, minute, note, table};
+use crate::output::{Output, ask, card, minute, note, table};
 use crate::project::parse_id_or_slug;
+
+/// For how long a key is suggested to work.
+const YEAR: Duration = Duration::from_hours(365 * 24);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {
@@ -43,15 +47,15 @@ pub(crate) struct NewKey {
     expires: Option<Timestamp>,
 }
 
-/// Whom a key acts for, and what it allows.
+/// Whom a key acts for, what it allows, and what it may see.
 #[derive(Debug, Args)]
 pub(crate) struct Grant {
     #[arg(
-        long, value_name = "SCOPE,…", value_delimiter = ',', value_parser = parse_scope,
-        help = "What the key allows [default: everything]",
-        long_help = format!("What the key allows [default: everything]:\n{}", scope_names()),
+        long, value_name = "SCOPE,…", value_delimiter = ',', value_parser = parse_scopes,
+        help = "What the key allows, or `all`",
+        long_help = format!("What the key allows:\n{}\n- all", scope_names()),
     )]
-    scopes: Vec<Scope>,
+    scopes: Vec<Scopes>,
     /// A project that the key may see; may be repeated [default: all of its organization].
     #[arg(long = "project", value_name = "SLUG_OR_ID", value_parser = parse_id_or_slug)]
     projects: Vec<IdOrSlug>,
@@ -63,12 +67,52 @@ pub(crate) struct Grant {
     user: UserId,
 }
 
+impl Grant {
+    /// What the key is to allow, if that was said.
+    pub(crate) fn scopes(&self) -> Option<BTreeSet<Scope>> {
+        (!self.scopes.is_empty()).then(|| scopes_of(&self.scopes))
+    }
+}
+
 fn scope_names() -> String {
     Scope::ALL.map(|scope| format!("- {scope}")).join("\n")
 }
 
-fn parse_scope(text: &str) -> Result<Scope, NotAScope> {
-    text.trim().parse()
+/// One scope, or all of them, which has to be said.
+#[derive(Debug, Clone, Copy)]
+enum Scopes {
+    All,
+    One(Scope),
+}
+
+fn parse_scopes(text: &str) -> Result<Scopes, NotAScope> {
+    match text.trim() {
+        "all" => Ok(Scopes::All),
+        scope => scope.parse().map(Scopes::One),
+    }
+}
+
+fn scopes_of(chosen: &[Scopes]) -> BTreeSet<Scope> {
+    let scopes = chosen.iter().map(|scopes| match scopes {
+        Scopes::All => BTreeSet::from(Scope::ALL),
+        Scopes::One(scope) => BTreeSet::from([*scope]),
+    });
+    scopes.flatten().collect()
+}
+
+/// Asks what a key is to allow, where somebody is there to be asked.
+fn ask_for_scopes() -> Result<BTreeSet<Scope>, CliError> {
+    let missing = || CliError::NoScopes { scopes: scope_names() };
+    let Some(answer) = ask(&format!(
+        "What may the key do? Scopes, with commas between them, or `all`:\n{}\n> ",
+        scope_names()
+    ))?
+    else {
+        return Err(missing());
+    };
+    let chosen = answer.split(',').filter(|scope| !scope.trim().is_empty()).map(parse_scopes);
+    let chosen: Vec<Scopes> = chosen.collect::<Result<_, _>>()?;
+    if chosen.is_empty() { Err(missing()) } else { Ok(scopes_of(&chosen)) }
 }
 
 fn parse_expiry(text: &str) -> Result<Timestamp, String> {
@@ -108,7 +152,8 @@ async fn create(
     if let Some(expires) = options.expires.filter(|expires| *expires <= now) {
         return Err(CliError::Expired { expires, now });
     }
-    let (record, key) = issue(&options.grant, options.expires, now, store).await?;
+    let scopes = options.grant.scopes().map_or_else(ask_for_scopes, Ok)?;
+    let (record, key) = issue(&options.grant, scopes, options.expires, now, store).await?;
     let api_key = key.reveal();
     if !output.is_json() {
         // Only the key goes to the standard output, so that `KEY=$(waymark key create)` works.
@@ -126,21 +171,23 @@ async fn create(
         .show(&CreatedKey { record: &record, api_key: &api_key }, &api_key)
         .map_err(|source| CliError::SecretLost { key_id: record.key_id.clone(), source })?;
     note("The API key is shown only this once: keep it in a safe place.");
+    if record.expires_at.is_none() {
+        let in_a_year = now.plus(YEAR).to_string();
+        let date = in_a_year.split('T').next().unwrap_or_default();
+        note(&format!("It works until it is revoked; --expires {date} would end it in a year."));
+    }
     Ok(())
 }
 
 /// Makes a key, and keeps of it what the tables hold.
 pub(crate) async fn issue(
     grant: &Grant,
+    scopes: BTreeSet<Scope>,
     expires_at: Option<Timestamp>,
     now: Timestamp,
     store: &Store,
 ) -> Result<(ApiKeyRecord, ApiKey), CliError> {
     let projects = find_projects(&grant.projects, &grant.org, store).await?;
-    let scopes = match grant.scopes.as_slice() {
-        [] => Scope::ALL.into(),
-        scopes => scopes.iter().copied().collect(),
-    };
     let key = ApiKey::generate()?;
     let record = ApiKeyRecord {
         key_id: key.key_id().clone(),
@@ -289,6 +336,14 @@ mod tests {
             assert!(message.starts_with("this is not a key id"), "{message}");
             assert!(text.is_empty() || !message.contains(text), "{message}");
         }
+    }
+
+    #[test]
+    fn all_scopes_are_given_to_who_says_so() {
+        let scopes = |text: &str| scopes_of(&[parse_scopes(text).unwrap()]);
+        assert_eq!(scopes("all"), BTreeSet::from(Scope::ALL));
+        assert_eq!(scopes(" flags:read "), [Scope::FlagsRead].into());
+        assert!(parse_scopes("everything").is_err());
     }
 
     #[test]

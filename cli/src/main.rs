@@ -1,9 +1,10 @@
-//! `waymark`: makes and lists projects and API keys, the two things that no operation of the API
-//! can make, and moves the flags of projects. It works on the tables themselves, those of a stack in
+//! `waymark`: makes, lists and deletes projects, API keys and users, which no operation of the API
+//! can, and moves the flags of projects. It works on the tables themselves, those of a stack in
 //! AWS or of the local stack.
 
 mod connection;
 mod console;
+mod erasure;
 mod error;
 mod flags;
 mod key;
@@ -17,6 +18,7 @@ use clap::{Parser, Subcommand};
 
 use connection::{Connection, ConnectionOptions};
 use console::ConsoleOptions;
+use erasure::ErasureCommand;
 use error::CliError;
 use flags::FlagsCommand;
 use key::KeyCommand;
@@ -53,7 +55,7 @@ AWS_PROFILE, AWS_ACCESS_KEY_ID and so on. Credentials that only the AWS command 
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make and list projects, and give them new DSN keys.
+    /// Make, list and delete projects, and give them new DSN keys.
     #[command(subcommand)]
     Project(ProjectCommand),
     /// Make, list and revoke API keys.
@@ -61,9 +63,12 @@ enum Command {
     Key(KeyCommand),
     /// Open the console in a browser, with a key of eight hours.
     Console(ConsoleOptions),
-    /// List users, and set where they get mail.
+    /// List and erase users, and set where they get mail.
     #[command(subcommand)]
     User(UserCommand),
+    /// Watch projects and users being erased.
+    #[command(subcommand)]
+    Erasure(ErasureCommand),
     /// Export and import the feature flags of a project.
     #[command(subcommand)]
     Flags(FlagsCommand),
@@ -96,6 +101,7 @@ async fn run(options: Options, output: &Output) -> Result<(), String> {
         }
         Command::Key(command) => key::run(command, &connection.store, output).await,
         Command::User(command) => user::run(command, &connection.store, output).await,
+        Command::Erasure(command) => erasure::run(command, &connection.store, output).await,
         Command::Flags(command) => flags::run(command, &connection.store, output).await,
     };
     match done {

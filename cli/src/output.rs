@@ -1,7 +1,7 @@
 //! What a command shows: its result on the standard output, for people or for programs, and
 //! remarks about it on the standard error.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use comfy_table::{Table, presets};
 use serde::Serialize;
@@ -49,6 +49,20 @@ pub(crate) fn write(text: &str) -> io::Result<()> {
 pub(crate) fn note(remark: &str) {
     // There is nowhere left to complain about a standard error that cannot be written to.
     let _ = writeln!(io::stderr().lock(), "{remark}");
+}
+
+/// Asks for a line, on the standard error so that results stay apart; `None` where nobody is there to
+/// answer.
+pub(crate) fn ask(question: &str) -> io::Result<Option<String>> {
+    if !io::stdin().is_terminal() {
+        return Ok(None);
+    }
+    let mut stderr = io::stderr().lock();
+    write!(stderr, "{question}")?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(Some(answer.trim().to_owned()))
 }
 
 /// Lines of columns under their names.

@@ -1,4 +1,4 @@
-//! `waymark project`: makes and lists projects, and gives them new DSN keys.
+//! `waymark project`: makes, lists and deletes projects, and gives them new DSN keys.
 
 use clap::Subcommand;
 use serde::Serialize;
@@ -10,6 +10,7 @@ use shared::projects::project::{
 };
 use shared::projects::store::ProjectCreation;
 
+use crate::erasure::{Consent, erase_project};
 use crate::error::CliError;
 use crate::output::{Output, card, minute, note, table};
 
@@ -29,6 +30,15 @@ pub(crate) enum ProjectCommand {
     },
     /// List the projects of all organizations, oldest first.
     List,
+    /// Delete a project with all that it holds, for good. It refuses requests at once; what is stored is
+    /// removed in the background (docs/erasure.md).
+    Delete {
+        /// The project: its id or its slug.
+        #[arg(value_parser = parse_id_or_slug)]
+        project: IdOrSlug,
+        #[command(flatten)]
+        consent: Consent,
+    },
     /// Limit how many error events a minute a project takes. In force within 60 seconds.
     SetLimit {
         /// The project: its id or its slug.
@@ -109,6 +119,9 @@ pub(crate) async fn run(
             create(&project, store, base_url, output).await
         }
         ProjectCommand::List => list(store, base_url, output).await,
+        ProjectCommand::Delete { project, consent } => {
+            erase_project(&project, &consent, store, output).await
+        }
         ProjectCommand::SetLimit { project, events_per_minute } => {
             set_limit(&project, events_per_minute, store, output).await
         }

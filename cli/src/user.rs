@@ -1,4 +1,4 @@
-//! `waymark user`: lists users, and sets where they get mail.
+//! `waymark user`: lists and erases users, and sets where they get mail.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +11,7 @@ use shared::projects::api_key::UserId;
 use shared::projects::project::Organization;
 use shared::timestamp::Timestamp;
 
+use crate::erasure::{Consent, erase_user};
 use crate::error::CliError;
 use crate::output::{Output, minute, note, table};
 
@@ -18,6 +19,17 @@ use crate::output::{Output, minute, note, table};
 pub(crate) enum UserCommand {
     /// List the users for whom API keys act, and where they get mail.
     List,
+    /// Delete a user with keys, preferences and address, for good (docs/erasure.md).
+    Erase {
+        /// The user.
+        #[arg(value_parser = UserId::parse)]
+        user: UserId,
+        /// The user's organization.
+        #[arg(long, default_value = "default", value_parser = Organization::parse)]
+        org: Organization,
+        #[command(flatten)]
+        consent: Consent,
+    },
     /// Set where a user gets mail, without asking the user to confirm it.
     SetAddress(SetAddress),
 }
@@ -47,6 +59,9 @@ pub(crate) async fn run(
 ) -> Result<(), CliError> {
     match command {
         UserCommand::List => list(store, output).await,
+        UserCommand::Erase { user, org, consent } => {
+            erase_user(&user, &org, &consent, store, output).await
+        }
         UserCommand::SetAddress(options) => set_address(options, store, output).await,
     }
 }

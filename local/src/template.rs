@@ -87,7 +87,7 @@ fn schedules(text: &str) -> Result<Vec<Schedule>, TemplateError> {
             let expression = event.get("Properties").and_then(|it| it.get("ScheduleExpression"));
             let every = expression.and_then(Yaml::as_str).and_then(parse_rate);
             let code = properties.and_then(|it| it.get("CodeUri")).and_then(Yaml::as_str);
-            let function = code.and_then(|code| code.rsplit('/').next());
+            let function = code.map(function_of_code);
             let (Some(every), Some(function)) = (every, function) else {
                 let name = name.as_str().unwrap_or("a function");
                 let reason = format!("{name}: its schedule is not of the form rate(N minutes)");
@@ -97,6 +97,12 @@ fn schedules(text: &str) -> Result<Vec<Schedule>, TemplateError> {
         }
     }
     Ok(schedules)
+}
+
+/// The function that an archive of `make package` is of, by the archive's path.
+pub fn function_of_code(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.strip_suffix(".zip").unwrap_or(name)
 }
 
 /// Reads `rate(1 minute)` and its like.
@@ -131,20 +137,25 @@ fn tables(text: &str) -> Result<Vec<Table>, TemplateError> {
 }
 
 fn table(resource: &Yaml) -> Result<Table, String> {
-    let Json::Object(properties) = plain(resource.get("Properties").unwrap_or(&Yaml::Null))? else {
+    let Some(properties) = resource.get("Properties").and_then(Yaml::as_mapping) else {
         return Err("it has no Properties".to_owned());
     };
-    let name = properties.get("TableName").and_then(Json::as_str);
+    let mut create = Map::new();
+    let mut time_to_live = Json::Null;
+    for (member, value) in properties {
+        match member.as_str() {
+            Some(member) if ENGINE_MEMBERS.contains(&member) => {
+                create.insert(member.to_owned(), plain(value)?);
+            }
+            Some("TimeToLiveSpecification") => time_to_live = plain(value)?,
+            // How AWS protects and bills it may depend on parameters.
+            _ => {}
+        }
+    }
+    let name = create.get("TableName").and_then(Json::as_str);
     let name = name.ok_or("it has no TableName")?.to_owned();
-    let time_to_live = properties.get("TimeToLiveSpecification");
-    let time_to_live_attribute = time_to_live
-        .and_then(|specification| specification.get("AttributeName"))
-        .and_then(Json::as_str)
-        .map(str::to_owned);
-    let create: Map<String, Json> = properties
-        .into_iter()
-        .filter(|(member, _)| ENGINE_MEMBERS.contains(&member.as_str()))
-        .collect();
+    let time_to_live_attribute =
+        time_to_live.get("AttributeName").and_then(Json::as_str).map(str::to_owned);
     Ok(Table { name, create: Json::Object(create), time_to_live_attribute })
 }
 
@@ -221,7 +232,7 @@ Resources:
   Sweep:
     Type: AWS::Serverless::Function
     Properties:
-      CodeUri: target/lambda/sweep
+      CodeUri: target/package/sweep.zip
       Events:
         Often: {Type: ScheduleV2, Properties: {ScheduleExpression: RATE}}
         Post: {Type: HttpApi, Properties: {Path: /}}

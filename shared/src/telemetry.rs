@@ -28,6 +28,14 @@ pub const STACK_VARIABLE: &str = "WAYMARK_STACK";
 /// jobs, which are always made.
 pub const METRICS_VARIABLE: &str = "WAYMARK_METRICS";
 
+/// Of a hundred requests that succeed, how many are logged; set by `template.yaml`. Nothing, or no number:
+/// all.
+pub const LOGGED_SUCCESSES_VARIABLE: &str = "WAYMARK_LOGGED_SUCCESSES";
+
+/// The name of the metric that counts an operation's server errors. There is none of its successes, so
+/// that an operation without errors costs no metric.
+pub const SERVER_ERRORS: &str = "ServerErrors";
+
 /// The namespace of all metrics.
 const NAMESPACE: &str = "Waymark";
 /// The dimensions of metrics. Requests are told apart by the log alone: AWS bills each metric
@@ -110,10 +118,34 @@ pub(crate) fn log_request(
         ("keyId", json!(incoming.key_id())),
         ("projectId", json!(incoming.project_id())),
     ];
-    let level = if status >= 500 { Level::ERROR } else { Level::INFO };
+    let is_failure = status >= 500;
+    if status < 400 && !is_in_sample(incoming.request_id(), logged_successes()) {
+        return;
+    }
+    let level = if is_failure { Level::ERROR } else { Level::INFO };
     let are_metrics = env::var(METRICS_VARIABLE).map_or(true, |setting| setting != "off");
-    let dimensions: &[_] = if are_metrics { &[STACK] } else { &[] };
-    log(level, now, &members, &spent.metrics(), dimensions);
+    let spent = spent.metrics();
+    let mut figures = vec![Figures { metrics: &spent, dimensions: &[] }];
+    if are_metrics {
+        figures = vec![Figures { metrics: &spent, dimensions: &[STACK] }];
+    }
+    let failed = [(SERVER_ERRORS, "Count", json!(1))];
+    if is_failure {
+        figures.push(Figures { metrics: &failed, dimensions: &[STACK, OPERATION] });
+    }
+    log(level, now, &members, &figures);
+}
+
+/// How many of a hundred successes are logged.
+fn logged_successes() -> u32 {
+    let setting = env::var(LOGGED_SUCCESSES_VARIABLE).ok();
+    setting.and_then(|setting| setting.parse().ok()).unwrap_or(100)
+}
+
+/// Whether a request is among those of a hundred that are logged. Its id decides, so that nothing is drawn
+/// for each.
+fn is_in_sample(request_id: &str, percent: u32) -> bool {
+    crc32fast::hash(request_id.as_bytes()) % 100 < percent
 }
 
 /// Logs one run of a scheduled job. Its figures are no metrics: they would be mixed with those of
@@ -133,7 +165,7 @@ pub(crate) fn log_job(
         ("cause", json!(error.map(ToString::to_string))),
     ];
     let level = if error.is_some() { Level::ERROR } else { Level::INFO };
-    log(level, now, &members, &spent.metrics(), &[]);
+    log(level, now, &members, &[Figures { metrics: &spent.metrics(), dimensions: &[] }]);
 }
 
 /// Logs a metric by itself.
@@ -145,7 +177,8 @@ pub fn log_metric(
     now: Timestamp,
 ) {
     let members = [("message", json!("metric")), (OPERATION, json!(operation))];
-    log(Level::INFO, now, &members, &[(name, unit, json!(value))], &[STACK, OPERATION]);
+    let metrics = &[(name, unit, json!(value))];
+    log(Level::INFO, now, &members, &[Figures { metrics, dimensions: &[STACK, OPERATION] }]);
 }
 
 /// The name of the metric that counts items that were left out since they cannot be read.
@@ -154,7 +187,8 @@ pub const DAMAGED_ITEMS: &str = "DamagedItems";
 /// Logs an item that was left out, by its key, and counts it.
 pub fn log_damaged_item(item: &DamagedItem) {
     let now = SystemTime::now().into();
-    log(Level::ERROR, now, &members_of(item), &[(DAMAGED_ITEMS, "Count", json!(1))], &[STACK]);
+    let metrics = &[(DAMAGED_ITEMS, "Count", json!(1))];
+    log(Level::ERROR, now, &members_of(item), &[Figures { metrics, dimensions: &[STACK] }]);
 }
 
 /// The name of the metric that counts senders which had a request refused for a quota: once a minute for
@@ -182,7 +216,8 @@ pub(crate) fn log_stale_flags(project: ProjectId, as_of: Timestamp, cause: &str,
 /// Logs that a bound was met by somebody, named by what it is and its id, and counts it.
 pub fn log_bound_met(metric: &'static str, by: &str, now: Timestamp) {
     let members = [("message", json!("bound met")), ("by", json!(by))];
-    log(Level::WARN, now, &members, &[(metric, "Count", json!(1))], &[STACK]);
+    let metrics = &[(metric, "Count", json!(1))];
+    log(Level::WARN, now, &members, &[Figures { metrics, dimensions: &[STACK] }]);
 }
 
 fn members_of(item: &DamagedItem) -> [Member; 4] {
@@ -199,8 +234,15 @@ type Member = (&'static str, Value);
 /// A figure of a line: its name, its unit and its value.
 type Metric = (&'static str, &'static str, Value);
 
+/// Figures of a line; with dimensions they are metrics, too.
+#[derive(Clone, Copy)]
+struct Figures<'f> {
+    metrics: &'f [Metric],
+    dimensions: &'f [&'static str],
+}
+
 #[allow(clippy::print_stdout)] // The line has a form that no logging library writes.
-fn log(level: Level, now: Timestamp, members: &[Member], metrics: &[Metric], dimensions: &[&str]) {
+fn log(level: Level, now: Timestamp, members: &[Member], figures: &[Figures<'_>]) {
     let is_logged = match level {
         Level::ERROR => tracing::enabled!(Level::ERROR),
         Level::WARN => tracing::enabled!(Level::WARN),
@@ -208,36 +250,38 @@ fn log(level: Level, now: Timestamp, members: &[Member], metrics: &[Metric], dim
     };
     if is_logged {
         let stack = env::var(STACK_VARIABLE).unwrap_or_default();
-        println!("{}", line(level, now, members, metrics, &stack, dimensions));
+        println!("{}", line(level, now, members, figures, &stack));
     }
 }
 
-/// A line of the log; with dimensions it makes metrics, too.
+/// A line of the log.
 fn line(
     level: Level,
     now: Timestamp,
     members: &[Member],
-    metrics: &[Metric],
+    figures: &[Figures<'_>],
     stack: &str,
-    dimensions: &[&str],
 ) -> String {
     let mut all = vec![("timestamp", json!(now)), ("level", json!(level.as_str()))];
     all.extend(members.iter().filter(|(_, value)| !value.is_null()).cloned());
-    all.extend(metrics.iter().map(|(name, _, value)| (*name, value.clone())));
-    if !dimensions.is_empty() {
-        let described = metrics.iter().map(|(name, unit, _)| json!({"Name": name, "Unit": unit}));
-        all.push((STACK, json!(stack)));
-        all.push((
-            "_aws",
+    let metrics = figures.iter().flat_map(|figures| figures.metrics);
+    all.extend(metrics.map(|(name, _, value)| (*name, value.clone())));
+    let directives: Vec<Value> = figures
+        .iter()
+        .filter(|figures| !figures.dimensions.is_empty())
+        .map(|Figures { metrics, dimensions }| {
+            let described =
+                metrics.iter().map(|(name, unit, _)| json!({"Name": name, "Unit": unit}));
             json!({
-                "Timestamp": now.as_millis(),
-                "CloudWatchMetrics": [{
-                    "Namespace": NAMESPACE,
-                    "Dimensions": [dimensions],
-                    "Metrics": described.collect::<Vec<_>>(),
-                }],
-            }),
-        ));
+                "Namespace": NAMESPACE,
+                "Dimensions": [dimensions],
+                "Metrics": described.collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    if !directives.is_empty() {
+        all.push((STACK, json!(stack)));
+        all.push(("_aws", json!({"Timestamp": now.as_millis(), "CloudWatchMetrics": directives})));
     }
     // Members in the order in which people read them.
     let mut line = Vec::new();
@@ -269,14 +313,9 @@ mod tests {
     #[test]
     fn a_line_begins_with_what_people_look_for_and_leaves_out_what_there_is_not() {
         let members = [("message", json!("request")), ("code", Value::Null)];
-        let line = line(
-            Level::INFO,
-            now(),
-            &members,
-            &[("Latency", "Milliseconds", json!(1.5))],
-            "shop",
-            &[],
-        );
+        let metrics = &[("Latency", "Milliseconds", json!(1.5))];
+        let figures = [Figures { metrics, dimensions: &[] }];
+        let line = line(Level::INFO, now(), &members, &figures, "shop");
         assert_eq!(
             line,
             r#"{"timestamp":"2026-11-21T04:16:00.007Z","level":"INFO","message":"request","Latency":1.5}"#
@@ -286,8 +325,9 @@ mod tests {
     #[test]
     fn every_metric_is_described_and_a_number_and_every_dimension_a_text() {
         let members = [("operation", json!("split-insight"))];
-        let line =
-            line(Level::ERROR, now(), &members, &spent().metrics(), "shop", &[STACK, OPERATION]);
+        let metrics = &spent().metrics();
+        let figures = [Figures { metrics, dimensions: &[STACK, OPERATION] }];
+        let line = line(Level::ERROR, now(), &members, &figures, "shop");
         let line: Value = serde_json::from_str(&line).unwrap();
         let description = &line["_aws"]["CloudWatchMetrics"][0];
         assert_eq!(line["_aws"]["Timestamp"], 1_795_234_560_007_i64);
@@ -309,8 +349,9 @@ mod tests {
     fn a_damaged_item_is_counted_for_the_stack_and_named() {
         let item =
             DamagedItem { table: "errors", key: "pk a, sk b".to_owned(), attribute: "title" };
-        let metric = (DAMAGED_ITEMS, "Count", json!(1));
-        let line = line(Level::ERROR, now(), &members_of(&item), &[metric], "shop", &[STACK]);
+        let metrics = &[(DAMAGED_ITEMS, "Count", json!(1))];
+        let figures = [Figures { metrics, dimensions: &[STACK] }];
+        let line = line(Level::ERROR, now(), &members_of(&item), &figures, "shop");
         let line: Value = serde_json::from_str(&line).unwrap();
         let told = [&line["table"], &line["key"], &line["attribute"], &line["level"]];
         assert_eq!(told, ["errors", "pk a, sk b", "title", "ERROR"]);
@@ -318,6 +359,52 @@ mod tests {
         assert_eq!(described["Dimensions"], json!([["stack"]]));
         assert_eq!(described["Metrics"], json!([{"Name": "DamagedItems", "Unit": "Count"}]));
         assert_eq!(line["DamagedItems"], 1);
+    }
+
+    #[test]
+    fn an_error_is_counted_for_its_operation_beside_the_figures_of_the_stack() {
+        let (spent, failed) = (spent().metrics(), [(SERVER_ERRORS, "Count", json!(1))]);
+        let figures = [
+            Figures { metrics: &spent, dimensions: &[] },
+            Figures { metrics: &failed, dimensions: &[STACK, OPERATION] },
+        ];
+        let members = [(OPERATION, json!("get-error"))];
+        let line = line(Level::ERROR, now(), &members, &figures, "shop");
+        let line: Value = serde_json::from_str(&line).unwrap();
+        let directives = line["_aws"]["CloudWatchMetrics"].as_array().unwrap();
+        assert_eq!(directives.len(), 1, "figures without dimensions are no metrics");
+        assert_eq!(directives[0]["Dimensions"], json!([["stack", "operation"]]));
+        assert_eq!(directives[0]["Metrics"], json!([{"Name": "ServerErrors", "Unit": "Count"}]));
+        assert_eq!((&line["ServerErrors"], &line["Latency"]), (&json!(1), &json!(1.5)));
+    }
+
+    #[test]
+    fn a_sample_of_successes_is_about_as_large_as_it_is_to_be() {
+        let ids: Vec<String> = (0..10_000).map(|number| format!("request-{number}")).collect();
+        let sampled = |percent| ids.iter().filter(|id| is_in_sample(id, percent)).count();
+        assert_eq!((sampled(0), sampled(100)), (0, 10_000));
+        assert!((900..1_100).contains(&sampled(10)), "{}", sampled(10));
+    }
+
+    /// docs/operations.md, "What it costs", counts with these sizes.
+    #[test]
+    fn a_line_of_a_request_has_as_many_bytes_as_the_guide_says() {
+        let members = [
+            ("message", json!("request")),
+            ("requestId", json!("8f14e45f-ea2c-4c5b-9d51-5f1c2f0a1b2c")),
+            ("traceId", json!("1-692138f0-0123456789abcdef01234567")),
+            (OPERATION, json!("ingest-error-events")),
+            ("method", json!("POST")),
+            ("status", json!(200)),
+            ("projectId", json!("019aa3c5-0000-7000-8000-000000000000")),
+        ];
+        let spent = Spent { duration: Duration::from_micros(8_123), ..spent() }.metrics();
+        let bytes = |dimensions: &'static [&'static str]| {
+            let figures = [Figures { metrics: &spent, dimensions }];
+            line(Level::INFO, now(), &members, &figures, "waymark").len()
+        };
+        let (with_metrics, without) = (bytes(&[STACK]), bytes(&[]));
+        assert_eq!((with_metrics.div_ceil(10), without.div_ceil(10)), (87, 42));
     }
 
     #[test]

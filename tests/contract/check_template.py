@@ -5,6 +5,7 @@ those of the house.
 """
 
 import json
+import logging
 import os
 import re
 import sys
@@ -27,6 +28,15 @@ LOGS = "/waymark/${AWS::StackName}/"
 NO_VALUE = {"Ref": "AWS::NoValue"}
 # CloudWatch takes no longer search; the names of functions have at most 64 characters.
 LONGEST_SEARCH = 1024
+MOST_RESOURCES = 500
+# A deployment's number, and the operations that have traffic shifted to them by default.
+RELEASE = "1795234560"
+SHIFTED = {"EvaluateFeatureFlag", "EvaluateFeatureFlags", "GetFlagdConfiguration", "IngestErrorEvents"}
+# Alarms that every operation may have: the section of the guide that is about all of a kind.
+OF_OPERATIONS = {
+    "ServerErrorsAlarm": "Server errors of one operation",
+    "LatencyAlarm": "Latency of one operation",
+}
 LONGEST_NAME = 64
 
 
@@ -40,13 +50,22 @@ class NoManagedPolicies(ManagedPolicyLoader):
         return {}
 
 
-def transformed():
+def faults_of_code(template):
+    """What is deployed is what `make package` writes and `make reproduce` compares: a folder SAM would pack
+    anew, with the times of its files."""
+    for name, resource in template["Resources"].items():
+        code = resource.get("Properties", {}).get("CodeUri")
+        if code is not None and not re.fullmatch(r"target/package/[a-z-]+\.zip", code):
+            yield f"{name}: {code} is no archive of make package"
+
+
+def transformed(parameters):
     template = cfn_yaml.load(str(TEMPLATE))
     for resource in template["Resources"].values():
         # `sam deploy` uploads the code first and puts the address of the upload here.
         if "CodeUri" in resource.get("Properties", {}):
             resource["Properties"]["CodeUri"] = "s3://bucket/key"
-    return transform(template, {}, NoManagedPolicies())
+    return transform(template, parameters, NoManagedPolicies())
 
 
 def resources_of_statements(tables, functions):
@@ -164,9 +183,11 @@ def routes(resources):
     for path, methods in resources["Api"]["Properties"]["Body"]["paths"].items():
         for method, route in methods.items():
             uri = json.dumps(route.get("x-amazon-apigateway-integration", {}).get("uri"))
-            function = re.search(r"\$\{(\w+)\.Arn\}", uri)
+            function = re.search(r"\$\{(\w+)Aliaslive\}", uri)
             if function:
                 yield f"{method.upper()} {path}", function[1]
+            elif "functions/" in uri:
+                raise ValueError(f"{method.upper()} {path} goes round the alias: {uri}")
 
 
 def faults_of_bulkheads(resources):
@@ -202,11 +223,40 @@ def faults_of_bulkheads(resources):
         yield f"Api: only {sorted(with_routes)} have bulkheads"
 
 
+def faults_of_releases(resources, is_everything_shifted):
+    """Requests reach what the alias names, each deployment publishes a version of each operation, and
+    alarms bring traffic back."""
+    by_type = properties_by_type(resources)
+    versions = by_type["AWS::Lambda::Version"]
+    groups = by_type["AWS::CodeDeploy::DeploymentGroup"]
+    operations = {function for _, function in routes(resources)}
+    for function in sorted(operations):
+        if f"{function}Version{RELEASE}" not in versions:
+            yield f"{function}: a deployment publishes no version of it"
+        group = groups.get(f"{function}DeploymentGroup")
+        if group is not None:
+            condition, no_alarms, watched = group["AlarmConfiguration"]["Fn::If"]
+            alarms = [alarm["Name"] for alarm in watched["Alarms"]]
+            if alarms != [{"Ref": f"{function}ServerErrorsAlarm"}]:
+                yield f"{function}: its own alarm must bring its traffic back, not {alarms}"
+            if condition != "IsRollBack" or no_alarms:
+                yield f"{function}: an alarm that is on would stop a roll-back"
+        elif is_everything_shifted or function in SHIFTED:
+            yield f"{function}: no traffic is shifted to it"
+    if not is_everything_shifted and len(groups) != len(SHIFTED):
+        yield f"traffic is shifted to {sorted(groups)} by default"
+    environment = [it["Environment"]["Variables"] for it in by_type["AWS::Lambda::Function"].values()]
+    if any(variables.get("WAYMARK_RELEASE") != {"Ref": "Release"} for variables in environment):
+        yield "a function is the same after a deployment, and Lambda refuses to publish it"
+    if len(resources) > MOST_RESOURCES:
+        yield f"{len(resources)} resources; CloudFormation takes {MOST_RESOURCES}"
+
+
 def faults_of_names(resources):
     """Two stacks in one account must not claim the same physical name."""
     for name, resource in resources.items():
-        if resource["Type"] == "AWS::ApiGatewayV2::Stage":
-            continue  # Its name is one within its API.
+        if resource["Type"] in ("AWS::ApiGatewayV2::Stage", "AWS::Lambda::Alias"):
+            continue  # Its name is one within its API, or its function.
         kind = resource["Type"].rsplit("::", 1)[1]
         for member in ("Name", "FilterName", f"{kind}Name"):
             given = resource["Properties"].get(member)
@@ -310,6 +360,8 @@ def faults_of_dashboard(resources):
             yield f"Dashboard: a search of {title} may get too long"
         if re.search('[^"]<|>[^"]', expression):
             yield f"Dashboard: a search of {title} finds more than the names in it"
+        if 'stack="<AWS::StackName>"' in expression:
+            continue  # It finds what the stack has, whatever that is.
         kind = re.search(r"(FunctionName|TableName)=", expression)[1]
         named.setdefault((title, kind), set()).update(re.findall('"<([^>]*)>"', expression))
     kinds = {"FunctionName": "AWS::Lambda::Function", "TableName": "AWS::DynamoDB::Table"}
@@ -325,16 +377,27 @@ def faults_of_alarms(resources):
     for name, resource in resources.items():
         if resource["Type"] != "AWS::CloudWatch::Alarm":
             continue
-        if f"${{{name}.Arn}}" not in dashboard:
-            yield f"{name}: it is not on the dashboard"
+        of_operation = re.fullmatch(f"(\\w+)({'|'.join(OF_OPERATIONS)})", name)
+        if of_operation:
+            # The dashboard has a chart of what they watch.
+            section = OF_OPERATIONS[of_operation[2]]
+            if of_operation[1] not in resources:
+                yield f"{name}: there is no function {of_operation[1]}"
+        else:
+            section = name
+            if f"${{{name}.Arn}}" not in dashboard:
+                yield f"{name}: it is not on the dashboard"
         if "AlarmActions" not in resource["Properties"]:
             yield f"{name}: it tells nobody"
-        if f"### {name}\n" not in guide:
-            yield f"{name}: docs/operations.md has no section of its name"
+        if f"### {section}\n" not in guide:
+            yield f"{name}: docs/operations.md has no section {section}"
 
 
 def main():
-    template = transformed()
+    # What the translator has to say of features that AWS turns on for itself.
+    logging.disable(logging.WARNING)
+    everything_shifted = transformed({"Release": RELEASE, "ShiftAllTraffic": "true"})["Resources"]
+    template = transformed({"Release": RELEASE})
     resources = template["Resources"]
     checks = (
         faults,
@@ -347,11 +410,17 @@ def main():
         faults_of_alarms,
     )
     found = [fault for check in checks for fault in check(resources)]
+    found += faults_of_code(cfn_yaml.load(str(TEMPLATE)))
+    found += faults_of_releases(resources, is_everything_shifted=False)
+    found += faults_of_releases(everything_shifted, is_everything_shifted=True)
     for fault in found:
         print(f"template.yaml: {fault}", file=sys.stderr)
     if found:
         sys.exit(1)
-    print(f"template.yaml transforms into {len(template['Resources'])} resources")
+    print(
+        f"template.yaml transforms into {len(resources)} resources, "
+        f"{len(everything_shifted)} with ShiftAllTraffic"
+    )
 
 
 if __name__ == "__main__":

@@ -57,8 +57,9 @@ pub static OPERATIONS: [&Operation; 47] = [
 
 /// All functions that run on a schedule.
 #[rustfmt::skip]
-pub static JOBS: [&Job; 4] = [
+pub static JOBS: [&Job; 5] = [
     &announce_trends::JOB,
+    &erase_data::JOB,
     &pack_error_log::JOB,
     &purge_event_markers::JOB,
     &send_notifications::JOB,

@@ -20,7 +20,7 @@ use aws_sdk_dynamodb::operation::update_item::UpdateItemInput;
 use aws_sdk_dynamodb::types::TransactWriteItem;
 use aws_smithy_runtime_api::client::interceptors::context::Input;
 use local::environment::table_prefix;
-use local::template::STACK_NAME;
+use local::template::{STACK_NAME, function_of_code};
 use yaml_serde::Value as Yaml;
 
 /// An action on a table, or on one of its indexes.
@@ -152,7 +152,7 @@ fn allowed(template: &Yaml) -> ByFunction {
         .map(|function| {
             let properties = &function["Properties"];
             let code = properties["CodeUri"].as_str().expect("a function has code");
-            let name = code.rsplit('/').next().unwrap_or(code).to_owned();
+            let name = function_of_code(code).to_owned();
             // What a role has under a condition is about other services, not about tables;
             // tests/contract/check_template.py sees to that.
             let policies = properties.get("Policies").into_iter().flat_map(list);
@@ -265,7 +265,7 @@ Resources:
   ListThings:
     Type: AWS::Serverless::Function
     Properties:
-      CodeUri: target/lambda/list-things
+      CodeUri: target/package/list-things.zip
       Policies:
         - Statement:
             - Effect: Allow

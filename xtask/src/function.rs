@@ -40,6 +40,12 @@ pub(crate) struct Metadata {
     /// The parameter of the template that is how many of it may run at once, 0 for any number, if that is
     /// bounded.
     pub(crate) concurrency: Option<String>,
+    /// Whether requests go over to a new version of it bit by bit, and back if it fails. Of all others
+    /// the template's parameter `ShiftAllTraffic` says so.
+    #[serde(default)]
+    pub(crate) canary: bool,
+    /// From how many milliseconds on somebody who waits for it finds it slow, which an alarm tells of.
+    pub(crate) slow_after: Option<u32>,
     /// How long it may run, in seconds, if not as long as all others.
     pub(crate) timeout: Option<u32>,
     /// The least severe lines of Lambda's own about it, if not `WARN`.

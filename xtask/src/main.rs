@@ -5,6 +5,7 @@
 //! is particular to a function ([`function::Metadata`]), ua-parser's rules for User-Agents. `cargo xtask generate --check` writes nothing
 //! and fails if anything would change.
 
+mod alarms;
 mod function;
 mod generate;
 mod names;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::alarms;
 use crate::function::Function;
 use crate::names::camel_case;
 use crate::openapi::Access;
@@ -13,8 +14,9 @@ use crate::tables::{self, Table};
 const FUNCTIONS: &str = "functions";
 const BOUNDARY: &str = "tables of the boundary";
 const FAILED_RUNS: &str = "metrics of scheduled functions";
+const ALARMS: &str = "alarms of operations";
 const THROTTLED: &str = "throttled tables";
-const REGIONS: [&str; 4] = [FUNCTIONS, BOUNDARY, FAILED_RUNS, THROTTLED];
+const REGIONS: [&str; 5] = [FUNCTIONS, BOUNDARY, ALARMS, FAILED_RUNS, THROTTLED];
 
 /// Lambda takes an age of an event between these only, in seconds.
 const EVENT_AGE: std::ops::RangeInclusive<u32> = 60..=21_600;
@@ -32,6 +34,7 @@ pub(crate) fn generated(text: &str, functions: &[Function]) -> Result<String, St
     let resources: Vec<String> = resources.collect::<Result<_, _>>()?;
     let text = region::replace(text, FUNCTIONS, &resources.join("\n"))?;
     let text = region::replace(&text, BOUNDARY, &boundary(&tables))?;
+    let text = region::replace(&text, ALARMS, &alarms::of_operations(functions))?;
     let text = region::replace(&text, FAILED_RUNS, &failed_runs(functions))?;
     let text = region::replace(&text, THROTTLED, &throttled(&tables))?;
 
@@ -53,7 +56,10 @@ fn resource(function: &Function, tables: &[Table]) -> Result<String, String> {
         }
         None => line(text, 0, &format!("Description: >-\n  {}", function.description)),
     }
-    line(text, 0, &format!("CodeUri: target/lambda/{name}"));
+    line(text, 0, &format!("CodeUri: target/package/{name}.zip"));
+    if !function.is_job() {
+        released(text, function);
+    }
     logging(text, function);
     if let Some(memory) = &function.metadata.memory {
         line(text, 0, &format!("MemorySize: !Ref {memory}"));
@@ -76,6 +82,25 @@ fn resource(function: &Function, tables: &[Table]) -> Result<String, String> {
          RetentionInDays: !Ref LogRetentionInDays\n",
         indented(&properties, 4)
     ))
+}
+
+/// How a new version of a function takes over: by its alias, and where that is asked for bit by bit. A
+/// job has none: its next run is that of the new version.
+fn released(text: &mut String, function: &Function) {
+    line(text, 0, "AutoPublishAlias: live\nAutoPublishCodeSha256: !Ref Release");
+    line(text, 0, "DeploymentPreference:");
+    if !function.metadata.canary {
+        line(text, 2, "Enabled: !Ref ShiftAllTraffic");
+    }
+    let alarm = alarms::server_errors_alarm(function);
+    line(
+        text,
+        2,
+        &format!(
+            "Type: !If [IsRollBack, AllAtOnce, !Ref TrafficShifting]\n\
+             Alarms: !If [IsRollBack, [!Ref AWS::NoValue], [!Ref {alarm}]]"
+        ),
+    );
 }
 
 fn logging(text: &mut String, function: &Function) {
@@ -320,7 +345,7 @@ impl<'l> Search<'l> {
 }
 
 /// Appends lines.
-fn line(text: &mut String, indent: usize, lines: &str) {
+pub(crate) fn line(text: &mut String, indent: usize, lines: &str) {
     text.push_str(&indented(lines, indent));
 }
 
@@ -389,6 +414,28 @@ mod tests {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
         assert!(!text.contains("Policies"), "{text}");
+        assert!(!text.contains("AutoPublishAlias"), "{text}");
+    }
+
+    #[test]
+    fn a_new_version_takes_over_bit_by_bit_where_that_is_asked_for() {
+        let text = |metadata: &str| {
+            let function = function_of("list-things", metadata, LIST).unwrap();
+            resource(&function, &tables::tables(TEMPLATE).unwrap()).unwrap()
+        };
+        let preference = |enabled: &str| {
+            format!(
+                "    AutoPublishAlias: live\n    AutoPublishCodeSha256: !Ref Release\n    \
+                 DeploymentPreference:\n{enabled}      \
+                 Type: !If [IsRollBack, AllAtOnce, !Ref TrafficShifting]\n      \
+                 Alarms: !If [IsRollBack, [!Ref AWS::NoValue], [!Ref ListThingsServerErrorsAlarm]]\n"
+            )
+        };
+        let (always, if_wanted) = (text("canary = true"), text(""));
+        assert!(always.contains(&preference("")), "{always}");
+        let enabled = "      Enabled: !Ref ShiftAllTraffic\n";
+        assert!(if_wanted.contains(&preference(enabled)), "{if_wanted}");
+        assert!(always.contains("CodeUri: target/package/list-things.zip\n"), "{always}");
     }
 
     #[test]

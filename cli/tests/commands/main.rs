@@ -6,6 +6,7 @@ mod flags;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -87,7 +88,7 @@ async fn run_local(folder: &Path, arguments: &[&str]) -> Run {
 fn command(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_waymark"));
     command.current_dir(folder).env_clear().env("HOME", folder).kill_on_drop(true);
-    command.env("AWS_EC2_METADATA_DISABLED", "true");
+    command.env("AWS_EC2_METADATA_DISABLED", "true").stdin(Stdio::null());
     command
 }
 
@@ -203,8 +204,10 @@ async fn what_is_damaged_is_left_out_of_lists_and_named() {
         stack.create_project("bad", "default").await,
         stack.create_project("good", "default").await,
     ];
-    let [bad_key, good_key] =
-        [stack.json(&["key", "create"]).await, stack.json(&["key", "create"]).await];
+    let [bad_key, good_key] = [
+        stack.json(&["key", "create", "--scopes", "all"]).await,
+        stack.json(&["key", "create", "--scopes", "all"]).await,
+    ];
     let bad_key = bad_key["keyId"].as_str().unwrap();
     let client = client::for_endpoint(&stack.engine.endpoint()).unwrap();
     for (table, name, value, attribute) in
@@ -255,7 +258,7 @@ async fn bad_values_are_errors_of_usage() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_is_shown_once_and_admits_its_secret() {
     let stack = Stack::start();
-    let created = stack.run(&["key", "create"]).await;
+    let created = stack.run(&["key", "create", "--scopes", "all"]).await;
     assert_eq!(created.code, Some(0), "{}", created.stderr);
     // Nothing else: `KEY=$(waymark key create)` must work.
     let key = ApiKey::parse(created.stdout.strip_suffix('\n').unwrap()).unwrap();
@@ -333,12 +336,68 @@ async fn a_key_is_limited_as_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn no_key_may_do_everything_unless_somebody_says_so() {
+    let stack = Stack::start();
+    let refused = stack.run(&["key", "create"]).await;
+    assert_eq!(refused.code, Some(1));
+    let told = refused.stderr;
+    assert!(told.starts_with("error: say what the key may do: --scopes"), "{told}");
+    assert!(told.contains("- flags:evaluate\n"), "{told}");
+    assert_eq!(stack.json(&["key", "list"]).await, json!([]));
+
+    // A key without an end is made, with a remark.
+    let made = stack.run(&["key", "create", "--scopes", "flags:evaluate"]).await;
+    let told = made.stderr;
+    assert!(made.code == Some(0) && told.contains("would end it in a year"), "{told}");
+    let listed = stack.json(&["key", "list"]).await;
+    assert_eq!(listed[0]["scopes"], json!(["flags:evaluate"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_project_is_deleted_by_who_means_it() {
+    let stack = Stack::start();
+    let id = stack.create_project("my-shop", "default").await;
+    let asked = stack.run(&["project", "delete", "my-shop"]).await;
+    assert_eq!(asked.code, Some(1));
+    assert!(asked.stderr.contains("say --yes; nothing was deleted"), "{}", asked.stderr);
+    assert_eq!(stack.json(&["project", "list"]).await[0]["slug"], "my-shop");
+
+    let deleted = stack.json(&["project", "delete", "my-shop", "--yes"]).await;
+    assert_eq!(deleted["subject"], format!("project#{id}"));
+    assert_eq!(stack.json(&["project", "list"]).await, json!([]));
+    let again = stack.run(&["project", "delete", "my-shop", "--yes"]).await;
+    assert!(again.stderr.contains("there is no project `my-shop`"), "{}", again.stderr);
+    // Its slug is another's at once.
+    assert_ne!(stack.create_project("my-shop", "default").await, id);
+
+    let listed = stack.json(&["erasure", "list"]).await;
+    let shown = (&listed[0]["name"], &listed[0]["stage"], &listed[0]["removed"]);
+    assert_eq!(shown, (&json!("my-shop"), &json!("settling"), &json!(0)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_that_is_erased_has_no_key_any_more() {
+    let stack = Stack::start();
+    for user in ["mira", "other"] {
+        stack.json(&["key", "create", "--scopes", "all", "--user", user]).await;
+    }
+    stack.json(&["user", "erase", "mira", "--yes"]).await;
+    let again = stack.run(&["user", "erase", "mira", "--yes"]).await;
+    assert!(again.stderr.contains("`mira` is being erased already"), "{}", again.stderr);
+    let keys = stack.json(&["key", "list"]).await;
+    for key in keys.as_array().unwrap() {
+        assert_eq!(key["revokedAt"].is_null(), key["user"] == "other", "{key}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_key_sees_only_projects_that_its_organization_has() {
     let stack = Stack::start();
     stack.create_project("my-shop", "default").await;
     stack.create_project("theirs", "acme").await;
     let strange = "019aa000-0000-7000-8000-00000000000a";
-    let arguments = ["key", "create", "--project", "my-shop", "--project", "theirs"];
+    let arguments =
+        ["key", "create", "--scopes", "all", "--project", "my-shop", "--project", "theirs"];
     let run = stack.run(&[&arguments[..], &["--project", strange]].concat()).await;
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
     let expected = format!(
@@ -353,18 +412,20 @@ async fn a_key_sees_only_projects_that_its_organization_has() {
 async fn an_expiry_lies_in_the_future() {
     let stack = Stack::start();
     for expiry in ["2020-01-01", "2020-01-01T00:00:00+01:00"] {
-        let run = stack.run(&["key", "create", "--expires", expiry]).await;
+        let run = stack.run(&["key", "create", "--scopes", "all", "--expires", expiry]).await;
         assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
         assert!(run.stderr.contains("a date in the future"), "{}", run.stderr);
     }
-    let created = stack.json(&["key", "create", "--expires", "2999-01-01T00:00:00+01:00"]).await;
+    let created = stack
+        .json(&["key", "create", "--scopes", "all", "--expires", "2999-01-01T00:00:00+01:00"])
+        .await;
     assert_eq!(created["expiresAt"], "2998-12-31T23:00:00.000Z");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn revokes_a_key_once_and_for_all() {
     let stack = Stack::start();
-    let created = stack.json(&["key", "create"]).await;
+    let created = stack.json(&["key", "create", "--scopes", "all"]).await;
     let key_id = created["keyId"].as_str().unwrap();
 
     let first = stack.json(&["key", "revoke", key_id]).await;
@@ -388,7 +449,7 @@ async fn revokes_nothing_but_a_key_id() {
                     are\n";
     assert_eq!(unknown.stderr, expected);
 
-    let created = stack.json(&["key", "create"]).await;
+    let created = stack.json(&["key", "create", "--scopes", "all"]).await;
     let api_key = created["apiKey"].as_str().unwrap();
     let whole = stack.run(&["key", "revoke", api_key]).await;
     assert_eq!((whole.code, whole.stdout.as_str()), (Some(1), ""));
@@ -525,7 +586,7 @@ async fn a_dynamodb_that_is_down_is_told_quickly() {
 
         let started = Instant::now();
         let mut aws = command_for_aws(folder.path(), endpoint);
-        let aws = run(aws.args(["key", "create", "--json"])).await;
+        let aws = run(aws.args(["key", "create", "--scopes", "all", "--json"])).await;
         assert_eq!((aws.code, aws.stdout.as_str()), (Some(1), ""));
         assert!(aws.stderr.starts_with("error: DynamoDB cannot be reached"), "{}", aws.stderr);
         for part in ["region", "credentials", "network"] {
@@ -542,7 +603,7 @@ async fn a_reader_that_leaves_is_no_error_unless_a_secret_is_lost() {
     let listed = run_into_closed_pipe(&stack, &["project", "list"]).await;
     assert_eq!((listed.code, listed.stderr.as_str()), (Some(0), ""));
 
-    let created = run_into_closed_pipe(&stack, &["key", "create"]).await;
+    let created = run_into_closed_pipe(&stack, &["key", "create", "--scopes", "all"]).await;
     assert_eq!(created.code, Some(1));
     let keys = stack.json(&["key", "list"]).await;
     let revoke = format!("`waymark key revoke {}`", keys[0]["keyId"].as_str().unwrap());

@@ -5,7 +5,7 @@ use axum::http::Method;
 use percent_encoding::percent_decode_str;
 use yaml_serde::Value as Yaml;
 
-use crate::template::TemplateError;
+use crate::template::{TemplateError, function_of_code};
 
 /// The routes of an API.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Api {
             let is_route = |it: &&Yaml| it.get("Type").and_then(Yaml::as_str) == Some("HttpApi");
             for event in events.into_iter().flat_map(|it| it.values()).filter(is_route) {
                 let code = properties.and_then(|it| it.get("CodeUri")).and_then(Yaml::as_str);
-                let function = code.and_then(|code| code.rsplit('/').next());
+                let function = code.map(function_of_code);
                 let route = function.zip(event.get("Properties"));
                 let route = route.and_then(|(function, event)| Route::of(function, event));
                 routes.push(route.ok_or_else(|| {
@@ -141,23 +141,23 @@ Resources:
   Api: {Type: AWS::Serverless::HttpApi}
   ListThings:
     Properties:
-      CodeUri: target/lambda/list-things
+      CodeUri: target/package/list-things.zip
       Events:
         Get: {Type: HttpApi, Properties: {Method: GET, Path: /things}}
         Sweep: {Type: ScheduleV2, Properties: {ScheduleExpression: rate(1 minute)}}
   GetThing:
     Properties:
-      CodeUri: target/lambda/get-thing
+      CodeUri: target/package/get-thing.zip
       Events:
         Get: {Type: HttpApi, Properties: {Method: GET, Path: '/things/{id}'}}
   GetOwnThing:
     Properties:
-      CodeUri: target/lambda/get-own-thing
+      CodeUri: target/package/get-own-thing.zip
       Events:
         Get: {Type: HttpApi, Properties: {Method: GET, Path: /things/own}}
   Report:
     Properties:
-      CodeUri: target/lambda/report
+      CodeUri: target/package/report.zip
       Events:
         Post: {Type: HttpApi, Properties: {Method: POST, Path: '/api/{id}/{proxy+}'}}
         Get: {Type: HttpApi, Properties: {Method: GET, Path: '/{proxy+}'}}

@@ -18,7 +18,7 @@ use serde::de::IgnoredAny;
 
 use crate::auth::Caller;
 use crate::dynamodb::{Store, client};
-use crate::http::{Answer, CursorKey, Incoming, Problem, preflight};
+use crate::http::{Answer, CursorKey, Incoming, OriginSecrets, Problem, preflight};
 use crate::projects::api_key::Scope;
 use crate::quotas::Limits;
 use crate::telemetry::{self, Spent};
@@ -49,6 +49,7 @@ pub fn serve(operation: &Operation) -> Result<(), StartError> {
         let _ = tokio::time::timeout(WARM_UP_BUDGET, warm_up(&store, operation)).await;
         let app = &App::new(store, Clock::System, Ids::Random)
             .with_cursor_key(cursor_key())
+            .with_origin_secrets(OriginSecrets::from_environment())
             .with_limits(Limits::from_environment());
         let mut adapter = Adapter::from(service_fn(async |request: Request| {
             Ok::<_, Infallible>(Finished(respond(app, operation, request).await))
@@ -181,6 +182,8 @@ pub async fn respond(app: &App, operation: &Operation, request: Request) -> Resp
     let incoming = Incoming::new(operation.name, request);
     let (outcome, usage) = if incoming.method() == Method::OPTIONS {
         (preflight(&operation.protocol), Usage::default())
+    } else if let Some(refusal) = app.origin_secrets.refuse(&incoming) {
+        (Ok(refusal), Usage::default())
     } else {
         // A handler keeps nothing between requests but the caches, whose locks recover.
         let handling = AssertUnwindSafe(Box::pin(handle(app, operation, &incoming))).catch_unwind();

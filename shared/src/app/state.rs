@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::auth::AccessCache;
 use crate::dynamodb::Store;
-use crate::http::{Answer, CursorKey, Problem};
+use crate::http::{Answer, CursorKey, OriginSecrets, Problem};
 use crate::id::random_bytes;
 use crate::idempotency::IdempotentRequest;
 use crate::projects::api_key::KeyId;
@@ -35,6 +35,7 @@ pub struct App {
     pub(super) access: AccessCache,
     caches: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
     cursor_key: Option<CursorKey>,
+    pub(super) origin_secrets: OriginSecrets,
     limits: Limits,
     quotas: Quotas,
     pub(super) is_cold: AtomicBool,
@@ -50,6 +51,7 @@ impl App {
             access: AccessCache::default(),
             caches: Mutex::default(),
             cursor_key: None,
+            origin_secrets: OriginSecrets::default(),
             limits: Limits::default(),
             quotas: Quotas::default(),
             is_cold: AtomicBool::new(true),
@@ -60,6 +62,13 @@ impl App {
     #[must_use]
     pub fn with_cursor_key(mut self, key: Option<CursorKey>) -> Self {
         self.cursor_key = key;
+        self
+    }
+
+    /// The app that answers only what comes through a distribution, if there are secrets that say so.
+    #[must_use]
+    pub fn with_origin_secrets(mut self, secrets: OriginSecrets) -> Self {
+        self.origin_secrets = secrets;
         self
     }
 

@@ -10,7 +10,7 @@ use crate::timestamp::Timestamp;
 
 use super::item::{Item, ItemReader, b, item, n, s};
 use super::request::IntoAction;
-use super::{Store, StoreError};
+use super::{Store, StoreError, Sweep};
 
 const TABLE: &str = "idempotency";
 
@@ -58,6 +58,15 @@ impl Store {
             return Ok(None);
         }
         read_replay(&item, request).map(Some)
+    }
+
+    /// Removes answers that have expired from the next page of the table.
+    pub async fn sweep_answers(
+        &self,
+        now: Timestamp,
+        after: Option<&str>,
+    ) -> Result<Sweep, StoreError> {
+        self.sweep_expired(TABLE, "scope", now.as_seconds(), after).await
     }
 
     /// The action that stores an answer, and fails if one is stored already.

@@ -14,6 +14,7 @@ pub(crate) mod page;
 mod quotas;
 pub(crate) mod request;
 pub(crate) mod server_clock;
+mod sweep;
 pub(crate) mod transaction;
 mod write;
 
@@ -22,6 +23,7 @@ use aws_sdk_dynamodb::Client;
 pub use damage::{DamageReport, DamagedItem};
 pub use error::{Cause, StoreError};
 pub use idempotency::{Idempotent, Replay};
+pub use sweep::Sweep;
 pub use transaction::ConflictRetry;
 
 /// All tables, behind one client. The client is this module's own: every write goes through one of its

@@ -3,11 +3,21 @@
 use aws_sdk_dynamodb::types::ReturnValue;
 
 use super::item::{ItemReader, item, n, s};
-use super::{Store, StoreError};
+use super::{Store, StoreError, Sweep};
+use crate::timestamp::Timestamp;
 
 const TABLE: &str = "quotas";
 
 impl Store {
+    /// Removes windows that have expired from the next page of the table.
+    pub async fn sweep_windows(
+        &self,
+        now: Timestamp,
+        after: Option<&str>,
+    ) -> Result<Sweep, StoreError> {
+        self.sweep_expired(TABLE, "window", now.as_seconds(), after).await
+    }
+
     /// Adds to what was taken in a window, and answers how much that is by now, of all who added.
     ///
     /// The one write that does not recognize itself: if its answer is lost it is sent again, and counts

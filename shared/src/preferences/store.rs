@@ -9,7 +9,7 @@ use crate::projects::api_key::UserId;
 use crate::projects::project::Organization;
 
 use crate::dynamodb::item::{Item, ItemReader, item, s};
-use crate::dynamodb::{Store, StoreError};
+use crate::dynamodb::{Store, StoreError, Sweep};
 
 const TABLE: &str = "email-preferences";
 const KEY: &str = "userId";
@@ -46,6 +46,17 @@ impl Store {
         let choices: Vec<_> = choices.collect();
         let key = item([(KEY, key(organization, user))]);
         read_preferences(&self.set_in_order(TABLE, key, &choices, id).await?)
+    }
+}
+
+impl Store {
+    /// Removes the preferences of a user.
+    pub async fn erase_email_preferences(
+        &self,
+        organization: &Organization,
+        user: &UserId,
+    ) -> Result<Sweep, StoreError> {
+        self.sweep_away(TABLE, vec![item([(KEY, key(organization, user))])], None).await
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod api_key;
 pub mod dsn;
+pub mod erasure;
 pub mod happening;
 pub mod notification_type;
 pub mod project;

@@ -6,10 +6,11 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use local::demo;
 use serde_json::{Value, json};
 use shared::app::{Clock, Ids, Operation};
+use shared::http::OriginSecrets;
 use shared::projects::api_key::{ApiKeyRecord, Scope, UserId};
 use shared::projects::project::{Organization, Project, ProjectId, ProjectName, Slug};
 use shared::timestamp::Timestamp;
-use tests::app::{PROJECT, TestApp, key_id, left_out};
+use tests::app::{PROJECT, TestApp, app_over, key_id, left_out};
 use tests::call::{Call, Gateway};
 
 const ME: &Operation = &get_caller::OPERATION;
@@ -162,4 +163,22 @@ async fn a_damaged_project_is_left_out_and_reported() {
         assert_eq!(listed["items"], json!([shown(test.project_id, PROJECT)]));
     }
     assert_eq!(left_out(&key), [("projects", "name")].into());
+}
+
+#[tokio::test]
+async fn what_did_not_come_through_the_distribution_is_refused_before_anything_is_looked_at() {
+    let test = TestApp::start().await;
+    let (app, round_trips) = app_over(&test.engine.endpoint());
+    let app = app.with_origin_secrets(OriginSecrets::parse("a-secret-of-the-edge,the-one-before"));
+    let call = || Call::of(ME).key(&test.key);
+    for call in [call(), call().header("x-origin-secret", "a-secret-of-the-edg")] {
+        let reply = call.send(&app).await;
+        assert_eq!((reply.status, reply.body), (403, json!({"message": "Forbidden"})));
+    }
+    assert_eq!(round_trips.load(std::sync::atomic::Ordering::Relaxed), 0);
+    for secret in ["a-secret-of-the-edge", "the-one-before"] {
+        assert_eq!(call().header("x-origin-secret", secret).send(&app).await.status, 200);
+    }
+    // Without a secret nothing is asked for.
+    assert_eq!(call().send(&test.app).await.status, 200);
 }

@@ -6,6 +6,7 @@
 
 mod api_keys;
 mod callers;
+mod erasure;
 mod error_tracking;
 mod flags;
 mod insights;
@@ -29,8 +30,9 @@ use tests::permissions::{ALLOWED, checked, used_during};
 
 /// The functions of each scenario. Whoever adds a function adds it here, and to the scenario
 /// something that uses its every permission.
-const SCENARIOS: [&[&str]; 8] = [
+const SCENARIOS: [&[&str]; 9] = [
     &callers::FUNCTIONS,
+    &erasure::FUNCTIONS,
     &error_tracking::FUNCTIONS,
     &flags::FUNCTIONS,
     &insights::FUNCTIONS,

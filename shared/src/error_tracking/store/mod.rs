@@ -2,6 +2,7 @@
 
 mod columns;
 mod deletion;
+mod erasure;
 mod error_count;
 mod error_hours;
 mod errors;

@@ -198,7 +198,7 @@ fn queue_pk(shard: u8) -> String {
     format!("packing-queue#{shard:02}")
 }
 
-fn entry_key(project: ProjectId) -> Item {
+pub(super) fn entry_key(project: ProjectId) -> Item {
     let text = project.to_string();
     let last = text.bytes().next_back().map(char::from).and_then(|digit| digit.to_digit(16));
     let shard = u8::try_from(last.unwrap_or_default()).unwrap_or_default() % QUEUE_SHARDS;

@@ -1,6 +1,7 @@
 //! Tables `feature-flags` and `flag-changes`.
 
 mod changes;
+mod erasure;
 mod evaluation;
 mod flags;
 mod history;

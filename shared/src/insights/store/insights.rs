@@ -72,9 +72,9 @@ fn keyed_chunk(item: &Item) -> Result<((Uuid, u32), Chunk), StoreError> {
 }
 
 /// An insight whose members are still to be read.
-struct Head {
+pub(super) struct Head {
     insight: Insight,
-    chunks: Vec<ChunkReference>,
+    pub(super) chunks: Vec<ChunkReference>,
 }
 
 impl Store {
@@ -296,15 +296,15 @@ fn assemble(head: Head, chunks: &mut ReadChunks) -> Option<Insight> {
     Some(Insight { members, ..head.insight })
 }
 
-fn project_pk(project: ProjectId) -> String {
+pub(super) fn project_pk(project: ProjectId) -> String {
     format!("project#{project}")
 }
 
-fn insight_key(project: ProjectId, id: InsightId) -> Item {
+pub(super) fn insight_key(project: ProjectId, id: InsightId) -> Item {
     key(&project_pk(project), &format!("insight#{id}"))
 }
 
-fn chunk_key(id: Uuid) -> Item {
+pub(super) fn chunk_key(id: Uuid) -> Item {
     key(&format!("chunk#{}", id.as_hyphenated()), "chunk")
 }
 
@@ -353,7 +353,7 @@ fn write_head(insight: &Insight) -> Item {
     item
 }
 
-fn read_head(project_id: ProjectId, item: &Item) -> Result<Head, StoreError> {
+pub(super) fn read_head(project_id: ProjectId, item: &Item) -> Result<Head, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     let status = match reader.text("status")? {
         "open" => InsightStatus::Open,

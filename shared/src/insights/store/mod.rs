@@ -1,5 +1,6 @@
 //! Table `replay-insights`.
 
+mod erasure;
 mod insights;
 mod pain_points;
 

@@ -49,7 +49,7 @@ uuid_type! {
 
 impl BatchId {
     /// Whether its request may still be running.
-    fn may_be_running(self, now: Timestamp) -> bool {
+    pub(super) fn may_be_running(self, now: Timestamp) -> bool {
         let Some(made) = self.0.get_timestamp() else { return false };
         let (seconds, nanos) = made.to_unix();
         let millis = i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1_000);
@@ -247,7 +247,7 @@ fn pain_point_key(project: ProjectId, id: PainPointId) -> Item {
     key(&format!("pain-point#{project}#{id}"), "pain-point")
 }
 
-fn batch_key(batch: BatchId) -> Item {
+pub(super) fn batch_key(batch: BatchId) -> Item {
     key(&format!("batch#{batch}"), "batch")
 }
 

@@ -308,7 +308,7 @@ fn end_of(item: &Item) -> Result<String, StoreError> {
     ItemReader { table: TABLE, item }.text("sk").map(str::to_owned)
 }
 
-fn project_pk(project: ProjectId) -> String {
+pub(super) fn project_pk(project: ProjectId) -> String {
     format!("project#{project}")
 }
 

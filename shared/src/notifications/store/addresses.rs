@@ -119,7 +119,7 @@ fn addresses_pk(organization: &Organization) -> String {
     format!("addresses#{organization}")
 }
 
-fn address_key(name: &UserName) -> Item {
+pub(super) fn address_key(name: &UserName) -> Item {
     key(&addresses_pk(&name.organization), name.user.as_str())
 }
 

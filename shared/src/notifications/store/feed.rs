@@ -116,7 +116,7 @@ impl Store {
         mailbox: &Mailbox,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let place = feed_key(&name.organization, &format!("user#{}", name.user));
+        let place = mailbox_key(name);
         if mailbox.is_idle(now) {
             let delete = self.delete(TABLE, place).condition_expression("revision = :read");
             let delete = delete.expression_attribute_values(":read", count(mailbox.revision));
@@ -204,6 +204,11 @@ impl Store {
 
 fn feed_key(organization: &Organization, of_feed: &str) -> Item {
     key(&shard_pk(organization.as_str()), &format!("{FEEDS}{organization}#{of_feed}"))
+}
+
+/// Where it is noted what was sent to a user.
+pub(super) fn mailbox_key(name: &UserName) -> Item {
+    feed_key(&name.organization, &format!("user#{}", name.user))
 }
 
 /// A number has as many digits as any, so that it sorts among others.

@@ -32,7 +32,7 @@ pub const EVENTS_AT_ONCE: usize = 10;
 /// For how long a shard is left to who leased it, if it is not leased again.
 pub const LEASE: Duration = Duration::from_secs(20);
 
-const EVENTS: &str = "events#";
+pub(super) const EVENTS: &str = "events#";
 const LEASES: &str = "leases";
 
 /// A part of what is on its way.

@@ -1,5 +1,7 @@
 //! Table `api-keys`, key `keyId`: one item per key, with the hash of its secret.
 
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
+
 use crate::projects::api_key::{ApiKeyRecord, KeyId, Scope, SecretHash, UserId};
 use crate::projects::happening::Happening;
 use crate::projects::project::{Organization, ProjectId};
@@ -68,17 +70,33 @@ impl Store {
         organization: &Organization,
         user: &UserId,
     ) -> Result<Vec<ApiKeyRecord>, StoreError> {
-        let mut found = self
+        let query = self
             .query(TABLE)
-            .index_name(BY_USER)
             .key_condition_expression("organization = :organization AND #user = :user")
             .expression_attribute_names("#user", "user")
             .expression_attribute_values(":organization", s(organization))
-            .expression_attribute_values(":user", s(user))
-            .projection_expression(KEY)
-            .into_paginator()
-            .items()
-            .send();
+            .expression_attribute_values(":user", s(user));
+        self.keys_found_by(query).await
+    }
+
+    /// All keys of an organization, read as those of a user are.
+    pub async fn list_keys_of_organization(
+        &self,
+        organization: &Organization,
+    ) -> Result<Vec<ApiKeyRecord>, StoreError> {
+        let query = self
+            .query(TABLE)
+            .key_condition_expression("organization = :organization")
+            .expression_attribute_values(":organization", s(organization));
+        self.keys_found_by(query).await
+    }
+
+    async fn keys_found_by(
+        &self,
+        query: QueryFluentBuilder,
+    ) -> Result<Vec<ApiKeyRecord>, StoreError> {
+        let query = query.index_name(BY_USER).projection_expression(KEY);
+        let mut found = query.into_paginator().items().send();
         let mut keys = Vec::new();
         while let Some(item) = found.next().await {
             keys.push(item?);

@@ -3,6 +3,7 @@
 mod access;
 mod announced;
 mod api_keys;
+mod erasures;
 pub(crate) mod outbox;
 mod projects;
 

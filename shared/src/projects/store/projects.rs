@@ -253,7 +253,7 @@ pub(super) fn read_identity(item: &Item) -> Result<ProjectIdentity, StoreError> 
 }
 
 /// The key of the item under a numeric id. No slug has a `#`.
-fn ingest_key(id: IngestId) -> Item {
+pub(super) fn ingest_key(id: IngestId) -> Item {
     item([(KEY, s(format!("ingest#{id}")))])
 }
 

@@ -1,0 +1,233 @@
+//! Erasing a project or a user: asking for it, and watching it.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use shared::app::Clock;
+use shared::dynamodb::Store;
+use shared::projects::api_key::UserId;
+use shared::projects::erasure::{Erasure, Stage, Subject};
+use shared::projects::project::{IdOrSlug, Organization};
+use shared::timestamp::Timestamp;
+
+use crate::error::CliError;
+use crate::output::{Output, ask, card, minute, note, table};
+
+/// How often somebody who waits is told how far it has come.
+const LOOK: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ErasureCommand {
+    /// List the erasures of projects and users that are under way, and how far they have come.
+    List,
+}
+
+/// How an erasure is asked for.
+#[derive(Debug, Args)]
+pub(crate) struct Consent {
+    /// Do not ask for the name once more.
+    #[arg(long)]
+    yes: bool,
+    /// Tell how far it has come until it is done, after 25 hours. To stop watching stops nothing else.
+    #[arg(long)]
+    wait: bool,
+}
+
+/// An erasure as a program sees it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown<'e> {
+    subject: String,
+    organization: &'e Organization,
+    name: &'e str,
+    requested_at: Timestamp,
+    stage: Stage,
+    not_before: Timestamp,
+    removed: u64,
+}
+
+impl<'e> Shown<'e> {
+    fn new(erasure: &'e Erasure) -> Self {
+        Self {
+            subject: erasure.subject.to_string(),
+            organization: &erasure.organization,
+            name: &erasure.name,
+            requested_at: erasure.requested_at,
+            stage: erasure.stage,
+            not_before: erasure.not_before,
+            removed: erasure.removed,
+        }
+    }
+}
+
+/// Runs a command on the tables.
+pub(crate) async fn run(
+    command: ErasureCommand,
+    store: &Store,
+    output: &Output,
+) -> Result<(), CliError> {
+    match command {
+        ErasureCommand::List => list(store, output).await,
+    }
+}
+
+/// Takes a project out of everybody's sight, and has it erased.
+pub(crate) async fn erase_project(
+    named: &IdOrSlug,
+    consent: &Consent,
+    store: &Store,
+    output: &Output,
+) -> Result<(), CliError> {
+    let unknown = || CliError::UnknownProject(named.clone());
+    let id = store.find_project(named).await?.ok_or_else(unknown)?.id;
+    let project = store.read_project(id).await?.ok_or_else(unknown)?;
+    let slug = project.slug.to_string();
+    let what = format!(
+        "The project `{slug}` of {}, and all of its flags, insights, markers, errors and events, will be \
+         deleted for good.",
+        project.organization
+    );
+    confirm(&what, &slug, consent)?;
+    let now = Clock::System.now();
+    if !store.erase_project(&project, now).await? {
+        return Err(unknown());
+    }
+    note("Requests to the project are refused from now on, by warm functions within 60 seconds.");
+    let subject = Subject::Project(id);
+    begun(&Erasure::new(subject, project.organization, slug, now), consent, store, output).await
+}
+
+/// Ends a user's keys, and has the user erased.
+pub(crate) async fn erase_user(
+    user: &UserId,
+    organization: &Organization,
+    consent: &Consent,
+    store: &Store,
+    output: &Output,
+) -> Result<(), CliError> {
+    let keys = store.list_keys_of(organization, user).await?;
+    let what = format!(
+        "The user `{user}` of {organization}, with {} API keys, preferences and address, will be deleted for \
+         good.",
+        keys.len()
+    );
+    confirm(&what, user.as_str(), consent)?;
+    let now = Clock::System.now();
+    // Revoked first: nobody acts for the user any more.
+    for key in &keys {
+        store.revoke_api_key(&key.key_id, now).await?;
+    }
+    let subject = Subject::User(organization.clone(), user.clone());
+    let erasure = Erasure::new(subject, organization.clone(), user.to_string(), now);
+    if !store.erase_user(&erasure).await? {
+        return Err(CliError::BeingErased(user.to_string()));
+    }
+    note("The user's keys are refused within 60 seconds.");
+    begun(&erasure, consent, store, output).await
+}
+
+/// Has a person type the name, unless that was done by `--yes`.
+fn confirm(what: &str, name: &str, consent: &Consent) -> Result<(), CliError> {
+    if consent.yes {
+        return Ok(());
+    }
+    match ask(&format!("{what}\nType `{name}` to go on: "))? {
+        Some(answer) if answer == name => Ok(()),
+        Some(_) => Err(CliError::NotConfirmed(format!("that is not `{name}`"))),
+        None => {
+            Err(CliError::NotConfirmed(format!("{what} Nobody is there to be asked; say --yes")))
+        }
+    }
+}
+
+async fn begun(
+    erasure: &Erasure,
+    consent: &Consent,
+    store: &Store,
+    output: &Output,
+) -> Result<(), CliError> {
+    let text = card([
+        ("erasing", erasure.name.clone()),
+        ("organization", erasure.organization.to_string()),
+        ("since", minute(erasure.requested_at)),
+    ]);
+    output.show(&Shown::new(erasure), &text)?;
+    if !consent.wait {
+        note("It goes on by itself; `waymark erasure list` shows how far it has come.");
+        return Ok(());
+    }
+    watch(&erasure.subject, store).await
+}
+
+/// Tells of each stage, until there is no erasure any more.
+async fn watch(subject: &Subject, store: &Store) -> Result<(), CliError> {
+    let mut told = None;
+    loop {
+        let erasures = store.list_erasures().await?;
+        let Some(erasure) = erasures.into_iter().find(|erasure| erasure.subject == *subject) else {
+            note("Nothing is left.");
+            return Ok(());
+        };
+        let progress = (erasure.stage, erasure.removed, erasure.not_before);
+        if told.replace(progress) != Some(progress) {
+            note(&progress_of(&erasure, Clock::System.now()));
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+fn progress_of(erasure: &Erasure, now: Timestamp) -> String {
+    let stage = erasure.stage.as_str().replace('_', " ");
+    let waits = if erasure.not_before > now {
+        format!(", waits until {}", minute(erasure.not_before))
+    } else {
+        String::new()
+    };
+    format!("{stage}: {} items removed{waits}", erasure.removed)
+}
+
+async fn list(store: &Store, output: &Output) -> Result<(), CliError> {
+    let erasures = store.list_erasures().await?;
+    if erasures.is_empty() && !output.is_json() {
+        note("Nothing is being erased.");
+        return Ok(());
+    }
+    let rows = erasures.iter().map(|erasure| {
+        let kind = match erasure.subject {
+            Subject::Project(_) => "project",
+            Subject::User(..) => "user",
+        };
+        [
+            kind.to_owned(),
+            erasure.name.clone(),
+            erasure.organization.to_string(),
+            minute(erasure.requested_at),
+            erasure.stage.as_str().replace('_', " "),
+            erasure.removed.to_string(),
+            minute(erasure.not_before),
+        ]
+    });
+    let names = ["kind", "name", "organization", "since", "stage", "removed", "goes on"];
+    let text = table(names, rows);
+    let shown: Vec<Shown<'_>> = erasures.iter().map(Shown::new).collect();
+    Ok(output.show(&shown, &text)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_tells_what_it_waits_for() {
+        let now = Timestamp::from_millis(1_795_234_560_000);
+        let organization = Organization::parse("default").unwrap();
+        let subject = Subject::User(organization.clone(), UserId::parse("mira").unwrap());
+        let erasure = Erasure::new(subject, organization, "mira".to_owned(), now);
+        assert_eq!(
+            progress_of(&erasure, now),
+            "settling: 0 items removed, waits until 2026-11-21T04:19Z"
+        );
+        assert_eq!(progress_of(&erasure, erasure.not_before), "settling: 0 items removed");
+    }
+}

@@ -1,0 +1,166 @@
+//! Carries out the erasure of projects and users. A schedule runs it every minute.
+//!
+//! It may be killed anywhere, run twice at once, or stop in the middle: every step deletes what is there
+//! and can be repeated, and what was done last is noted by whoever was not overtaken. `docs/erasure.md`
+//! tells what each stage does, and why the next one may begin.
+
+use shared::app::{App, Deadline, Job};
+use shared::dynamodb::{StoreError, Sweep};
+use shared::notifications::store::UserName;
+use shared::projects::erasure::{Erasure, Stage, Subject};
+use shared::projects::project::ProjectId;
+use shared::telemetry::log_metric;
+use shared::timestamp::Timestamp;
+
+/// What this function is.
+pub static JOB: Job =
+    Job { name: env!("CARGO_PKG_NAME"), run: |app, deadline| Box::pin(run(app, deadline)) };
+
+/// The name of the metric that tells for how many seconds the erasure that is due the longest has been.
+pub const ERASURE_DELAY: &str = "ErasureDelay";
+
+/// Works on all erasures that are due, the oldest first, until the time is up.
+async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
+    let erasures = app.store.list_erasures().await?;
+    let now = app.clock.now();
+    let delay = erasures.iter().map(|it| now.as_seconds() - it.not_before.as_seconds()).max();
+    #[allow(clippy::cast_precision_loss)] // Seconds are far below 2^53.
+    let delay = delay.unwrap_or_default().max(0) as f64;
+    log_metric(JOB.name, ERASURE_DELAY, "Seconds", delay, now);
+
+    let mut outcome = Ok(());
+    for erasure in erasures {
+        // One that cannot go on must not hold up those after it.
+        outcome = outcome.and(carry_on(app, erasure, deadline).await);
+    }
+    outcome
+}
+
+/// Takes steps of an erasure as long as it is due, and nobody else takes them.
+async fn carry_on(app: &App, mut at: Erasure, deadline: Deadline) -> Result<(), StoreError> {
+    while !deadline.has_passed() && at.not_before <= app.clock.now() {
+        let done = step(app, &at).await?;
+        let now = app.clock.now();
+        let removed = at.removed.saturating_add(done.sweep.removed);
+        let next = if done.is_last {
+            at.advanced(now).map(|next| Erasure { removed, ..next })
+        } else {
+            let not_before = done.pause.map_or(at.not_before, |pause| now.plus(pause));
+            Some(Erasure { removed, after: done.sweep.after, not_before, ..at.clone() })
+        };
+        let Some(next) = next else {
+            return app.store.finish_erasure(&at).await.map(drop);
+        };
+        if !app.store.note_erasure(&at, &next).await? {
+            return Ok(());
+        }
+        at = Erasure { revision: at.revision.saturating_add(1), ..next };
+    }
+    Ok(())
+}
+
+/// What became of a step.
+struct Done {
+    sweep: Sweep,
+    /// Whether its stage has ended.
+    is_last: bool,
+    /// For how long there is nothing to do but to wait.
+    pause: Option<std::time::Duration>,
+}
+
+/// How long a stage waits that depends on another job.
+const PAUSE: std::time::Duration = std::time::Duration::from_secs(50);
+
+impl Done {
+    /// A page of a table that is read from end to end.
+    fn page(sweep: Sweep) -> Self {
+        Self { is_last: sweep.after.is_none(), sweep, pause: None }
+    }
+
+    /// Some of what can be listed: nothing is left where nothing was found.
+    fn some(sweep: Sweep) -> Self {
+        Self { is_last: sweep.removed == 0, sweep, pause: None }
+    }
+
+    /// All there is.
+    fn all(sweep: Sweep) -> Self {
+        Self { is_last: true, sweep, pause: None }
+    }
+
+    /// Nothing, until another job is done.
+    fn once(is_done: bool, sweep: Sweep) -> Self {
+        Self { is_last: is_done, sweep, pause: (!is_done).then_some(PAUSE) }
+    }
+}
+
+async fn step(app: &App, at: &Erasure) -> Result<Done, StoreError> {
+    let after = at.after.as_deref();
+    Ok(match (&at.subject, at.stage) {
+        (_, Stage::Settling) => Done::all(Sweep::default()),
+        (subject, Stage::Notifications) => notifications(app, subject, after).await?,
+        (_, Stage::Answers) => Done::page(app.store.sweep_answers(app.clock.now(), after).await?),
+        (_, Stage::Quotas) => Done::page(app.store.sweep_windows(app.clock.now(), after).await?),
+        (Subject::Project(project), stage) => of_project(app, *project, stage, at).await?,
+        (Subject::User(organization, user), _) => {
+            let name = UserName { organization: organization.clone(), user: user.clone() };
+            let store = &app.store;
+            let removed = store.erase_email_preferences(organization, user).await?.removed
+                + store.erase_mailbox(&name).await?.removed
+                + store.erase_keys_of(organization, user, at.requested_at).await?.removed;
+            Done::all(Sweep { removed, after: None })
+        }
+    })
+}
+
+/// What a position begins with once something was left before it.
+const MENTIONED: char = '+';
+
+/// Reads all notifications, and again from the beginning, until none mentions the subject.
+async fn notifications(
+    app: &App,
+    subject: &Subject,
+    after: Option<&str>,
+) -> Result<Done, StoreError> {
+    let position = after.map(|after| after.trim_start_matches(MENTIONED));
+    let swept = app.store.sweep_notifications(subject, position).await?;
+    let was_mentioned = after.is_some_and(|after| after.starts_with(MENTIONED));
+    let is_mentioned = was_mentioned || swept.mentions > 0;
+    let removed = swept.sweep.removed;
+    Ok(match swept.sweep.after {
+        Some(after) if is_mentioned => {
+            Done::page(Sweep { removed, after: Some(format!("{MENTIONED}{after}")) })
+        }
+        None if is_mentioned => Done::once(false, Sweep { removed, after: None }),
+        after => Done::page(Sweep { removed, after }),
+    })
+}
+
+async fn of_project(
+    app: &App,
+    project: ProjectId,
+    stage: Stage,
+    at: &Erasure,
+) -> Result<Done, StoreError> {
+    let (store, now): (_, Timestamp) = (&app.store, app.clock.now());
+    let after = at.after.as_deref();
+    Ok(match stage {
+        Stage::Packing => Done::all(store.end_packing(project).await?),
+        Stage::Flags => Done::some(store.erase_flags(project).await?),
+        Stage::Collections => Done::some(store.erase_collections(project, now).await?),
+        Stage::Events => {
+            // The stage began after the last collection was deleted, and remembers when.
+            let began = after.and_then(|after| Timestamp::parse_date_or_date_time(after).ok());
+            let began = began.unwrap_or(at.not_before);
+            let sweep = Sweep { removed: 0, after: Some(began.to_string()) };
+            Done::once(store.are_events_purged(began).await?, sweep)
+        }
+        Stage::PainPoints => Done::page(store.sweep_pain_points(project, now, after).await?),
+        Stage::Insights => Done::some(store.erase_insights(project).await?),
+        Stage::Errors => Done::page(store.sweep_errors(project, after).await?),
+        Stage::Keys => Done::all(store.erase_project_from_keys(&at.organization, project).await?),
+        // Of users, or of both, and done above.
+        Stage::Settling | Stage::User | Stage::Notifications | Stage::Answers | Stage::Quotas => {
+            Done::all(Sweep::default())
+        }
+    })
+}

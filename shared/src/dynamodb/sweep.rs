@@ -1,0 +1,105 @@
+//! Reading a whole table, page by page, to remove what is found in it.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::item::{Item, s};
+use super::{Store, StoreError};
+
+/// What one step of a sweep did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sweep {
+    /// How many items it removed.
+    pub removed: u64,
+    /// Behind which item the next step goes on; none at the table's end.
+    pub after: Option<String>,
+}
+
+impl Store {
+    /// The next page of a table, at most 1 MB of it, strongly consistent; and where the one after it
+    /// begins. Of each item only these attributes, if any are named.
+    pub(crate) async fn scan_page(
+        &self,
+        table: &str,
+        attributes: &[&str],
+        after: Option<&str>,
+    ) -> Result<(Vec<Item>, Option<String>), StoreError> {
+        let mut scan = self.scan(table).consistent_read(true);
+        for (number, attribute) in attributes.iter().enumerate() {
+            // By placeholders: a name may be a reserved word.
+            scan = scan.expression_attribute_names(format!("#{number}"), *attribute);
+        }
+        if !attributes.is_empty() {
+            let names: Vec<String> =
+                (0..attributes.len()).map(|number| format!("#{number}")).collect();
+            scan = scan.projection_expression(names.join(", "));
+        }
+        if let Some(after) = after {
+            scan = scan.set_exclusive_start_key(Some(read_position(after)?));
+        }
+        let answer = scan.send().await?;
+        let end = answer.last_evaluated_key.filter(|key| !key.is_empty());
+        Ok((answer.items.unwrap_or_default(), end.as_ref().map(write_position)))
+    }
+
+    /// Removes what has expired from the next page of a table: what DynamoDB would remove some days after.
+    pub(crate) async fn sweep_expired(
+        &self,
+        table: &str,
+        key: &str,
+        now_seconds: i64,
+        after: Option<&str>,
+    ) -> Result<Sweep, StoreError> {
+        let (items, after) = self.scan_page(table, &[key, "expiresAt"], after).await?;
+        let has_expired = |item: &Item| match item.get("expiresAt") {
+            Some(AttributeValue::N(at)) => at.parse::<i64>().is_ok_and(|at| at <= now_seconds),
+            _ => false,
+        };
+        let keys = items.into_iter().filter(has_expired).map(|mut item| {
+            item.remove("expiresAt");
+            item
+        });
+        self.sweep_away(table, keys.collect(), after).await
+    }
+
+    /// Deletes what a step has found, and answers what it did.
+    pub(crate) async fn sweep_away(
+        &self,
+        table: &str,
+        keys: Vec<Item>,
+        after: Option<String>,
+    ) -> Result<Sweep, StoreError> {
+        let removed = u64::try_from(keys.len()).unwrap_or(u64::MAX);
+        if !keys.is_empty() {
+            self.delete_all(table, keys).await?;
+        }
+        Ok(Sweep { removed, after })
+    }
+}
+
+/// A key as text. Those of all tables are texts.
+fn write_position(key: &Item) -> String {
+    let parts = key.iter().filter_map(|(name, value)| Some((name, value.as_s().ok()?)));
+    let parts: BTreeMap<&String, &String> = parts.collect();
+    serde_json::to_string(&parts).unwrap_or_default()
+}
+
+fn read_position(text: &str) -> Result<Item, StoreError> {
+    let parts: BTreeMap<String, String> = serde_json::from_str(text)
+        .map_err(|_| StoreError::Refused("where a sweep goes on cannot be read".into()))?;
+    Ok(parts.into_iter().map(|(name, value)| (name, s(value))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dynamodb::item::key;
+
+    #[test]
+    fn a_position_is_read_as_it_was_written() {
+        let key = key("event#1#\"é\"", "payload");
+        assert_eq!(read_position(&write_position(&key)).unwrap(), key);
+        assert!(read_position("").is_err());
+    }
+}

@@ -1,0 +1,27 @@
+//! What a project that is erased leaves in table `feature-flags`.
+
+use crate::projects::project::ProjectId;
+
+use super::items::TABLE;
+use crate::dynamodb::item::s;
+use crate::dynamodb::{Store, StoreError, Sweep};
+
+/// How many items are looked up at a time.
+const AT_ONCE: i32 = 1_000;
+
+impl Store {
+    /// Removes some of a project's flags, segments and counts. Nothing is left where it removed nothing.
+    pub async fn erase_flags(&self, project: ProjectId) -> Result<Sweep, StoreError> {
+        let answer = self
+            .query(TABLE)
+            .consistent_read(true)
+            .key_condition_expression("projectId = :project")
+            .expression_attribute_values(":project", s(project))
+            .projection_expression("projectId, #key")
+            .expression_attribute_names("#key", "key")
+            .limit(AT_ONCE)
+            .send()
+            .await?;
+        self.sweep_away(TABLE, answer.items.unwrap_or_default(), None).await
+    }
+}

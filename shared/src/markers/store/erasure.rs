@@ -1,0 +1,45 @@
+//! What a project that is erased leaves in table `event-markers`.
+
+use crate::markers::CollectionId;
+use crate::projects::project::ProjectId;
+use crate::timestamp::Timestamp;
+
+use super::collections::{CollectionDeletion, TABLE, project_pk};
+use crate::dynamodb::item::{ItemReader, s};
+use crate::dynamodb::{Store, StoreError, Sweep};
+
+/// How many collections are deleted at a time, by a transaction each.
+const AT_ONCE: i32 = 25;
+
+impl Store {
+    /// Deletes some of a project's collections, and queues their events for purging. Nothing is left where
+    /// it removed nothing.
+    pub async fn erase_collections(
+        &self,
+        project: ProjectId,
+        now: Timestamp,
+    ) -> Result<Sweep, StoreError> {
+        let answer = self
+            .query(TABLE)
+            .consistent_read(true)
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", s(project_pk(project)))
+            .projection_expression("pk, sk")
+            .limit(AT_ONCE)
+            .send()
+            .await?;
+        let mut removed = 0;
+        for item in answer.items.unwrap_or_default() {
+            let id = |sk: &str| CollectionId::parse(sk.strip_prefix("collection#")?);
+            let collection = ItemReader { table: TABLE, item: &item }.parsed("sk", id)?;
+            let deleted = self.delete_collection(project, collection, now).await?;
+            removed += u64::from(deleted == CollectionDeletion::Deleted);
+        }
+        Ok(Sweep { removed, after: None })
+    }
+
+    /// Whether the events of all collections are gone that were deleted up to a time.
+    pub async fn are_events_purged(&self, until: Timestamp) -> Result<bool, StoreError> {
+        Ok(self.list_purge_jobs().await?.iter().all(|job| job.deleted_at > until))
+    }
+}

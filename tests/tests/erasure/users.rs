@@ -1,0 +1,67 @@
+//! Users.
+
+use shared::projects::api_key::{ApiKeyRecord, UserId};
+use shared::projects::erasure::{Erasure, Subject};
+use tests::notifications::{give_address, user};
+
+use super::*;
+
+async fn act(test: &TestApp, name: &str) -> String {
+    // Made at the test's own time, as all else.
+    let (user_id, created_at) = (UserId::parse(name).unwrap(), test.app.clock.now());
+    let key = test.key_with(|key| ApiKeyRecord { user: user_id, created_at, ..key }).await;
+    let preferences = json!({"preferences": [{"type": "billing", "emailEnabled": false}]});
+    let put = Call::of(&update_email_preferences::OPERATION).key(&key).json(&preferences);
+    assert_eq!(put.send(&test.app).await.status, 200);
+    give_address(&test.app, &user(name), &format!("{name}@example.com")).await;
+    key
+}
+
+#[tokio::test]
+async fn nothing_of_a_user_is_left_and_nothing_of_others_is_missing() {
+    let test = TestApp::start().await;
+    act(&test, "mira").await;
+    let before = everything(&test).await;
+    let key = act(&test, "gone").await;
+    assert!(!items_with(&test, "gone").await.is_empty());
+
+    let (name, now) = (user("gone"), test.app.clock.now());
+    let subject = Subject::User(name.organization.clone(), name.user.clone());
+    let erasure = Erasure::new(subject, name.organization.clone(), "gone".to_owned(), now);
+    assert!(test.app.store.erase_user(&erasure).await.unwrap());
+    assert!(!test.app.store.erase_user(&erasure).await.unwrap(), "it is under way");
+    until_erased(&test).await;
+
+    let left = items_with(&test, "gone").await;
+    assert!(left.is_empty(), "{left:#?}");
+    let keys = |all: &BTreeMap<String, Item>| -> BTreeSet<String> {
+        all.keys().filter(|key| !key.starts_with("projects [S(\"erasures#")).cloned().collect()
+    };
+    assert_eq!(keys(&everything(&test).await), keys(&before));
+    let refused = Call::of(&get_caller::OPERATION).key(&key).send(&test.app).await;
+    assert_eq!(refused.problem(), (401, "invalid_api_key"));
+}
+
+#[tokio::test]
+async fn what_tells_of_others_too_is_waited_for() {
+    let test = TestApp::start().await;
+    let step = AttributeValue::M(
+        [
+            ("kind".to_owned(), AttributeValue::S("flag_changed".to_owned())),
+            ("project".to_owned(), AttributeValue::S(test.project_id.to_string())),
+        ]
+        .into(),
+    );
+    let place = [("pk", "shard#0"), ("sk", "feed#default#step#00000000000000000001")];
+    test.tamper("notifications", place, "lines", AttributeValue::L(vec![step])).await;
+    let erased = project(&test, test.project_id).await;
+    test.app.store.erase_project(&erased, test.app.clock.now()).await.unwrap();
+    for _ in 0..8 {
+        test.pass(MINUTE * 10);
+        erase(&test.app).await;
+    }
+    let at = test.app.store.list_erasures().await.unwrap().remove(0);
+    assert_eq!(at.stage.as_str(), "notifications");
+    test.tamper("notifications", place, "lines", AttributeValue::L(Vec::new())).await;
+    until_erased(&test).await;
+}

@@ -1,0 +1,56 @@
+//! Erasing projects and users.
+
+use std::time::Duration;
+
+use local::demo;
+use serde_json::json;
+use shared::projects::api_key::{ApiKeyRecord, UserId};
+use shared::projects::erasure::{Erasure, Subject};
+use tests::app::TestApp;
+use tests::notifications::user;
+
+use super::{answered, assert_uses_all, call, deadline, scheduled};
+
+pub(super) const FUNCTIONS: [&str; 1] = [erase_data::JOB.name];
+
+/// Something of every kind that is erased in a way of its own.
+async fn fill(test: &TestApp) {
+    let flag = json!({"key": "checkout", "name": "Checkout", "type": "boolean"});
+    let flag = call(test, &create_feature_flag::OPERATION).json(&flag);
+    answered(test, flag.header("idempotency-key", "k"), 201).await;
+    let insight = tests::insights::filled(&test.app.store, test.project_id, 20, 1).await;
+    let split = call(test, &split_insight::OPERATION).parameter("insightId", insight);
+    let split = split.json(&json!({"painPointIds": [tests::insights::id(1)]}));
+    answered(test, split, 201).await;
+    tests::markers::filled(&test.app.store, test.project_id, 3).await;
+    let other = demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    for projects in [vec![test.project_id], vec![test.project_id, other]] {
+        let projects = Some(projects.into_iter().collect());
+        test.key_with(|key| ApiKeyRecord { projects, ..key }).await;
+    }
+    let (gone, created_at) = (UserId::parse("gone").unwrap(), test.app.clock.now());
+    test.key_with(|key| ApiKeyRecord { user: gone, created_at, ..key }).await;
+}
+
+#[tokio::test]
+async fn what_erases_may_do_what_it_does_and_no_more() {
+    let test = TestApp::start().await;
+    fill(&test).await;
+    let store = &test.app.store;
+    let project = tests::error_tracking::project(store, test.project_id).await;
+    let (name, now) = (user("gone"), test.app.clock.now());
+    let subject = Subject::User(name.organization.clone(), name.user.clone());
+    assert!(store.erase_project(&project, now).await.unwrap());
+    let erasure = Erasure::new(subject, name.organization, "gone".to_owned(), now);
+    assert!(store.erase_user(&erasure).await.unwrap());
+    let scenario = Box::pin(async {
+        for minutes in [3, 6, 6, 6, 24 * 60, 60] {
+            test.pass(Duration::from_mins(minutes));
+            let run = Box::pin((erase_data::JOB.run)(&test.app, deadline()));
+            scheduled(erase_data::JOB.name, run).await;
+            (purge_event_markers::JOB.run)(&test.app, deadline()).await.unwrap();
+        }
+        assert!(store.list_erasures().await.unwrap().is_empty());
+    });
+    assert_uses_all(&FUNCTIONS, scenario).await;
+}
