@@ -76,13 +76,15 @@ export class Visitor {
     this.answers.set(ending, answer);
   }
 
-  /** Waits until nothing is loading any more. */
+  /** Waits until nothing is loading any more, nor about to be. */
   async settle() {
     const ends = Date.now() + PATIENCE_MS;
     for (let idleSince = Date.now(); Date.now() - idleSince < IDLE_MS; ) {
       if (Date.now() > ends) assert.fail(`still underway: ${[...this.underway].map((it) => it.url())}`);
       await new Promise((resume) => setTimeout(resume, 20));
-      if (this.underway.size > 0) idleSince = Date.now();
+      // Where a skeleton stands and nothing is underway, the request for what it stands for is to come.
+      const isBusy = this.underway.size > 0 || (await this.page.$('[aria-busy="true"]')) !== null;
+      if (isBusy) idleSince = Date.now();
     }
   }
 

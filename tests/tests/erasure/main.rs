@@ -74,12 +74,12 @@ async fn everything(test: &TestApp) -> BTreeMap<String, Item> {
 }
 
 /// The items that have a text anywhere, the stored answers included.
-async fn items_with(test: &TestApp, text: &str) -> Vec<String> {
+async fn items_with(test: &TestApp, wanted: &str) -> Vec<String> {
     let mut found = Vec::new();
     for table in TABLES {
         let items = test.items(table).await;
         let shown = items.iter().map(|item| format!("{table}: {item:?}"));
-        found.extend(shown.filter(|item| item.contains(text)));
+        found.extend(shown.filter(|item| item.contains(wanted)));
     }
     found
 }

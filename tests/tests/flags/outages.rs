@@ -206,11 +206,10 @@ async fn multiply(test: &TestApp, key: &str, copies: usize) {
 #[tokio::test]
 async fn flags_that_do_not_change_cost_twelve_units_a_minute_however_many_they_are() {
     for flags in [10, 100, 2_000] {
-        let test = TestApp::start().await;
+        let mut test = TestApp::start().await;
         create(&test, "f", &json!({})).await;
         multiply(&test, "f", flags - 1).await;
-        let (app, _) = tests::app::app_over(&test.engine.endpoint());
-        let test = TestApp { app, ..test };
+        (test.app, _) = tests::app::app_over(&test.engine.endpoint());
         // A change just before: what was read first is read once more.
         evaluate_all(&test, json!({})).await;
         test.pass(Duration::from_secs(5));
