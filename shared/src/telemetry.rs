@@ -210,7 +210,8 @@ pub(crate) fn log_stale_flags(project: ProjectId, as_of: Timestamp, cause: &str,
         ("asOf", json!(as_of)),
         ("cause", json!(cause)),
     ];
-    log(Level::WARN, now, &members, &[(STALE_FLAGS, "Count", json!(1))], &[STACK]);
+    let metrics = &[(STALE_FLAGS, "Count", json!(1))];
+    log(Level::WARN, now, &members, &[Figures { metrics, dimensions: &[STACK] }]);
 }
 
 /// Logs that a bound was met by somebody, named by what it is and its id, and counts it.
