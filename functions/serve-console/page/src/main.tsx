@@ -7,6 +7,7 @@ import "./styles/frame.css";
 import "./styles/controls.css";
 import "./styles/plot.css";
 import "./styles/forms.css";
+import "./styles/error.css";
 import "./styles/pages.css";
 
 takeKeyFromAddress();
