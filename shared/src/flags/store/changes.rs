@@ -193,7 +193,7 @@ impl Store {
 
     /// Deletes an archived flag that is still as it was read. Nothing depends on it: what others
     /// depend on cannot be archived, and nothing can come to depend on what is. Its history leads nowhere
-    /// from then on, and expires.
+    /// from then on, and expires. Its key is marked: whoever has it next is told from it.
     pub async fn delete_flag(&self, stored: &FeatureFlag) -> Result<FlagDeletion, StoreError> {
         let delete = self
             .delete(TABLE, key(stored.project_id, stored.key.as_str()))
@@ -206,6 +206,7 @@ impl Store {
         let mut actions = vec![delete.into_action()?, project];
         let uses = UseChange::between(&stored.segments(), &BTreeSet::new());
         actions.extend(self.count_uses(stored.project_id, &uses)?);
+        actions.push(self.mark_freed(stored)?);
         let cancelled = self.commit_all(actions).await?;
         Ok(if cancelled.is_none() { FlagDeletion::Done } else { FlagDeletion::Outdated })
     }
