@@ -27,8 +27,9 @@ const MAX_AGE: Duration = Duration::from_secs(5);
 /// at a slow store gets its turn.
 const LONG_PATIENCE: Duration = Duration::from_secs(1);
 const LONG_STALE: Duration = Duration::from_mins(1);
-/// After how long a reading is given up that has not come to its end: no call takes longer.
-const MAX_READING: Duration = Duration::from_secs(3);
+/// After how long a reading is given up that has not come to its end. It goes on only while somebody waits
+/// for it, and each of its calls has a limit of its own.
+const MAX_READING: Duration = Duration::from_secs(30);
 /// How often those who ask for flags as they are now have them read, of a project.
 const CURRENT_PERIOD: Duration = Duration::from_secs(1);
 /// How long a transaction may be halfway: what is read that much later in the same state is all of it.
@@ -200,6 +201,8 @@ where
             Err(_) => "the tables did not answer in time".to_owned(),
         };
         slot.pause.begin(now);
+        // A reading that others left has perhaps come to its end, though not to be new enough.
+        let good = slot.last().unwrap_or(good);
         log_stale_flags(project, good.as_of, &cause, now);
         Ok(good.value)
     }
