@@ -87,8 +87,16 @@ async fn create(flag: &FeatureFlag, store: &Store) -> Result<Outcome, StoreError
         first.enabled = false;
         first.prerequisites = Vec::new();
     }
-    match store.create_flag(&first, &Author::Command, None).await? {
+    let mut created = store.create_flag(&first, &Author::Command, None).await?;
+    if created == FlagCreation::Successor {
+        first.is_successor = true;
+        created = store.create_flag(&first, &Author::Command, None).await?;
+    }
+    match created {
         FlagCreation::Created | FlagCreation::Replay(_) => {}
+        FlagCreation::Successor => {
+            return Ok(Outcome::Blocked("its key was just freed".to_owned()));
+        }
         FlagCreation::LimitReached => return Ok(Outcome::Blocked(full())),
         FlagCreation::ReferencesRefused(violations) => {
             return Ok(Outcome::Blocked(refused(&violations)));
@@ -102,7 +110,7 @@ async fn create(flag: &FeatureFlag, store: &Store) -> Result<Outcome, StoreError
         return Ok(Outcome::Done);
     }
     let version = first.version.saturating_add(1);
-    let archived = FeatureFlag { version, ..flag.clone() };
+    let archived = FeatureFlag { version, is_successor: first.is_successor, ..flag.clone() };
     replace(&first, &archived, store).await
 }
 

@@ -131,6 +131,7 @@ fn changed(stored: &FeatureFlag, described: DescribedFlag, now: Timestamp) -> Re
         version: stored.version,
         created_at: stored.created_at,
         updated_at: stored.updated_at,
+        is_successor: stored.is_successor,
         rules: with_known_ids(flag.rules, &new_rule_ids, &stored.rules),
         ..flag
     };

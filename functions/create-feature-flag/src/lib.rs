@@ -7,6 +7,7 @@ use shared::flags::FeatureFlag;
 use shared::flags::draft::FlagDraft;
 use shared::flags::store::FlagCreation;
 use shared::http::{Answer, Incoming, Method, Problem, ProblemCode};
+use shared::idempotency::IdempotentRequest;
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -29,20 +30,41 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     // Rules: whatever one body alone can tell was checked on reading it.
     let now = app.clock.now();
     let flag = draft.into_flag(project_id, now, || app.ids.new_uuid(now))?;
-    let answer = Answer::created(&location(&flag), &flag)?.with_version(flag.version)?;
 
-    // Storage: whatever depends on other flags is a condition of this one transaction.
+    // Storage and answer.
+    let request = request.as_ref();
+    match create(app, caller, &flag, request).await? {
+        (FlagCreation::Successor, _) => {
+            let successor = FeatureFlag { is_successor: true, ..flag };
+            let (outcome, answer) = create(app, caller, &successor, request).await?;
+            answered(&successor, outcome, answer)
+        }
+        (outcome, answer) => answered(&flag, outcome, answer),
+    }
+}
+
+/// Stores a flag, with the answer that it gets then. Whatever depends on other flags is a condition of one
+/// transaction.
+async fn create(
+    app: &App,
+    caller: &Caller<'_>,
+    flag: &FeatureFlag,
+    request: Option<&IdempotentRequest>,
+) -> Result<(FlagCreation, Answer), Problem> {
+    let answer = Answer::created(&location(flag), flag)?.with_version(flag.tag())?;
     let stored_answer = answer.to_stored();
-    let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
-    let outcome = app.store.create_flag(&flag, &caller.author(), idempotent).await?;
+    let idempotent = Idempotent::of(request, &stored_answer);
+    Ok((app.store.create_flag(flag, &caller.author(), idempotent).await?, answer))
+}
 
-    // Answer.
+fn answered(flag: &FeatureFlag, outcome: FlagCreation, answer: Answer) -> Result<Answer, Problem> {
     match outcome {
         FlagCreation::Created => Ok(answer),
         FlagCreation::Replay(replay) => Answer::replay(replay),
         FlagCreation::ReferencesRefused(violations) => Err(violations.into()),
-        FlagCreation::KeyTaken => Err(flag_exists(&flag)),
+        FlagCreation::KeyTaken => Err(flag_exists(flag)),
         FlagCreation::LimitReached => Err(Problem::flag_limit_reached()),
+        FlagCreation::Successor => Err(Problem::internal("a successor is to be made as one")),
     }
 }
 

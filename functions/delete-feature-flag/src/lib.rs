@@ -31,7 +31,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         let flag = flag.ok_or_else(Problem::flag_not_found)?;
 
         // Rules.
-        if_match.check(flag.version)?;
+        if_match.check(flag.tag())?;
         if flag.archived_at.is_none() {
             return Err(Problem::flag_not_archived());
         }

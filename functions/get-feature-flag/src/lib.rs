@@ -22,5 +22,5 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
 
     let flag = app.store.find_flag(project_id, &key).await?;
     let flag = flag.ok_or_else(Problem::flag_not_found)?;
-    Answer::ok(&flag)?.with_version(flag.version)
+    Answer::ok(&flag)?.with_version(flag.tag())
 }

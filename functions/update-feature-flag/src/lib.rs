@@ -39,7 +39,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         let stored = stored.ok_or_else(Problem::flag_not_found)?;
 
         // Rules.
-        if_match.check(stored.version)?;
+        if_match.check(stored.tag())?;
         let (flag, kind) = match &update {
             FlagUpdate::Patch(patch) => {
                 let flag = patch.apply(&stored, now, || app.ids.new_uuid(now))?;
@@ -50,7 +50,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
                 (restored(app, &stored, *version, now).await?, ChangeKind::Restored)
             }
         };
-        let answer = Answer::ok(&flag)?.with_version(flag.version)?;
+        let answer = Answer::ok(&flag)?.with_version(flag.tag())?;
         if flag == stored {
             return Ok(answer);
         }

@@ -126,8 +126,8 @@ impl Store {
         self.commit_with_records(actions, idempotent, now, Vec::new()).await
     }
 
-    /// The same with `records` of what the actions do, which have no conditions: nothing depends on them, so
-    /// they come last, where they move no reason of another action to another place.
+    /// The same with `records` of what the actions do, and checks that seldom fail: they come last, where
+    /// they move no reason of another action to another place.
     pub(crate) async fn commit_with_records(
         &self,
         mut actions: Vec<TransactWriteItem>,

@@ -41,7 +41,7 @@ impl App {
             Ok(made(read, true))
         };
         let cache = self.cache::<FlagCache>();
-        cache.0.get(&self.store, (project, None), freshness, self.clock.now(), read).await
+        cache.0.get(self, (project, None), freshness, read).await
     }
 
     /// A flag with all that it depends on; nothing if there is no such flag, or it is archived. That
@@ -61,8 +61,8 @@ impl App {
                 Ok(made(read, is_there))
             }
         };
-        let (cache, selection) = (self.cache::<FlagCache>(), (project, Some(flag.clone())));
-        cache.0.get(&self.store, selection, freshness, self.clock.now(), read).await
+        let cache = self.cache::<FlagCache>();
+        cache.0.get(self, (project, Some(flag.clone())), freshness, read).await
     }
 }
 

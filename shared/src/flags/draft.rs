@@ -105,6 +105,7 @@ impl FlagDraft {
             prerequisites: self.prerequisites,
             created_at: now,
             updated_at: now,
+            is_successor: false,
         };
         let mut violations = Violations::default();
         note_size(flag_bytes(&flag), &mut violations);

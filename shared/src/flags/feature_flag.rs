@@ -371,6 +371,9 @@ pub struct FeatureFlag {
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
+    /// Whether its key was another flag's, which was deleted.
+    #[serde(skip)]
+    pub is_successor: bool,
 }
 
 impl FeatureFlag {

@@ -54,7 +54,6 @@ impl App {
             Ok(Made { value, state: read.state, bytes, is_kept: true })
         };
         let cache = self.cache::<ConfigurationCache>();
-        let now = self.clock.now();
-        cache.0.get(&self.store, (project, ()), Freshness::Cached, now, read).await
+        cache.0.get(self, (project, ()), Freshness::Cached, read).await
     }
 }

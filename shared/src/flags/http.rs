@@ -1,14 +1,21 @@
 //! What feature flags add to requests and problems.
 
-use crate::http::{Incoming, Problem, ProblemCode, named_of};
+use crate::http::{Incoming, Problem, ProblemCode, VersionTag, named_of};
 
 use super::segment::MAX_SEGMENTS;
-use super::{FlagKey, MAX_LIVE_FLAGS, SegmentKey};
+use super::{FeatureFlag, FlagKey, MAX_LIVE_FLAGS, SegmentKey};
 
 /// The path parameter that names a feature flag.
 pub(super) const FLAG_KEY: &str = "key";
 /// The path parameter that names a segment.
 const SEGMENT_KEY: &str = "key";
+
+impl FeatureFlag {
+    /// The tag of its version.
+    pub fn tag(&self) -> VersionTag {
+        VersionTag { version: self.version, successor: self.is_successor.then_some(self.id) }
+    }
+}
 
 impl Incoming {
     /// The feature flag in the path. A malformed key names no flag, so it is a 404 as well.

@@ -1,5 +1,5 @@
 //! What a warm function remembers of what it made of projects' flags, each as of a state of them
-//! (docs/data-model.md, "What is remembered of flags").
+//! (docs/data-model.md, "feature-flags").
 //!
 //! Every write of a flag or segment grows the number of its project's state. So whether something still
 //! is as it was made is one small read; and while even that fails, the last good one serves.
@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use lru::LruCache;
 
+use crate::app::App;
 use crate::cache::{MAX_STALE, PATIENCE, Pause};
 use crate::dynamodb::{Store, StoreError};
 use crate::projects::project::ProjectId;
@@ -26,8 +27,9 @@ const MAX_AGE: Duration = Duration::from_secs(5);
 /// at a slow store gets its turn.
 const LONG_PATIENCE: Duration = Duration::from_secs(1);
 const LONG_STALE: Duration = Duration::from_mins(1);
-/// After how long a reading is given up that has not come to its end: no call takes longer.
-const MAX_READING: Duration = Duration::from_secs(3);
+/// After how long a reading is given up that has not come to its end. It goes on only while somebody waits
+/// for it, and each of its calls has a limit of its own.
+const MAX_READING: Duration = Duration::from_secs(30);
 /// How often those who ask for flags as they are now have them read, of a project.
 const CURRENT_PERIOD: Duration = Duration::from_secs(1);
 /// How long a transaction may be halfway: what is read that much later in the same state is all of it.
@@ -58,10 +60,13 @@ pub(crate) struct Made<V> {
 
 /// What was made of projects' flags lately: for each project one or several, told apart by `K`.
 pub(crate) struct StateCache<K: Eq + Hash, V> {
-    slots: Mutex<LruCache<(ProjectId, K), Arc<Slot<V>>>>,
+    slots: Mutex<Slots<K, V>>,
     states: Arc<States>,
     bounds: Bounds,
 }
+
+/// The places of what is remembered, by project and what of it.
+type Slots<K, V> = LruCache<(ProjectId, K), Arc<Slot<V>>>;
 
 /// How much is remembered.
 #[derive(Debug, Clone, Copy)]
@@ -150,23 +155,23 @@ where
         Self { slots: Mutex::new(LruCache::new(bounds.entries)), states: Arc::new(states), bounds }
     }
 
-    /// What is made of a project's flags at `now`, as new as it must be, by `read` if it is not remembered;
+    /// What is made of a project's flags, as new as it must be, by `read` if it is not remembered;
     /// `read` gets what was remembered last.
     ///
     /// While it cannot be read, or not soon, what was last read serves, for up to ten minutes. Without that
     /// it takes what it takes, and fails as reading does.
     pub(crate) async fn get<R, F>(
         &self,
-        store: &Store,
+        app: &App,
         (project, selection): (ProjectId, K),
         freshness: Freshness,
-        now: Timestamp,
         read: R,
     ) -> Result<Arc<V>, StoreError>
     where
         R: Fn(Store, Option<Arc<V>>) -> F + Clone + Send + 'static,
         F: Future<Output = Result<Made<V>, StoreError>> + Send + 'static,
     {
+        let now = app.clock.now();
         let slot = self.slot(project, &selection);
         let asked = self.states.asked(project, freshness, now);
         let last = slot.last();
@@ -175,7 +180,7 @@ where
         if let Some(fresh) = fresh {
             return Ok(Arc::clone(&fresh.value));
         }
-        let newer = slot.newer(store, &self.states, asked, read);
+        let newer = slot.newer(&app.store, &self.states, asked, read);
         let good = last.filter(|it| it.as_of <= now && now < it.as_of.plus(MAX_STALE));
         let Some(good) = good else {
             let read = newer.await?;
@@ -196,6 +201,8 @@ where
             Err(_) => "the tables did not answer in time".to_owned(),
         };
         slot.pause.begin(now);
+        // A reading that others left has perhaps come to its end, though not to be new enough.
+        let good = slot.last().unwrap_or(good);
         log_stale_flags(project, good.as_of, &cause, now);
         Ok(good.value)
     }
@@ -365,13 +372,12 @@ impl States {
         let Some(known) = states.get_mut(&project) else {
             return Asked { project, wanted: now, must_be_read: true, now };
         };
-        match known.current_at.filter(|at| *at <= now && now < at.plus(CURRENT_PERIOD)) {
-            Some(at) => Asked { project, wanted: at, must_be_read: false, now },
-            None => {
-                known.current_at = Some(now);
-                Asked { project, wanted: now, must_be_read: true, now }
-            }
+        let of_others = known.current_at.filter(|at| *at <= now && now < at.plus(CURRENT_PERIOD));
+        if let Some(wanted) = of_others {
+            return Asked { project, wanted, must_be_read: false, now };
         }
+        known.current_at = Some(now);
+        Asked { project, wanted: now, must_be_read: true, now }
     }
 
     /// Notes the state that was read at `now`.

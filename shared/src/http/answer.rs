@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::dynamodb::Replay;
 use crate::idempotency::StoredAnswer;
 
-use super::{Problem, cors};
+use super::{Problem, VersionTag, cors};
 
 /// An answer before the headers that every answer has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,8 +54,8 @@ impl Answer {
     }
 
     /// The answer with the version of its resource as its entity tag.
-    pub fn with_version(self, version: u64) -> Result<Self, Problem> {
-        let etag = header_value(&format!("\"{version}\""))?;
+    pub fn with_version(self, version: impl Into<VersionTag>) -> Result<Self, Problem> {
+        let etag = header_value(&version.into().to_string())?;
         Ok(self.with_header(ETAG, etag))
     }
 

@@ -1,6 +1,6 @@
 //! The `if-match` header (RFC 9110 §13.1.1): a change is meant for a version that the caller has seen.
 
-use super::Problem;
+use super::{Problem, VersionTag};
 
 /// The versions of a resource that a request is meant for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,31 +8,31 @@ pub enum IfMatch {
     /// Any: there is no such header, or it is `*`.
     Any,
     /// One of these. Entity tags that no answer of ours carried match nothing.
-    Versions(Vec<u64>),
+    Versions(Vec<VersionTag>),
 }
 
 impl IfMatch {
     /// Reads the header's values.
     pub(super) fn read<'v>(values: impl Iterator<Item = &'v [u8]>) -> Self {
-        let mut versions = None::<Vec<u64>>;
+        let mut versions = None::<Vec<VersionTag>>;
         for tag in values.flat_map(|value| value.split(|byte| *byte == b',')) {
             let tag = tag.trim_ascii();
             if tag == b"*" {
                 return Self::Any;
             }
             let version = tag.strip_prefix(b"\"").and_then(|tag| tag.strip_suffix(b"\""));
-            let version =
-                version.and_then(|tag| std::str::from_utf8(tag).ok()?.parse::<u64>().ok());
+            let version = version.and_then(|tag| VersionTag::parse(std::str::from_utf8(tag).ok()?));
             versions.get_or_insert_default().extend(version);
         }
         versions.map_or(Self::Any, Self::Versions)
     }
 
     /// Refuses a resource of another version.
-    pub fn check(&self, version: u64) -> Result<(), Problem> {
+    pub fn check(&self, tag: impl Into<VersionTag>) -> Result<(), Problem> {
+        let tag = tag.into();
         match self {
-            Self::Versions(versions) if !versions.contains(&version) => {
-                Err(Problem::version_mismatch(version))
+            Self::Versions(tags) if !tags.contains(&tag) => {
+                Err(Problem::version_mismatch(tag.version))
             }
             _ => Ok(()),
         }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
     use crate::http::ProblemCode;
 
-    fn allowed(values: &[&str], version: u64) -> bool {
+    fn allowed(values: &[&str], version: impl Into<VersionTag>) -> bool {
         let if_match = IfMatch::read(values.iter().map(|value| value.as_bytes()));
         match if_match.check(version) {
             Ok(()) => true,
@@ -59,6 +59,20 @@ mod tests {
     fn without_the_header_any_version_is_meant() {
         assert!(allowed(&[], 7));
         assert!(allowed(&["*"], 7));
+    }
+
+    #[test]
+    fn what_has_taken_anothers_name_is_told_from_it() {
+        let id = uuid::Uuid::from_u128(7);
+        let tag = VersionTag { version: 1, successor: Some(id) };
+        assert!(allowed(&[&tag.to_string()], tag));
+        assert!(allowed(&["\"1\"", &format!("\"1-{id}\"")], tag));
+        for other in
+            ["\"1\"", "\"1-\"", &format!("\"2-{id}\""), &format!("\"1-{}\"", uuid::Uuid::max())]
+        {
+            assert!(!allowed(&[other], tag), "{other}");
+        }
+        assert!(!allowed(&[&tag.to_string()], 1));
     }
 
     #[test]

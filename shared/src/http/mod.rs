@@ -10,6 +10,7 @@ mod origin;
 mod page;
 mod problem;
 mod protocol;
+mod version_tag;
 
 pub use answer::Answer;
 pub(crate) use answer::header_value;
@@ -24,3 +25,4 @@ pub use page::{open_cursor, page_answer, read_page_request};
 pub(crate) use problem::named_of;
 pub use problem::{Problem, ProblemCode};
 pub use protocol::Protocol;
+pub use version_tag::VersionTag;

@@ -79,7 +79,7 @@ async fn only_an_archived_flag_can_be_deleted_which_frees_its_key() {
     archive(&test, "f").await;
     let reply = delete(&test, "f").await;
     assert_eq!((reply.status, reply.text.as_str()), (204, ""));
-    assert_eq!(stored(&test).await.keys().collect::<Vec<_>>(), ["#"]);
+    assert_eq!(stored(&test).await.keys().collect::<Vec<_>>(), ["!f", "#"], "a mark is left");
     for operation in [GET, UPDATE, DELETE] {
         let call = call_for(&test, operation, "f").json(&json!({}));
         assert_eq!(call.send(&test.app).await.problem(), (404, "flag_not_found"));
@@ -87,7 +87,7 @@ async fn only_an_archived_flag_can_be_deleted_which_frees_its_key() {
     assert_eq!(live_flags(&test).await, 0);
     let second = create(&test, "f", &json!({})).await;
     assert_ne!(first.body["id"], second.body["id"]);
-    assert_eq!((etag(&second), live_flags(&test).await), ("\"1\"", 1));
+    assert_eq!((&second.body["version"], live_flags(&test).await), (&json!(1), 1));
 }
 
 #[tokio::test]
@@ -118,4 +118,45 @@ async fn a_full_project_takes_no_flag_back_until_there_is_room() {
     assert_eq!(live_flags(&test).await, 1_999);
     change(&test, "f", json!({"archived": false})).await;
     assert_eq!(live_flags(&test).await, 2_000);
+}
+
+#[tokio::test]
+async fn a_flag_that_has_a_deleted_ones_key_is_not_taken_for_it() {
+    let test = TestApp::start().await;
+    let first = create(&test, "f", &json!({})).await;
+    assert_eq!(etag(&first), "\"1\"");
+    assert_eq!(archive(&test, "f").await.status, 200);
+    assert_eq!(delete(&test, "f").await.status, 204);
+    test.round_trips();
+    let body = creation("f", &json!({}));
+    let call_again = call(&test, CREATE).header("idempotency-key", "k").json(&body);
+    let second = call_again.clone().send(&test.app).await;
+    assert_eq!((second.status, &second.body["version"]), (201, &json!(1)), "{}", second.body);
+    assert_eq!(test.round_trips(), 2, "only a key that was in use takes a second one");
+    let id = second.body["id"].as_str().unwrap().to_owned();
+    let tag = format!("\"1-{id}\"");
+    assert_eq!(etag(&second), tag);
+    let again = call_again.send(&test.app).await;
+    assert_eq!((&again.body, etag(&again)), (&second.body, tag.as_str()));
+    assert_eq!(etag(&get(&test, "f").await), tag);
+
+    let patch = |tag: &str| {
+        call_for(&test, UPDATE, "f").header("if-match", tag).json(&json!({"archived": true}))
+    };
+    for other in [etag(&first), &format!("\"1-{}\"", first.body["id"].as_str().unwrap())] {
+        let reply = patch(other).send(&test.app).await;
+        assert_eq!(reply.problem(), (412, "version_mismatch"), "{other}");
+    }
+    let changed = patch(&tag).send(&test.app).await;
+    assert_eq!((changed.status, etag(&changed)), (200, format!("\"2-{id}\"").as_str()));
+    let reply = call_for(&test, DELETE, "f").header("if-match", "\"2\"").send(&test.app).await;
+    assert_eq!(reply.problem(), (412, "version_mismatch"));
+    // Once more: the key stays marked.
+    assert_eq!(delete(&test, "f").await.status, 204);
+    let third = create(&test, "f", &json!({})).await;
+    assert_eq!(etag(&third), format!("\"1-{}\"", third.body["id"].as_str().unwrap()));
+    // A key that nobody has used yet takes one round trip.
+    test.round_trips();
+    assert_eq!(etag(&create(&test, "g", &json!({})).await), "\"1\"");
+    assert_eq!(test.round_trips(), 1);
 }

@@ -188,6 +188,7 @@ prop_compose! {
             }],
             created_at: now,
             updated_at: now,
+            is_successor: false,
         }
     }
 }

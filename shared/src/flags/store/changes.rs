@@ -195,7 +195,7 @@ impl Store {
 
     /// Deletes an archived flag that is still as it was read, and announces that. Nothing depends on it: what
     /// others depend on cannot be archived, and nothing can come to depend on what is. Its history leads nowhere
-    /// from then on, and expires.
+    /// from then on, and expires. Its key is marked: whoever has it next is told from it.
     pub async fn delete_flag(
         &self,
         stored: &FeatureFlag,
@@ -214,6 +214,7 @@ impl Store {
         let uses = UseChange::between(&stored.segments(), &BTreeSet::new());
         actions.extend(self.count_uses(stored.project_id, &uses)?);
         actions.push(self.announce(&stored.deleted(author, now))?);
+        actions.push(self.mark_freed(stored)?);
         let cancelled = self.commit_all(actions).await?;
         Ok(if cancelled.is_none() { FlagDeletion::Done } else { FlagDeletion::Outdated })
     }

@@ -30,6 +30,8 @@ pub enum FlagCreation {
     Created,
     /// The project has a flag of this key, perhaps an archived one.
     KeyTaken,
+    /// The key was another flag's, which is gone: the flag has to be made as its successor.
+    Successor,
     /// The project has as many live flags as it may have.
     LimitReached,
     /// It names flags and segments that do not fit what the project has, by their place in the body.
@@ -64,7 +66,8 @@ impl Store {
     ///
     /// One transaction checks that the key is free, that the project may have one more flag, that every
     /// prerequisite exists with its variant, and that every segment exists. It is the only round trip, unless a
-    /// prerequisite is refused or has prerequisites itself: then the chains are read.
+    /// prerequisite is refused or has prerequisites itself: then the chains are read. A flag whose key was
+    /// another's has to say so.
     pub async fn create_flag(
         &self,
         flag: &FeatureFlag,
@@ -77,7 +80,11 @@ impl Store {
         for _ in 0..MAX_READINGS {
             let actions = self.creation(flag, guard, &uses)?;
             let happening = flag.changed(None, ChangeKind::Created, author);
-            let records = vec![self.record_change(change)?, self.announce(&happening)?];
+            let mut records = vec![self.record_change(change)?, self.announce(&happening)?];
+            let never_freed = actions.len() + usize::from(idempotent.is_some()) + records.len();
+            if !flag.is_successor {
+                records.push(self.require_never_freed(flag)?);
+            }
             let commit = self.commit_with_records(actions, idempotent, flag.created_at, records);
             let cancelled = match commit.await? {
                 Commit::Done => return Ok(FlagCreation::Created),
@@ -88,6 +95,9 @@ impl Store {
             };
             let failed =
                 |index: &usize| cancelled.reasons.get(*index).is_some_and(Reason::condition_failed);
+            if failed(&never_freed) {
+                return Ok(FlagCreation::Successor);
+            }
             let prerequisites = PREREQUISITES_FROM..PREREQUISITES_FROM + flag.prerequisites.len();
             let segments_from = prerequisites.end;
             let missing = uses.missing(|index| failed(&(segments_from + index)));

@@ -70,8 +70,7 @@ impl Store {
             .send()
             .await?;
         let end_of = |item: &Item| Ok(read_version(item)?.to_string());
-        // What comes after what has expired has expired, too.
-        let more = answer.last_evaluated_key.is_some() && answer.count == answer.scanned_count;
+        let more = answer.last_evaluated_key.is_some();
         let items = answer.items.unwrap_or_default();
         self.page_of_size(items, more, page_request.limit, answer_bytes, end_of, read_change)
     }

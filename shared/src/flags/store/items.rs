@@ -37,6 +37,10 @@ pub(super) const PROJECT_ITEM: &str = "#";
 /// No sort key of a flag is below, that of the project's item is.
 pub(super) const FIRST_FLAG: &str = "0";
 
+/// What the sort key of an item begins with that marks a key of which a flag was deleted: it comes before
+/// all that queries read.
+const FREED: &str = "!";
+
 /// What a transaction does to the item that belongs to the project beside growing the number of its
 /// flags' state, and on which condition.
 #[derive(Debug, Clone, Copy, Default)]
@@ -75,6 +79,21 @@ impl Store {
                 .expression_attribute_values(":id", s(replaced.id))
                 .expression_attribute_values(":version", version_number(replaced.version)),
         })
+    }
+
+    /// The action that marks a flag's key as one that was in use.
+    pub(super) fn mark_freed(&self, flag: &FeatureFlag) -> Result<TransactWriteItem, StoreError> {
+        self.put(TABLE, freed_key(flag)).into_action()
+    }
+
+    /// The action that checks that no other flag ever had a flag's key.
+    pub(super) fn require_never_freed(
+        &self,
+        flag: &FeatureFlag,
+    ) -> Result<TransactWriteItem, StoreError> {
+        self.check(TABLE, freed_key(flag))
+            .condition_expression("attribute_not_exists(projectId)")
+            .into_action()
     }
 
     /// The action on the project's item that belongs into every transaction which changes what
@@ -146,6 +165,11 @@ pub(super) fn key(project: ProjectId, sort_key: &str) -> Item {
     item([("projectId", s(project)), ("key", s(sort_key))])
 }
 
+/// The key of the item that marks a flag's key as one that was in use.
+fn freed_key(flag: &FeatureFlag) -> Item {
+    key(flag.project_id, &format!("{FREED}{}", flag.key))
+}
+
 pub(super) fn version_number(version: u64) -> AttributeValue {
     AttributeValue::N(version.to_string())
 }
@@ -174,6 +198,7 @@ fn write_flag(flag: &FeatureFlag) -> Result<Item, StoreError> {
         ("variantKeys", ss(flag.variants.iter().map(|variant| &variant.key))),
         ("prerequisites", write_prerequisites(&flag.prerequisites)),
         ("segments", ss(flag.segments())),
+        ("isSuccessor", flag.is_successor.then_some(AttributeValue::Bool(true))),
         (DEPENDENT_KEY, depends.then(|| s(&flag.key))),
     ];
     for (name, value) in optional {
@@ -213,6 +238,7 @@ pub(super) fn read_flag(project_id: ProjectId, item: &Item) -> Result<FeatureFla
         prerequisites: read_prerequisites(item)?,
         created_at: reader.parsed("createdAt", time)?,
         updated_at: reader.parsed("updatedAt", time)?,
+        is_successor: reader.optional_boolean("isSuccessor")?.unwrap_or_default(),
     })
 }
 
