@@ -146,6 +146,7 @@ async fn of_project(
     Ok(match stage {
         Stage::Packing => Done::all(store.end_packing(project).await?),
         Stage::Flags => Done::some(store.erase_flags(project).await?),
+        Stage::FlagChanges => Done::page(store.sweep_flag_changes(project, after).await?),
         Stage::Collections => Done::some(store.erase_collections(project, now).await?),
         Stage::Events => {
             // The stage began after the last collection was deleted, and remembers when.

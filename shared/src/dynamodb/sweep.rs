@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use serde_json::Value;
 
-use super::item::{Item, s};
+use super::item::{Item, n, s};
 use super::{Store, StoreError};
 
 /// What one step of a sweep did.
@@ -78,27 +79,38 @@ impl Store {
     }
 }
 
-/// A key as text. Those of all tables are texts.
+/// A key as text. Those of all tables are texts and whole numbers.
 fn write_position(key: &Item) -> String {
-    let parts = key.iter().filter_map(|(name, value)| Some((name, value.as_s().ok()?)));
-    let parts: BTreeMap<&String, &String> = parts.collect();
+    let part = |value: &AttributeValue| match value {
+        AttributeValue::N(number) => Some(Value::from(number.parse::<i64>().ok()?)),
+        value => Some(Value::from(value.as_s().ok()?.as_str())),
+    };
+    let parts = key.iter().filter_map(|(name, value)| Some((name, part(value)?)));
+    let parts: BTreeMap<&String, Value> = parts.collect();
     serde_json::to_string(&parts).unwrap_or_default()
 }
 
 fn read_position(text: &str) -> Result<Item, StoreError> {
-    let parts: BTreeMap<String, String> = serde_json::from_str(text)
-        .map_err(|_| StoreError::Refused("where a sweep goes on cannot be read".into()))?;
-    Ok(parts.into_iter().map(|(name, value)| (name, s(value))).collect())
+    let unreadable = || StoreError::Refused("where a sweep goes on cannot be read".into());
+    let parts: BTreeMap<String, Value> = serde_json::from_str(text).map_err(|_| unreadable())?;
+    let read = |value| match value {
+        Value::String(text) => Ok(s(text)),
+        Value::Number(number) => number.as_i64().map(n).ok_or_else(unreadable),
+        _ => Err(unreadable()),
+    };
+    parts.into_iter().map(|(name, value)| Ok((name, read(value)?))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dynamodb::item::key;
+    use crate::dynamodb::item::{item, key};
 
     #[test]
     fn a_position_is_read_as_it_was_written() {
         let key = key("event#1#\"é\"", "payload");
+        assert_eq!(read_position(&write_position(&key)).unwrap(), key);
+        let key = item([("flagId", s("1")), ("version", n(7))]);
         assert_eq!(read_position(&write_position(&key)).unwrap(), key);
         assert!(read_position("").is_err());
     }

@@ -81,6 +81,7 @@ stages! {
     Settling, "settling";
     Packing, "packing";
     Flags, "flags";
+    FlagChanges, "flag_changes";
     Collections, "collections";
     Events, "events";
     PainPoints, "pain_points";
@@ -106,6 +107,7 @@ impl Stage {
                 Self::Settling,
                 Self::Packing,
                 Self::Flags,
+                Self::FlagChanges,
                 Self::Collections,
                 Self::Events,
                 Self::PainPoints,

@@ -69,19 +69,6 @@ impl Faults {
         (fault, rng.random_range(0..u64::MAX))
     }
 
-    /// A refusal for one reason: of a transaction, that of one of its items.
-    fn refuse(&self, body: &Value, chance: u64, reason: &str, otherwise: &str) -> Answer {
-        let Some(actions) = body["TransactItems"].as_array() else {
-            return refusal(otherwise, json!({}));
-        };
-        let hot = usize::try_from(chance).unwrap_or_default() % actions.len();
-        let reasons: Vec<Value> = (0..actions.len())
-            .map(|action| json!({"Code": if action == hot { reason } else { "None" }}))
-            .collect();
-        let members = json!({"Message": "Transaction cancelled", "CancellationReasons": reasons});
-        refusal("TransactionCanceledException", members)
-    }
-
     /// Has the first half of a batch done.
     async fn do_half(&self, request: &Request, mut body: Value) -> Answer {
         let (inner, member) = match &*request.target {
@@ -128,11 +115,11 @@ impl Proxy for Faults {
         match fault {
             Fault::Throttled => {
                 let otherwise = "ProvisionedThroughputExceededException";
-                self.refuse(&body, chance, "ThrottlingError", otherwise)
+                refuse(&body, chance, "ThrottlingError", otherwise)
             }
             Fault::Conflict if is_write => {
                 let otherwise = "TransactionConflictException";
-                self.refuse(&body, chance, "TransactionConflict", otherwise)
+                refuse(&body, chance, "TransactionConflict", otherwise)
             }
             Fault::FailsBefore => failed(),
             Fault::FailsAfter => {
@@ -147,4 +134,17 @@ impl Proxy for Faults {
             Fault::Partial => self.do_half(&request, body).await,
         }
     }
+}
+
+/// A refusal for one reason: of a transaction, that of one of its items.
+fn refuse(body: &Value, chance: u64, reason: &str, otherwise: &str) -> Answer {
+    let Some(actions) = body["TransactItems"].as_array() else {
+        return refusal(otherwise, json!({}));
+    };
+    let hot = usize::try_from(chance).unwrap_or_default() % actions.len();
+    let reasons: Vec<Value> = (0..actions.len())
+        .map(|action| json!({"Code": if action == hot { reason } else { "None" }}))
+        .collect();
+    let members = json!({"Message": "Transaction cancelled", "CancellationReasons": reasons});
+    refusal("TransactionCanceledException", members)
 }

@@ -19,10 +19,11 @@ use tests::error_tracking::SentEvent;
 
 const MINUTE: Duration = Duration::from_mins(1);
 /// The tables, without the prefix of their names.
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 11] = [
     "projects",
     "api-keys",
     "feature-flags",
+    "flag-changes",
     "email-preferences",
     "replay-insights",
     "event-markers",
@@ -65,7 +66,17 @@ async fn everything(test: &TestApp) -> BTreeMap<String, Item> {
     let mut all = BTreeMap::new();
     for table in TABLES.iter().filter(|table| !["idempotency", "quotas"].contains(table)) {
         for item in test.items(table).await {
-            let names = ["idOrSlug", "keyId", "projectId", "key", "userId", "pk", "sk"];
+            let names = [
+                "idOrSlug",
+                "keyId",
+                "projectId",
+                "key",
+                "userId",
+                "flagId",
+                "version",
+                "pk",
+                "sk",
+            ];
             let key: Vec<_> = names.iter().filter_map(|name| item.get(*name)).collect();
             all.insert(format!("{table} {key:?}"), item);
         }

@@ -39,16 +39,13 @@ struct Extent {
 
 impl Extent {
     fn get() -> Self {
-        match std::env::var("TRANSITIONS").ok().and_then(|number| number.parse().ok()) {
-            Some(transitions) => {
-                let life = Duration::from_secs(1)..Duration::from_secs(3);
-                Self { transitions, kills: 20, life }
-            }
-            None => {
-                let life = Duration::from_millis(50)..Duration::from_millis(600);
-                Self { transitions: 1_000, kills: 8, life }
-            }
+        let transitions = std::env::var("TRANSITIONS").ok().and_then(|number| number.parse().ok());
+        if let Some(transitions) = transitions {
+            let life = Duration::from_secs(1)..Duration::from_secs(3);
+            return Self { transitions, kills: 20, life };
         }
+        let life = Duration::from_millis(50)..Duration::from_millis(600);
+        Self { transitions: 1_000, kills: 8, life }
     }
 }
 

@@ -231,15 +231,15 @@ async fn work_with(percent: u32) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_request_in_a_hundred_fails() {
-    work_with(1).await;
+    Box::pin(work_with(1)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_request_in_ten_fails() {
-    work_with(10).await;
+    Box::pin(work_with(10)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn three_requests_in_ten_fail() {
-    work_with(30).await;
+    Box::pin(work_with(30)).await;
 }

@@ -1,7 +1,8 @@
-//! What a project that is erased leaves in table `feature-flags`.
+//! What a project that is erased leaves in tables `feature-flags` and `flag-changes`.
 
 use crate::projects::project::ProjectId;
 
+use super::history;
 use super::items::TABLE;
 use crate::dynamodb::item::s;
 use crate::dynamodb::{Store, StoreError, Sweep};
@@ -23,5 +24,20 @@ impl Store {
             .send()
             .await?;
         self.sweep_away(TABLE, answer.items.unwrap_or_default(), None).await
+    }
+
+    /// Removes a project's changes of flags from the next page of the table: no flag leads to those of one
+    /// that was deleted. To be carried out after its flags are removed.
+    pub async fn sweep_flag_changes(
+        &self,
+        project: ProjectId,
+        after: Option<&str>,
+    ) -> Result<Sweep, StoreError> {
+        let attributes = ["flagId", "version", "projectId"];
+        let (items, after) = self.scan_page(history::TABLE, &attributes, after).await?;
+        let keys = items
+            .into_iter()
+            .filter_map(|mut item| (item.remove("projectId")? == s(project)).then_some(item));
+        self.sweep_away(history::TABLE, keys.collect(), after).await
     }
 }

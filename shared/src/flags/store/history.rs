@@ -18,7 +18,7 @@ use crate::dynamodb::page::one_more_than;
 use crate::dynamodb::request::IntoAction;
 use crate::dynamodb::{Cause, Store, StoreError};
 
-const TABLE: &str = "flag-changes";
+pub(super) const TABLE: &str = "flag-changes";
 /// zstd's own default: more takes longer than it saves.
 const COMPRESSION_LEVEL: i32 = 3;
 /// The most bytes of a record: the flag, what was different before, and some names.
@@ -110,6 +110,8 @@ fn write_change(change: ChangeOf<'_>) -> Result<Item, StoreError> {
     let mut item = item_at(
         key(flag, version_number(flag.version)),
         [
+            // Whose it is, of flags too that are deleted.
+            ("projectId", s(flag.project_id)),
             ("at", s(flag.updated_at)),
             ("kind", s(kind.as_str())),
             ("record", b(&compressed)),

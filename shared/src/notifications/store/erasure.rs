@@ -5,6 +5,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use crate::dynamodb::item::{Item, ItemReader, key, s};
 use crate::dynamodb::{Store, StoreError, Sweep};
 use crate::projects::erasure::Subject;
+use crate::projects::store::announced::ANNOUNCED;
 use crate::projects::store::outbox::OUTBOX;
 
 use super::TABLE;
@@ -44,7 +45,8 @@ impl Store {
                 continue;
             }
             // Of these each is of one project, or one user; but for who did it.
-            let of_one_scene = sk.starts_with(OUTBOX) || sk.starts_with(EVENTS);
+            let of_one_scene =
+                sk.starts_with(OUTBOX) || sk.starts_with(EVENTS) || pk.starts_with(ANNOUNCED);
             if of_one_scene && is_scene(item, subject) {
                 found.push(key(pk, sk));
             } else {

@@ -15,6 +15,8 @@ use crate::dynamodb::item::{Item, key, n, s};
 use crate::dynamodb::request::IntoAction;
 use crate::dynamodb::{Store, StoreError};
 
+/// What partition keys of what was announced begin with.
+pub(crate) const ANNOUNCED: &str = "announced#";
 /// For how long it is remembered: for longer than anything rests.
 const KEPT: Duration = Duration::from_hours(90 * 24);
 
@@ -69,7 +71,7 @@ impl Store {
 }
 
 fn announced_pk(scene: &Scene) -> String {
-    format!("announced#{scene}")
+    format!("{ANNOUNCED}{scene}")
 }
 
 fn announced_key(happening: &Happening) -> Item {

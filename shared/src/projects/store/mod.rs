@@ -1,7 +1,7 @@
 //! Tables `projects` and `api-keys`.
 
 mod access;
-mod announced;
+pub(crate) mod announced;
 mod api_keys;
 mod erasures;
 pub(crate) mod outbox;
