@@ -27,7 +27,7 @@ const WORKERS: usize = 2;
 const SEALED: &str = "cursors are signed";
 
 /// Bounds of which a side cannot be tried, or not so: by operation, none of which means all.
-const EXCEPTIONS: [(&str, &str, Side, &str); 12] = [
+const EXCEPTIONS: [(&str, &str, Side, &str); 13] = [
     ("", "query:cursor/minLength", Side::Edge, "cursors are signed, and none is that short"),
     (
         "query-errors",
@@ -65,6 +65,12 @@ const EXCEPTIONS: [(&str, &str, Side, &str); 12] = [
         "/components/schemas/FeatureFlagPatch/properties/fallthrough/oneOf/1/properties/rollout/maxItems",
         Side::Beyond,
         "an entry makes it a rollout, which is allowed",
+    ),
+    (
+        UPDATE_FLAG,
+        "/components/schemas/FlagRestoration/required",
+        Side::Beyond,
+        "without a version it is a patch that changes nothing",
     ),
     (UPDATE_FLAG, "/components/schemas/NewServe/oneOf/0/required", Side::Beyond, SETS_NOTHING),
     (UPDATE_FLAG, "/components/schemas/NewServe/oneOf/1/required", Side::Beyond, SETS_NOTHING),

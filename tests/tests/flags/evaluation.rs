@@ -1,6 +1,7 @@
 //! What evaluations answer, byte for byte as `OpenFeature`'s providers need it.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
@@ -116,6 +117,8 @@ async fn individuals_fall_where_flagd_puts_them() {
             } else {
                 change(&test, key, rollout(first)).await;
             }
+            // Once a second flags are read as they are.
+            test.pass(Duration::from_secs(1));
             let context = json!({"context": {"targetingKey": individual}});
             let call = call_for(&test, EVALUATE, key).header("cache-control", "no-cache");
             call.json(&context).send(&test.app).await.body["variant"].clone()
