@@ -57,7 +57,11 @@ async fn schemathesis_finds_no_server_error_and_no_undocumented_answer() {
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
         // Each phase that was wanted was carried out: none is left out for want of links.
-        assert_eq!(said.matches('✅').count(), phases.split(',').count(), "{said}");
+        let is_done = |phase: &str| {
+            let mut summary = said.lines().map(str::trim).filter_map(|it| it.strip_prefix("✅ "));
+            summary.any(|done| done.eq_ignore_ascii_case(phase))
+        };
+        assert!(phases.split(',').all(is_done), "{said}");
         tried.push_str(&said);
     }
     let failed: Vec<_> = stack.served().into_iter().filter(|it| it.status >= 500).collect();

@@ -126,7 +126,7 @@ mod tests {
     fn who_takes_many_events_has_the_project_looked_at_early() {
         let minute = Duration::from_mins(1);
         assert_eq!(early_visit(0, minute, now()), None);
-        assert_eq!(early_visit(2, minute, now()), None);
+        assert_eq!(early_visit(2, HOUR, now()), None);
         assert_eq!(early_visit(40, minute, now()), Some(now().plus(25 * minute)));
         assert_eq!(early_visit(100_000, minute, now()), Some(now().plus(minute)));
     }

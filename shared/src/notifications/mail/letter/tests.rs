@@ -61,9 +61,10 @@ fn many_are_counted_and_the_rest_is_a_number() {
 
 #[test]
 fn a_week_is_told_project_by_project() {
-    let week = |name: &str, slug: &str, lines: &[(&str, &str, &str)]| {
+    let week = |number: u128, name: &str, slug: &str, lines: &[(&str, &str, &str)]| {
         let line = |(subject, title, detail): &(&str, &str, &str)| Happening {
             kind: HappeningKind::WeekEnded,
+            scene: Scene::Project(ProjectId::new(uuid::Uuid::from_u128(number))),
             subject: (*subject).to_owned(),
             ..happening(title).detailed(detail)
         };
@@ -77,7 +78,7 @@ fn a_week_is_told_project_by_project() {
     };
     let overview = ("overview", "1,204 events, 1 new error", "");
     let error = ("error/e-1", "TypeError", "new error, 1,000 events");
-    let shop = week("Shop", "shop", &[overview, error, ("flag/beta", "Beta", "flag, changed")]);
+    let shop = week(0, "Shop", "shop", &[overview, error, ("flag/beta", "Beta", "flag, changed")]);
     let one = told(std::slice::from_ref(&shop));
     assert_eq!(one.subject, "The week in Shop: 1,204 events, 1 new error");
     assert!(
@@ -94,8 +95,8 @@ fn a_week_is_told_project_by_project() {
     let stories = std::slice::from_ref(&shop);
     let held = Letter { kind, stories, plot: None, base_url, unsubscribe_url: STOP, held_back: 3 };
     assert!(held.mail().text.contains("Since the last such mail, 3 mails had to wait until"));
-    let many: Vec<Story> =
-        (0..12).map(|number| week(&format!("P{number}"), "p", &[overview, error])).collect();
+    let project = |number| week(number, &format!("P{number}"), "p", &[overview, error]);
+    let many: Vec<Story> = (0..12).map(project).collect();
     let all = told(&many);
     assert_eq!(all.subject, "The week in 12 projects");
     assert_eq!(all.text.matches("/console/").count(), 20);
