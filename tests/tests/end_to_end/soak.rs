@@ -92,7 +92,10 @@ impl Work<'_> {
                     "id": "level", "label": "Level", "values": ["error", "warning"],
                     "isNumeric": false, "isBoolean": false, "isArray": false,
                 });
-                let body = json!({"query": "level is error", "categories": [level]});
+                let body = json!({
+                    "projectId": PROJECT, "query": "level is error", "currentFilters": [],
+                    "categories": [level],
+                });
                 ("interpret-error-filters", self.post("/v0/errors/filters/interpret", &body))
             }
         }
