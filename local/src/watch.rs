@@ -117,8 +117,8 @@ impl Watch {
         &self.url
     }
 
-    /// The group of its processes and of those that it starts, by the operating system's number.
-    pub fn process_group(&self) -> Option<i32> {
+    /// The number of its process, which is the parent of all that it starts.
+    pub fn process_id(&self) -> Option<i32> {
         self.group.map(Pid::as_raw_pid)
     }
 

@@ -1,8 +1,9 @@
 //! The whole local stack over HTTP: the gateway, `cargo lambda watch`, the function binaries and an
 //! engine in memory, all of it for one test.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
+use std::iter;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -114,11 +115,17 @@ impl Stack {
 
     /// The memory of each function, in bytes: of all its processes, by their program.
     pub fn memory(&self) -> BTreeMap<String, u64> {
-        let group = self.watch.process_group().expect("it runs");
+        let root = self.watch.process_id().expect("it runs");
+        let all = fs::read_dir("/proc").expect("this is Linux").flatten();
+        let all: HashMap<i32, Process> =
+            all.filter_map(|entry| read_process(&entry.path())).collect();
+        let is_below = |process: &&Process| {
+            let parents = iter::successors(Some(process.parent), |pid| Some(all.get(pid)?.parent));
+            parents.into_iter().any(|pid| pid == root)
+        };
         let mut memory = BTreeMap::new();
-        for process in fs::read_dir("/proc").expect("this is Linux").flatten() {
-            let Some((program, bytes)) = memory_of(&process.path(), group) else { continue };
-            *memory.entry(program).or_default() += bytes;
+        for process in all.values().filter(is_below) {
+            *memory.entry(process.program.clone()).or_default() += process.bytes;
         }
         memory
     }
@@ -134,19 +141,26 @@ impl Stack {
     }
 }
 
-/// The program of a process, and how much memory it has, if it belongs to a group.
-fn memory_of(process: &Path, group: i32) -> Option<(String, u64)> {
-    let stat = fs::read_to_string(process.join("stat")).ok()?;
-    // After the program's name, in parentheses, come the state, the parent and the group.
+/// A process of this machine.
+struct Process {
+    parent: i32,
+    program: String,
+    /// How much memory it has.
+    bytes: u64,
+}
+
+/// A process by its number, unless it has just ended.
+fn read_process(folder: &Path) -> Option<(i32, Process)> {
+    let number = folder.file_name()?.to_str()?.parse().ok()?;
+    let stat = fs::read_to_string(folder.join("stat")).ok()?;
+    // After the program's name, in parentheses, come the state and the parent.
     let (_, rest) = stat.rsplit_once(") ")?;
-    if rest.split(' ').nth(2)? != group.to_string() {
-        return None;
-    }
-    let program = fs::read_link(process.join("exe")).ok()?;
-    let status = fs::read_to_string(process.join("status")).ok()?;
+    let parent = rest.split(' ').nth(1)?.parse().ok()?;
+    let program = fs::read_link(folder.join("exe")).ok()?.file_name()?.to_str()?.to_owned();
+    let status = fs::read_to_string(folder.join("status")).ok()?;
     let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kilobytes: u64 = resident.trim().trim_end_matches(" kB").parse().ok()?;
-    Some((program.file_name()?.to_str()?.to_owned(), kilobytes * 1_024))
+    Some((number, Process { parent, program, bytes: kilobytes * 1_024 }))
 }
 
 fn client_of_a_page() -> reqwest::Client {
