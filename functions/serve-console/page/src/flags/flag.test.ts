@@ -1,12 +1,16 @@
 import { expect, test } from "vitest";
 import { conditionsInWords, readValues, withOperator } from "./conditions-editor";
-import { doesInWords, NEW_FLAG, patchOf, serveInWords } from "./flag";
+import { doesInWords, ifMatchOf, NEW_FLAG, patchOf, serveInWords } from "./flag";
 import { toHundred } from "./serve-editor";
 import { readValue } from "./tester";
 
 test("only what was changed is sent", () => {
   expect(patchOf(NEW_FLAG, structuredClone(NEW_FLAG))).toEqual({});
   expect(patchOf(NEW_FLAG, { ...NEW_FLAG, name: "New", targets: [] })).toEqual({ name: "New" });
+});
+
+test("a change is meant for the flag that is known, whether or not its key was another's", () => {
+  expect(ifMatchOf({ version: 3, id: "019aa3c5" })).toBe('"3", "3-019aa3c5"');
 });
 
 test("shares that are made 100 keep their proportions and add up, to three decimals", () => {

@@ -153,12 +153,18 @@ export function createFlag(project: Project, draft: Draft): Promise<Flag> {
   );
 }
 
-/** Changes a flag; with a version, only if it still has that one. */
+/** What a change that is meant for a flag as it is known asks for. The tag of one that has the key of a
+ *  deleted one names its id too; only one of these can be the flag's. */
+export function ifMatchOf({ version, id }: Pick<Flag, "version" | "id">): string {
+  return `"${version}", "${version}-${id}"`;
+}
+
+/** Changes a flag; with what is known of it, only if it still is that. */
 export function patchFlag(
   project: Project,
   key: string,
   patch: FlagPatch,
-  version?: number,
+  known?: Flag,
 ): Promise<Flag> {
   const rules = patch.rules && { rules: sent(patch.rules) };
   return told(
@@ -166,7 +172,7 @@ export function patchFlag(
       api.PATCH("/v0/project/{idOrSlug}/feature-flags/{key}", {
         params: {
           path: { idOrSlug: project.slug, key },
-          ...(version !== undefined && { header: { "If-Match": `"${version}"` } }),
+          ...(known && { header: { "If-Match": ifMatchOf(known) } }),
         },
         body: { ...patch, ...rules } as never,
       }),

@@ -3,7 +3,16 @@
 import { answered, api, type Schemas } from "../api/client";
 import type { Project } from "../caller";
 import { conditionsInWords } from "./conditions-editor";
-import { type Draft, type Flag, plural, type Rule, type Serve, serveInWords, told } from "./flag";
+import {
+  type Draft,
+  type Flag,
+  ifMatchOf,
+  plural,
+  type Rule,
+  type Serve,
+  serveInWords,
+  told,
+} from "./flag";
 
 export type FlagChange = Schemas["FlagChange"];
 export type FlagChangePage = Schemas["FlagChangePage"];
@@ -36,7 +45,7 @@ export function restoreVersion(project: Project, flag: Flag, version: number): P
       api.PATCH("/v0/project/{idOrSlug}/feature-flags/{key}", {
         params: {
           path: { idOrSlug: project.slug, key: flag.key },
-          header: { "If-Match": `"${flag.version}"` },
+          header: { "If-Match": ifMatchOf(flag) },
         },
         body: { restoreVersion: version },
       }),

@@ -131,7 +131,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
         go(hrefOf("flag", { ...keptParams(address), key: made.key }), "replace");
         return;
       }
-      const changed = await patchFlag(project, flag.key, patch, flag.version);
+      const changed = await patchFlag(project, flag.key, patch, flag);
       setDraft(draftOf(changed));
       setBase({ draft: draftOf(changed), version: changed.version });
       onChange(changed);
