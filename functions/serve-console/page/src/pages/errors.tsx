@@ -15,7 +15,7 @@ import { Plot } from "../plot/plot";
 import { counted, number } from "../time/format";
 import { keptParams, rangeParams } from "../time/range";
 import { SelectCell } from "../ui/row-parts";
-import { meant, useRows } from "../ui/rows";
+import { meant, rowAt, useRows } from "../ui/rows";
 import { Empty, Refused, SkeletonRows } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tellRefusal } from "../ui/toast";
@@ -181,12 +181,7 @@ export function ErrorsPage() {
                 </thead>
                 <WindowedRows items={items} rows={near}>
                   {(it, index) => (
-                    <tr
-                      key={it.errorId}
-                      data-row={index}
-                      aria-rowindex={index + 2}
-                      class={index === rows.current ? "current" : ""}
-                    >
+                    <tr key={it.errorId} {...rowAt(rows, index)}>
                       {mayWrite && (
                         <SelectCell
                           title={it.title}

@@ -7,7 +7,7 @@ import { FlagSwitch } from "../flags/switch";
 import { FlagTabs } from "../flags/tabs";
 import { useKeys } from "../keys";
 import { keptParams } from "../time/range";
-import { useRows } from "../ui/rows";
+import { rowAt, useRows } from "../ui/rows";
 import { Code, Empty, Refused, SkeletonRows } from "../ui/states";
 import { Ago } from "../ui/time";
 import { useRowWindow, WindowedRows } from "../ui/window";
@@ -102,12 +102,7 @@ export function FlagsPage() {
             </thead>
             <WindowedRows items={flags} rows={near}>
               {(it, index) => (
-                <tr
-                  key={it.id}
-                  data-row={index}
-                  aria-rowindex={index + 2}
-                  class={index === rows.current ? "current" : ""}
-                >
+                <tr key={it.id} {...rowAt(rows, index)}>
                   <td>
                     <FlagSwitch flag={it} onChange={replace} />
                   </td>

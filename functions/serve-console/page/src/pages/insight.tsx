@@ -21,7 +21,7 @@ import { keptParams } from "../time/range";
 import { Dialog } from "../ui/confirm";
 import { Icon } from "../ui/icons";
 import { SelectCell } from "../ui/row-parts";
-import { useRows } from "../ui/rows";
+import { rowAt, useRows } from "../ui/rows";
 import { Empty, Refused, SkeletonRows } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tell, tellRefusal } from "../ui/toast";
@@ -283,12 +283,7 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
           </thead>
           <WindowedRows items={items} rows={near}>
             {(it, index) => (
-              <tr
-                key={it.id}
-                data-row={index}
-                aria-rowindex={index + 2}
-                class={index === rows.current ? "current" : ""}
-              >
+              <tr key={it.id} {...rowAt(rows, index)}>
                 {mayWrite && (
                   <SelectCell
                     title={it.title}

@@ -14,7 +14,7 @@ import { Trend } from "../insights/trend";
 import { useKeys } from "../keys";
 import { number } from "../time/format";
 import { keptParams } from "../time/range";
-import { useRows } from "../ui/rows";
+import { rowAt, useRows } from "../ui/rows";
 import { Code, Empty, Refused, SkeletonRows } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tell, tellRefusal } from "../ui/toast";
@@ -108,12 +108,7 @@ export function InsightsPage() {
             </thead>
             <WindowedRows items={items} rows={near}>
               {(it, index) => (
-                <tr
-                  key={it.id}
-                  data-row={index}
-                  aria-rowindex={index + 2}
-                  class={index === rows.current ? "current" : ""}
-                >
+                <tr key={it.id} {...rowAt(rows, index)}>
                   <td>
                     <Link class={it.viewed ? "title" : "title unread"} href={hrefOfInsight(it.id)}>
                       <bdi>{it.title}</bdi>

@@ -12,6 +12,16 @@ export interface Rows {
   setCurrent: (index: number) => void;
 }
 
+/** What makes a table's row one that keys walk to, of a list of which only a part is in the document. */
+export function rowAt(rows: Rows, index: number) {
+  return {
+    "data-row": index,
+    // The head is the first.
+    "aria-rowindex": index + 2,
+    class: index === rows.current ? "current" : "",
+  };
+}
+
 /** What is meant when a key is pressed: the selected rows, else the current one. */
 export function meant(rows: Rows, ids: readonly string[]): string[] {
   if (rows.selected.size) return ids.filter((id) => rows.selected.has(id));
