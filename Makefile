@@ -51,7 +51,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 NODE_MODULES_OF_CONSOLE := functions/serve-console/page/node_modules/.package-lock.json
 CONSOLE := functions/serve-console/built/index.html
 
-.PHONY: help run demo reset console test soak check generate docs audit package start-packaged reproduce deploy roll-back releases bench bench-all eval tools test-tools
+.PHONY: help run demo reset console test soak worst fuzz check generate docs audit package start-packaged reproduce deploy roll-back restore-tables releases bench bench-all eval tools test-tools
 
 help: ## Lists these commands.
 	@sed -n 's/^\([a-z-]*\):.*## /make \1	/p' $(MAKEFILE_LIST) | expand -t 16
@@ -97,6 +97,7 @@ test: area test-tools
 else
 test: browser test-tools docs console ## Runs every check and test (AREA=flags: one field's, not end to end).
 	cargo --locked xtask generate --check
+	@$(FUZZ_IS_LOCKED)
 	cargo fmt --all --check
 	npm run --silent --prefix functions/serve-console/page check
 	$(VENV)/bin/cfn-lint --include-checks I --template template.yaml
@@ -119,15 +120,46 @@ soak: test-tools ## Ten minutes of mixed work over HTTP (SOAK_SECONDS=600), with
 	cargo build --workspace --bins --locked
 	SOAK_SECONDS=$(or $(SOAK_SECONDS),600) cargo nextest run --workspace --locked --test end_to_end -E 'test(mixed_work)' --no-capture
 
+# Without LTO the optimized test is built in minutes; functions with it take less CPU time.
+worst: ## Has the most expensive requests of each operation take at most 250 ms of CPU and 128 MB.
+	cargo nextest run --workspace --locked --cargo-profile worst --test worst --no-capture
+
+# What tells libFuzzer which code was reached: of LLVM's passes, which stable Rust has, too. libFuzzer itself is
+# C++, for which g++ or clang++ does.
+COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+	-Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+FUZZ_TARGETS := $(notdir $(wildcard fuzz/corpus/*))
+SECONDS_OF_FUZZING = $(or $(filter-out 0,$(FUZZ_SECONDS)),60)
+
+# With a target of its own, build scripts are left as they are. What is found lands in target/fuzz.
+fuzz: ## Fuzzes by coverage (TARGET=envelopes, none for all; FUZZ_SECONDS=60 for each).
+	cd fuzz && RUSTFLAGS="$(COVERAGE)" cargo build --locked --target $(HOST) --target-dir ../target/fuzz
+	@for target in $(or $(TARGET),$(FUZZ_TARGETS)); do \
+		mkdir -p target/fuzz/corpus/$$target target/fuzz/found; \
+		echo "$$target: $(SECONDS_OF_FUZZING) s"; \
+		FUZZ_TARGET=$$target target/fuzz/$(HOST)/debug/fuzz target/fuzz/corpus/$$target fuzz/corpus/$$target \
+			-max_total_time=$(SECONDS_OF_FUZZING) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+			-artifact_prefix=target/fuzz/found/$$target- \
+			|| exit 1; \
+	done
+
 check: ## Lints without running anything: the fast half of `make test`.
 	cargo --locked xtask generate --check
+	@$(FUZZ_IS_LOCKED)
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
-# The lock file names the workspace's crates and what they depend on.
+# The fuzzing workspace has a lock file of its own, which nothing else that is checked reads.
+FUZZ_IS_LOCKED := cargo metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml > /dev/null \
+	|| { echo "error: fuzz/Cargo.lock is not what the crates depend on; make generate" >&2; exit 1; }
+
+# The lock files name the workspace's crates and what they depend on.
 generate: ## Writes what openapi.yaml and functions/*/Cargo.toml say into all other files that repeat it.
 	cargo xtask generate
 	cargo update --workspace --quiet
+	cd fuzz && cargo update --workspace --quiet
 
 # The harness names what it measures. That is built without it, since its dependencies would add
 # features to those of the functions.
@@ -140,8 +172,8 @@ bench bench-all:
 	target/release/bench $(if $(filter bench-all,$@),--all)
 
 eval: ## Asks interpret-error-filters queries with gold answers (FILE=queries.jsonl for your own).
-	cargo build --release --locked --package interpret-error-filters --example eval
-	@target/release/examples/eval $(EVAL_FILES)
+	cargo build --workspace --locked --example eval
+	@target/debug/examples/eval $(EVAL_FILES)
 
 audit: $(CHECKOV) ## Checks licences, duplicates and advisories of dependencies, and the template's security.
 	@cargo deny --version > /dev/null 2>&1 || cargo install --locked cargo-deny --version $(DENY)
@@ -174,7 +206,8 @@ reproduce: package ## Builds all functions a second time, and compares their zip
 # sam looks for the region in AWS_DEFAULT_REGION and in profiles, other tools in AWS_REGION first.
 SAM_WITH_OPTIONS = SAM_CLI_TELEMETRY=0 $(SAM) $(1) --config-env $(CONFIG) $(addprefix --region ,$(AWS_REGION))
 SAM_DEPLOY = $(call SAM_WITH_OPTIONS,deploy) --tags application=waymark stage=$(STAGE)
-RELEASES = $(if $(AWS_REGION),AWS_DEFAULT_REGION=$(AWS_REGION)) $(dir $(SAM))python packaging/releases.py
+WITH_REGION = $(if $(AWS_REGION),AWS_DEFAULT_REGION=$(AWS_REGION))
+RELEASES = $(WITH_REGION) $(dir $(SAM))python packaging/releases.py
 STACK = $(shell sed -n '/^\[$(CONFIG)\.deploy/,/^$$/s/^stack_name = "\(.*\)"/\1/p' samconfig.toml)
 # The seconds since 1970 tell deployments apart, and are asked for once.
 RELEASE := $(shell date +%s)
@@ -187,7 +220,11 @@ deploy: package $(SAM) ## Builds the functions and deploys them, as samconfig.to
 
 roll-back: $(SAM) ## Deploys the release before, as it was, without a build (TO=1795234560 for another; make releases).
 	@release=$$($(RELEASES) fetch $(STACK) $(TO)) && set -x && $(SAM_DEPLOY) --no-confirm-changeset \
-		--template-file target/package/rolled-back.yaml --parameter-overrides Release=$(RELEASE)-$$release
+		--template-file target/package/rolled-back.yaml --parameter-overrides Release=$(RELEASE)-$$release $(PARAMETERS)
+
+restore-tables: $(SAM) ## Restores tables to a moment, beside those in use (AT=2026-11-21T04:16:00Z TABLES=errors).
+	@test -n "$(AT)" -a -n "$(TABLES)" || { echo "error: say which and to when: make restore-tables AT=2026-11-21T04:16:00Z TABLES=errors" >&2; exit 1; }
+	@$(WITH_REGION) $(dir $(SAM))python packaging/restore_tables.py $(STACK) $(AT) $(TABLES)
 
 releases: $(SAM) ## Lists the releases that make roll-back can bring back.
 	@$(RELEASES) list $(STACK)

@@ -43,13 +43,16 @@ check "what was rolled back to answers" answers 200
 
 started=$(date -u +%FT%TZ)
 sleep 360 # Point-in-time recovery is some minutes behind.
-copy=$stack-projects-restored
-aws dynamodb restore-table-to-point-in-time --source-table-name "$stack-projects" \
-    --target-table-name "$copy" --restore-date-time "$started" > /dev/null
-aws dynamodb wait table-exists --table-name "$copy"
-check "a restored table has the project" \
-    test "$(aws dynamodb get-item --table-name "$copy" --key "{\"idOrSlug\": {\"S\": \"$slug\"}}" --query Item.idOrSlug.S --output text)" = "$slug"
-aws dynamodb delete-table --table-name "$copy" > /dev/null
+make restore-tables CONFIG=staging AT="$started" TABLES="feature-flags flag-changes"
+suffix=restored-$(tr -d ':-' <<< "$started")
+check "a restored table is protected as its source is" \
+    test "$(aws dynamodb describe-table --table-name "$stack-feature-flags-$suffix" --query Table.DeletionProtectionEnabled)" = \
+    "$(aws dynamodb describe-table --table-name "$stack-feature-flags" --query Table.DeletionProtectionEnabled)"
+restored=feature-flags:$suffix,flag-changes:$suffix
+make roll-back CONFIG=staging TO="$first" PARAMETERS="RestoredTables=$restored"
+check "the functions may use restored tables" answers 200
+make roll-back CONFIG=staging TO="$first" PARAMETERS='RestoredTables=""'
+check "and go back" test -z "$(parameter RestoredTables)"
 
 waymark project delete "$slug" --yes
 sleep 61

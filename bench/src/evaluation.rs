@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use shared::app::Ids;
 use shared::flags::FeatureFlag;
 use shared::flags::draft::FlagDraft;
-use shared::flags::evaluation::{Context, Flags, LoadedFlag};
+use shared::flags::evaluation::{Compiler, Context, Flags, LoadedFlag};
 use shared::json::{Json as Document, MAX_BODY_DEPTH};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
@@ -127,7 +127,10 @@ async fn measure(process: &mut Process, request: &Bytes) -> Result<Requests> {
 
 fn rules_alone(project: ProjectId) -> Result<Sorted> {
     let now = Timestamp::from_millis(1_795_234_560_000);
-    let flags = Flags::new(project, [Arc::new(LoadedFlag::new(compiled(project, now)?))]);
+    let flags = Flags::new(
+        project,
+        [Arc::new(LoadedFlag::new(&compiled(project, now)?, &mut Compiler::default()))],
+    );
     let context = context()["context"].to_string();
     let context = Document::parse(&context, MAX_BODY_DEPTH)?;
     let context = Context::read(context).map_err(|_| "the context is not understood")?;

@@ -77,7 +77,7 @@ pub(crate) struct RoundTrips {
     /// The most that a warm request of update-email-preferences made.
     pub(crate) most_of_update: usize,
     /// A typical flag's item, and the largest's, in files.
-    items: [PathBuf; 2],
+    actions: [PathBuf; 2],
 }
 
 /// Warm requests, in turns.
@@ -142,7 +142,7 @@ impl Bench<'_> {
                 last = calls;
             }
         }
-        let typical = self.keep_item("typical.json", &last)?;
+        let typical = self.keep_actions("typical.json", &last)?;
         let reply = create
             .expect(201, self.stack.create_flag(&project, &events::largest_flag(COUNTED + 1), None))
             .await?;
@@ -150,7 +150,7 @@ impl Bench<'_> {
         if !(190_000..=200_000).contains(&bytes) {
             return Err(format!("the largest flag has {bytes} bytes, not almost 200,000").into());
         }
-        let largest = self.keep_item("largest.json", &counter.take())?;
+        let largest = self.keep_actions("largest.json", &counter.take())?;
         let reply = create
             .expect(400, self.stack.create_flag(&project, &events::invalid_flag(), None))
             .await?;
@@ -172,24 +172,23 @@ impl Bench<'_> {
         let update = self.start(Program::UpdateEmailPreferences, &variables).await?;
         let most_of_update = most_calls(&counter, update, 200, updates.collect()).await?;
 
-        let mut sdk =
-            self.start(Program::HelloDynamodb, &with(variables, [item_variable(&typical)])).await?;
+        let mut sdk = self
+            .start(Program::HelloDynamodb, &with(variables, [actions_variable(&typical)]))
+            .await?;
         let project = self.stack.projects("compared").with_room(1).await?;
         sdk.expect(201, self.stack.create_flag(&project, &events::typical_flag(0), None)).await?;
         sdk.stop().await?;
         alike(&last, &counter.take())?;
-        let items = [typical, largest];
-        Ok(RoundTrips { cold, most, most_of_delete, most_of_update, items })
+        let actions = [typical, largest];
+        Ok(RoundTrips { cold, most, most_of_delete, most_of_update, actions })
     }
 
-    /// Writes the item that the calls put into a file.
-    fn keep_item(&self, name: &str, calls: &[Call]) -> Result<PathBuf> {
+    /// Writes the actions of the calls' transaction into a file.
+    fn keep_actions(&self, name: &str, calls: &[Call]) -> Result<PathBuf> {
         let actions = calls.iter().find_map(|call| call.actions().transpose());
         let actions = actions.ok_or("create-feature-flag writes without TransactWriteItems")??;
-        let item = actions.first().and_then(|action| action.pointer("/Put/Item"));
-        let item = item.ok_or("the first action is no Put")?;
         let path = self.folder.join(name);
-        fs::write(&path, item.to_string())?;
+        fs::write(&path, serde_json::to_vec(&actions)?)?;
         Ok(path)
     }
 
@@ -197,7 +196,7 @@ impl Bench<'_> {
     pub(crate) async fn warm(&self, requests: usize, round_trips: &RoundTrips) -> Result<Warm> {
         progress(&format!("warm requests: {requests} each of four programs"));
         let variables = environment::variables(&self.stack.endpoint());
-        let [typical, largest] = round_trips.items.each_ref().map(|item| item_variable(item));
+        let [typical, largest] = round_trips.actions.each_ref().map(|path| actions_variable(path));
         let with_typical = with(variables.clone(), [typical]);
         let with_largest = with(variables.clone(), [largest]);
         let mut hello = self.subject("hello", Program::Hello, &variables).await?;
@@ -318,8 +317,8 @@ fn with<const N: usize>(mut variables: Variables, more: [(&'static str, String);
     variables
 }
 
-fn item_variable(path: &Path) -> (&'static str, String) {
-    ("BENCH_ITEM", path.display().to_string())
+fn actions_variable(path: &Path) -> (&'static str, String) {
+    ("BENCH_ACTIONS", path.display().to_string())
 }
 
 /// Fails unless two programs sent about as many bytes in as many calls.

@@ -6,9 +6,11 @@ use std::{env, fs, io};
 
 use crate::output::note;
 use clap::Args;
-use shared::app::{DEFAULT_TABLE_PREFIX, TABLE_PREFIX_VARIABLE};
 use shared::dynamodb::client::ClientError;
-use shared::dynamodb::{DamagedItem, Store, StoreError, client};
+use shared::dynamodb::{
+    DEFAULT_TABLE_PREFIX, DamagedItem, Store, StoreError, TABLE_PREFIX_VARIABLE, TableNames,
+    TableNamesError, client,
+};
 
 /// Where `make run` writes how the local stack is found, below the folder that it runs in.
 const LOCAL_FILE: &str = ".local/env";
@@ -46,8 +48,8 @@ pub(crate) enum ConnectionError {
     Unreadable { path: PathBuf, source: io::Error },
     #[error("{} does not say where DynamoDB is; run `make run` to write it anew", path.display())]
     NoEndpoint { path: PathBuf },
-    #[error("{TABLE_PREFIX_VARIABLE} is not UTF-8; give it another value or none")]
-    PrefixNotUnicode,
+    #[error(transparent)]
+    TableNames(#[from] TableNamesError),
     #[error(transparent)]
     Client(#[from] ClientError),
 }
@@ -69,22 +71,23 @@ enum Place {
 impl Connection {
     /// Finds the tables. Nothing is sent before the first use of the store.
     pub(crate) async fn open(options: &ConnectionOptions) -> Result<Self, ConnectionError> {
-        let (client, place, configured_prefix, base_url) = if options.local {
+        let (client, place, configured, base_url) = if options.local {
             let folder = env::current_dir()
                 .map_err(|source| ConnectionError::Unreadable { path: ".".into(), source })?;
             let LocalStack { endpoint, table_prefix, base_url } = LocalStack::find(&folder)?;
             let client = client::for_endpoint(&endpoint)?;
-            (client, Place::LocalStack { endpoint }, table_prefix, base_url)
+            let prefix = table_prefix.unwrap_or_else(|| DEFAULT_TABLE_PREFIX.to_owned());
+            (client, Place::LocalStack { endpoint }, TableNames::new(prefix), base_url)
         } else {
-            (client::for_command().await?, Place::Aws, prefix_of_environment()?, None)
+            (client::for_command().await?, Place::Aws, TableNames::from_environment()?, None)
         };
-        let table_prefix = options
-            .table_prefix
-            .clone()
-            .or(configured_prefix)
-            .unwrap_or_else(|| DEFAULT_TABLE_PREFIX.to_owned());
+        let tables = match &options.table_prefix {
+            Some(prefix) => configured.with_prefix(prefix),
+            None => configured,
+        };
+        let table_prefix = tables.prefix().to_owned();
         let base_url = options.base_url.clone().or(base_url);
-        let store = Store::new(client, table_prefix.clone()).reporting_damage(warn);
+        let store = Store::new(client, tables).reporting_damage(warn);
         Ok(Self { store, base_url, place, table_prefix })
     }
 
@@ -125,15 +128,6 @@ impl Connection {
 /// Tells of an item that is left out of what is shown.
 fn warn(item: &DamagedItem) {
     note(&format!("Left out: {item}."));
-}
-
-fn prefix_of_environment() -> Result<Option<String>, ConnectionError> {
-    match env::var(TABLE_PREFIX_VARIABLE) {
-        Ok(prefix) => Ok(Some(prefix).filter(|prefix| !prefix.is_empty())),
-        Err(env::VarError::NotPresent) => Ok(None),
-        // Another stack's tables would be worse than an error.
-        Err(env::VarError::NotUnicode(_)) => Err(ConnectionError::PrefixNotUnicode),
-    }
 }
 
 /// What `.local/env` says of the local stack.

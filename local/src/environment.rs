@@ -4,7 +4,8 @@
 use std::path::Path;
 use std::{fs, io};
 
-use shared::app::{CURSOR_KEY_VARIABLE, TABLE_PREFIX_VARIABLE};
+use shared::app::CURSOR_KEY_VARIABLE;
+use shared::dynamodb::TABLE_PREFIX_VARIABLE;
 
 use crate::template::STACK_NAME;
 

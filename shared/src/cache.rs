@@ -54,6 +54,12 @@ impl<K: Eq + Hash, V: Clone> TimedCache<K, V> {
         fresh
     }
 
+    /// Whether a key has a value that is neither too old nor of the future. Not counted as a lookup: it would be
+    /// one beside that of what the key stands for.
+    pub(crate) fn holds(&self, key: &K, now: Timestamp) -> bool {
+        self.get_within(key, self.max_age, now).is_some()
+    }
+
     /// The value of a key even if it is older than it may be, while nothing newer can be read.
     pub(crate) fn get_stale(&self, key: &K, now: Timestamp) -> Option<V> {
         self.get_within(key, MAX_STALE, now)
@@ -95,6 +101,7 @@ mod tests {
         assert_eq!(cache.get(&1, at(160)), None);
         assert_eq!(cache.get(&1, Timestamp::from_millis(99_999)), None);
         assert_eq!(cache.get(&2, at(100)), None);
+        assert!(cache.holds(&1, at(100)) && !cache.holds(&1, at(160)) && !cache.holds(&2, at(100)));
         assert_eq!(cache.get_stale(&1, at(699)), Some('a'));
         assert_eq!(cache.get_stale(&1, at(700)), None);
     }

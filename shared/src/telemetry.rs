@@ -214,6 +214,10 @@ pub(crate) fn log_stale_flags(project: ProjectId, as_of: Timestamp, cause: &str,
     log(Level::WARN, now, &members, &[Figures { metrics, dimensions: &[STACK] }]);
 }
 
+/// The name of the metric that counts how often a function read flags with more patterns than it remembers
+/// compiled.
+pub(crate) const PATTERNS_NOT_KEPT: &str = "PatternsNotKept";
+
 /// Logs that a bound was met by somebody, named by what it is and its id, and counts it.
 pub fn log_bound_met(metric: &'static str, by: &str, now: Timestamp) {
     let members = [("message", json!("bound met")), ("by", json!(by))];

@@ -83,6 +83,9 @@ export async function fillOther(api) {
   await sendAll(api, events);
 }
 
+/** Two errors that nothing but their ids tells apart. */
+export const TWINS = "TwinError";
+
 /** Fills a project, and answers the ids of what later tests speak of. */
 export async function fill(api, project) {
   const now = Date.now();
@@ -90,6 +93,10 @@ export async function fill(api, project) {
   for (let number = 1; number <= 24; number++) {
     const [type, value] = number % 3 ? ["TypeError", "cart is undefined"] : ["TimeoutError", "no answer in 2 s"];
     events.push(event(number, now - (number / 4) * DAY, type, value));
+  }
+  for (let number = 300; number < 307; number++) {
+    const fingerprint = [number < 305 ? "one" : "other"];
+    events.push(event(number, now - (number - 299) * 7_200_000, TWINS, "which one", { fingerprint }));
   }
   HOSTILE.forEach((text, index) => {
     const number = 100 + index;
@@ -123,6 +130,11 @@ export async function fill(api, project) {
     excerpt: HOSTILE[number % HOSTILE.length].slice(0, 1000),
   }));
   const insight = await api.send("POST", `/v0/projects/${project}/replay-insights`, { title: HOSTILE[2], description: HOSTILE[0], painPoints: points });
+  await api.send("POST", `/v0/project/${project}/segments`, {
+    key: "hostile",
+    name: HOSTILE[1],
+    conditions: [{ attribute: HOSTILE[2], operator: "equals", values: HOSTILE.slice(0, 6) }],
+  });
   await api.send("POST", `/v0/project/${project}/feature-flags`, {
     key: "hostile",
     name: HOSTILE[1],

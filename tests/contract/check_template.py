@@ -69,14 +69,17 @@ def transformed(parameters):
 
 
 def resources_of_statements(tables, functions):
-    """What a statement may be about: a table, an index of one, or the function of a schedule."""
+    """What a statement may be about: a table or an index of one, of the stack's own or restored from them,
+    or the function of a schedule."""
     for name in functions:
         yield {"Fn::GetAtt": [name, "Arn"]}
     for name, table in tables.items():
         yield {"Fn::GetAtt": [name, "Arn"]}
+        yield {"Fn::Sub": f"${{{name}.Arn}}-restored-*"}
         indexes = table.get("GlobalSecondaryIndexes", []) + table.get("LocalSecondaryIndexes", [])
         for index in indexes:
-            yield {"Fn::Sub": f"${{{name}.Arn}}/index/{index['IndexName']}"}
+            for tables in ("", "-restored-*"):
+                yield {"Fn::Sub": f"${{{name}.Arn}}{tables}/index/{index['IndexName']}"}
 
 
 def is_of_the_named_model(resource, statement):
@@ -307,7 +310,9 @@ def faults_of_boundary(resources):
                 if condition is not None:
                     continue  # About no table, which `faults` looks at.
                 for resource in many(statement["Resource"]):
-                    index = re.sub("/index/.*", "/index/*", str(resource.get("Fn::Sub")))
+                    # What is restored is allowed with its indexes.
+                    wider = lambda found: found[1] or "/index/*"
+                    index = re.sub("(-restored-[*])?/index/.*", wider, str(resource.get("Fn::Sub")))
                     for action in many(statement["Action"]):
                         if not {str(resource), str({"Fn::Sub": index})} & set(
                             map(str, allowed.get(action, []))
@@ -316,6 +321,23 @@ def faults_of_boundary(resources):
     of_functions = {action for action in allowed if not action.startswith(("logs:", "xray:"))}
     for action in sorted(of_functions - used):
         yield f"FunctionBoundary: no function needs {action}"
+
+
+def faults_of_restored_tables(template):
+    """The parameter takes all tables of the stack, and no others."""
+    pattern = template["Parameters"]["RestoredTables"]["AllowedPattern"]
+    of_stack = {
+        table["Properties"]["TableName"]["Fn::Sub"].removeprefix("${AWS::StackName}-")
+        for table in template["Resources"].values()
+        if table["Type"] == "AWS::DynamoDB::Table"
+    }
+    for names in re.findall(r"\(([a-z|-]+)\):", pattern):
+        if set(names.split("|")) != of_stack:
+            yield f"RestoredTables: its pattern has {names}, not {'|'.join(sorted(of_stack))}"
+    for table in of_stack:
+        one = f"{table}:restored-20261121T041600Z"
+        if not re.fullmatch(pattern, one) or not re.fullmatch(pattern, f"{one},{one}"):
+            yield f"RestoredTables: its pattern refuses {one}"
 
 
 def faults_of_schedules(resources):
@@ -410,6 +432,7 @@ def main():
         faults_of_alarms,
     )
     found = [fault for check in checks for fault in check(resources)]
+    found += faults_of_restored_tables(template)
     found += faults_of_code(cfn_yaml.load(str(TEMPLATE)))
     found += faults_of_releases(resources, is_everything_shifted=False)
     found += faults_of_releases(everything_shifted, is_everything_shifted=True)

@@ -16,6 +16,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use local::demo;
 use local::engine::Engine;
 use local::environment::table_prefix;
+use local::template::Table;
 use serde_json::Value;
 use shared::app::{App, Clock, Ids};
 use shared::dynamodb::{DamagedItem, Store, client};
@@ -51,8 +52,13 @@ pub struct TestApp {
 impl TestApp {
     /// Starts an engine in memory and fills it.
     pub async fn start() -> Self {
+        Self::start_with(&crate::tables()).await
+    }
+
+    /// The same of an engine that has these tables, those of the template among them.
+    pub async fn start_with(tables: &[Table]) -> Self {
         let address = (Ipv4Addr::LOCALHOST, 0).into();
-        let engine = Engine::start(address, None, &crate::tables()).expect("it starts");
+        let engine = Engine::start(address, None, tables).expect("it starts");
         let client = client::for_endpoint(&engine.endpoint()).expect("a client is made");
         let store = Store::new(client.clone(), table_prefix());
         let project_id = demo::ensure_project(&store, PROJECT, "Shop").await.expect("it is made");
@@ -84,26 +90,7 @@ impl TestApp {
 
     /// All pages of a list, from the first to the last.
     pub async fn pages(&self, call: &Call, limit: usize) -> Vec<Vec<Value>> {
-        let mut pages = Vec::new();
-        let mut cursor = None;
-        loop {
-            let mut call = call.clone().query("limit", limit);
-            if let Some(cursor) = &cursor {
-                call = call.query("cursor", cursor);
-            }
-            let reply = call.send(&self.app).await;
-            assert_eq!(reply.status, 200, "{}", reply.body);
-            let items = reply.body["items"].as_array().expect("a list has items").clone();
-            assert!(items.len() <= limit);
-            pages.push(items);
-            match &reply.body["nextCursor"] {
-                Value::String(next) => cursor = Some(next.clone()),
-                last => {
-                    assert!(last.is_null());
-                    return pages;
-                }
-            }
-        }
+        pages(&self.app, call, limit).await
     }
 
     /// Has the app reach its tables through a proxy from now on.
@@ -151,6 +138,30 @@ impl TestApp {
             .send()
             .await
             .expect("the item can be changed");
+    }
+}
+
+/// All pages of a list, from the first to the last, as an app answers them.
+pub async fn pages(app: &App, call: &Call, limit: usize) -> Vec<Vec<Value>> {
+    let mut pages = Vec::new();
+    let mut cursor = None;
+    loop {
+        let mut call = call.clone().query("limit", limit);
+        if let Some(cursor) = &cursor {
+            call = call.query("cursor", cursor);
+        }
+        let reply = call.send(app).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        let items = reply.body["items"].as_array().expect("a list has items").clone();
+        assert!(items.len() <= limit);
+        pages.push(items);
+        match &reply.body["nextCursor"] {
+            Value::String(next) => cursor = Some(next.clone()),
+            last => {
+                assert!(last.is_null());
+                return pages;
+            }
+        }
     }
 }
 

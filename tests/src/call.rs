@@ -1,8 +1,11 @@
 //! Requests as events of API Gateway, and their answers.
 
+use std::time::Duration;
+
 use lambda_http::http::{HeaderMap, Method};
-use lambda_http::{Body, Context, RequestExt};
+use lambda_http::{Body, Context, RequestExt, Response};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use shared::app::{App, Operation, respond};
 
@@ -18,6 +21,12 @@ pub enum Gateway {
     HttpApi,
     /// A REST API: payload format 1.0.
     RestApi,
+}
+
+/// The time that this thread has run.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
 }
 
 /// A request that is being put together.
@@ -66,6 +75,14 @@ impl Call {
     /// The operation that is called.
     pub fn id(&self) -> &'static str {
         self.operation.name
+    }
+
+    /// The call with its path alone: without query, headers and body.
+    #[must_use]
+    pub fn bare(mut self) -> Self {
+        self.query.clear();
+        self.headers.clear();
+        self.bytes(Vec::new())
     }
 
     /// Uses another method than the operation's.
@@ -159,6 +176,17 @@ impl Call {
             contract::check(self.id(), &reply);
         }
         reply
+    }
+
+    /// Has the function answer an event of this call, without the checks of [`Self::send`]: the answer, and how
+    /// long this thread ran for it, from reading the event on.
+    pub async fn timed(&self, app: &App, event: &str) -> (Response<Body>, Duration) {
+        let started = processor_time();
+        let request = lambda_http::request::from_str(event).expect("the event is understood");
+        let request = request.with_lambda_context(Context::default());
+        let response = respond(app, self.operation, request).await;
+        let spent = processor_time().checked_sub(started).expect("time goes on");
+        (response, spent)
     }
 
     /// The event that API Gateway would send.

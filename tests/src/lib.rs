@@ -7,8 +7,11 @@
 pub mod app;
 pub mod call;
 pub mod contract;
+pub mod described;
 pub mod error_tracking;
+pub mod filling;
 pub mod insights;
+pub mod latency;
 pub mod markers;
 pub mod notifications;
 pub mod operations;

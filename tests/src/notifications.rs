@@ -104,7 +104,7 @@ pub fn outside(ses: &str, event_bridge: &str) -> Outside {
 /// Lets send-notifications run once.
 pub async fn run(app: &App, outside: &Outside) {
     let deadline = Deadline::after(Duration::from_mins(1));
-    let run = Box::pin(send_notifications::run(app, outside, deadline));
+    let run = Box::pin(send_notifications::run(app, outside, Duration::ZERO, deadline));
     permissions::checked(send_notifications::JOB.name, run).await.expect("all could be sent");
 }
 

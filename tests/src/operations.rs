@@ -5,7 +5,7 @@ use shared::app::{Job, Operation};
 
 /// All operations, in the order of `openapi.yaml`.
 #[rustfmt::skip]
-pub static OPERATIONS: [&Operation; 47] = [
+pub static OPERATIONS: [&Operation; 48] = [
     &get_caller::OPERATION,
     &list_projects::OPERATION,
     &create_feature_flag::OPERATION,
@@ -50,6 +50,7 @@ pub static OPERATIONS: [&Operation; 47] = [
     &get_email_preferences::OPERATION,
     &update_email_preferences::OPERATION,
     &serve_console::OPERATION,
+    &get_email_address::OPERATION,
     &set_email_address::OPERATION,
     &confirm_email_address::OPERATION,
     &unsubscribe::OPERATION,

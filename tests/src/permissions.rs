@@ -176,7 +176,7 @@ fn list(value: &Yaml) -> impl Iterator<Item = &Yaml> {
 }
 
 fn of_policy(template: &Yaml, policy: &Yaml) -> BTreeSet<Permission> {
-    let mut permissions = BTreeSet::new();
+    let (mut permissions, mut on_restored) = (BTreeSet::new(), BTreeSet::new());
     for statement in list(&policy["Statement"]) {
         assert_eq!(statement["Effect"].as_str(), Some("Allow"));
         for action in list(&statement["Action"]) {
@@ -184,14 +184,23 @@ fn of_policy(template: &Yaml, policy: &Yaml) -> BTreeSet<Permission> {
             let action = action.expect("functions use nothing but DynamoDB").to_owned();
             for resource in list(&statement["Resource"]) {
                 let resource = table_or_index(template, resource);
-                permissions.insert(Permission { action: action.clone(), resource });
+                let (of, resource) = match resource.replacen(RESTORED, "", 1) {
+                    own if own == resource => (&mut permissions, own),
+                    source => (&mut on_restored, source),
+                };
+                of.insert(Permission { action: action.clone(), resource });
             }
         }
     }
+    assert_eq!(permissions, on_restored, "tables that were restored stand in for the others");
     permissions
 }
 
-/// The table or index that an expression names: `!GetAtt Table.Arn`, `!Sub "${Table.Arn}/index/I"`.
+/// What follows the names of tables that were restored.
+const RESTORED: &str = "-restored-*";
+
+/// The table or index that an expression names: `!GetAtt Table.Arn`, `!Sub "${Table.Arn}/index/I"`, or of
+/// those that were restored from it.
 fn table_or_index(template: &Yaml, resource: &Yaml) -> String {
     let Yaml::Tagged(tagged) = resource else { panic!("{resource:?} is no table") };
     let text = tagged.value.as_str().expect("an expression is text");
@@ -270,7 +279,11 @@ Resources:
         - Statement:
             - Effect: Allow
               Action: [dynamodb:Query, dynamodb:GetItem]
-              Resource: [!GetAtt Things.Arn, !Sub "${Things.Arn}/index/byAge"]
+              Resource:
+                - !GetAtt Things.Arn
+                - !Sub "${Things.Arn}-restored-*"
+                - !Sub "${Things.Arn}/index/byAge"
+                - !Sub "${Things.Arn}-restored-*/index/byAge"
 "#;
         let allowed = allowed(&yaml_serde::from_str(template).unwrap());
         let listed: Vec<String> =

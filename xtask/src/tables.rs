@@ -18,8 +18,8 @@ pub(crate) struct Table {
 /// A table, or one of its indexes, as a policy names it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Target {
-    /// The expression: `!GetAtt ErrorsTable.Arn`.
-    pub(crate) arn: String,
+    /// Its expression, and that of tables that were restored from it: `!GetAtt ErrorsTable.Arn`.
+    pub(crate) arns: [String; 2],
     /// The id of a statement about it: `UseErrorsByStatus`.
     pub(crate) sid: String,
 }
@@ -27,6 +27,11 @@ pub(crate) struct Target {
 impl Table {
     pub(crate) fn arn(&self) -> String {
         format!("!GetAtt {}.Arn", self.resource)
+    }
+
+    /// Tables that were restored from it (`TableNames` of `shared`), and their indexes.
+    pub(crate) fn restored_arn(&self) -> String {
+        format!("!Sub \"${{{}.Arn}}-restored-*\"", self.resource)
     }
 }
 
@@ -73,14 +78,17 @@ pub(crate) fn find(tables: &[Table], wanted: &str) -> Result<(usize, Target), St
     })?;
     let table = &tables[found];
     let sid = format!("Use{}", pascal_case(name));
-    let Some(index) = index else { return Ok((found, Target { arn: table.arn(), sid })) };
+    let Some(index) = index else {
+        return Ok((found, Target { arns: [table.arn(), table.restored_arn()], sid }));
+    };
     if !table.indexes.iter().any(|it| it == index) {
         let indexes = table.indexes.join(", ");
         return Err(format!("the table `{name}` has no index `{index}`, but these: {indexes}"));
     }
     let (first, rest) = index.split_at_checked(1).unwrap_or((index, ""));
-    let arn = format!("!Sub \"${{{}.Arn}}/index/{index}\"", table.resource);
-    Ok((found, Target { arn, sid: format!("{sid}{}{rest}", capitalized(first)) }))
+    let arns = ["", "-restored-*"]
+        .map(|of| format!("!Sub \"${{{}.Arn}}{of}/index/{index}\"", table.resource));
+    Ok((found, Target { arns, sid: format!("{sid}{}{rest}", capitalized(first)) }))
 }
 
 #[cfg(test)]
@@ -109,15 +117,18 @@ Resources:
     #[test]
     fn a_table_and_an_index_are_found_by_their_names() {
         let tables = tables(TEMPLATE).unwrap();
-        let target = |arn: &str, sid: &str| Target { arn: arn.to_owned(), sid: sid.to_owned() };
-        assert_eq!(
-            find(&tables, "all-things"),
-            Ok((2, target("!GetAtt ThingsTable.Arn", "UseAllThings")))
-        );
-        assert_eq!(
-            find(&tables, "all-things/index/bySize"),
-            Ok((2, target("!Sub \"${ThingsTable.Arn}/index/bySize\"", "UseAllThingsBySize")))
-        );
+        let target = |arns: [&str; 2], sid: &str| Target {
+            arns: arns.map(str::to_owned),
+            sid: sid.to_owned(),
+        };
+        let arns = ["!GetAtt ThingsTable.Arn", "!Sub \"${ThingsTable.Arn}-restored-*\""];
+        assert_eq!(find(&tables, "all-things"), Ok((2, target(arns, "UseAllThings"))));
+        let arns = [
+            "!Sub \"${ThingsTable.Arn}/index/bySize\"",
+            "!Sub \"${ThingsTable.Arn}-restored-*/index/bySize\"",
+        ];
+        let found = find(&tables, "all-things/index/bySize");
+        assert_eq!(found, Ok((2, target(arns, "UseAllThingsBySize"))));
     }
 
     #[test]

@@ -192,15 +192,13 @@ fn policies(text: &mut String, function: &Function, tables: &[Table]) -> Result<
 fn statements(function: &Function, tables: &[Table]) -> Result<String, String> {
     let mut text = String::new();
     if let Some(Access::Key(_) | Access::AnyKey) = function.access() {
-        let keys = tables::find(tables, "api-keys")?.1.arn;
-        let resource = if function.names_project() {
-            format!("[{keys}, {}]", tables::find(tables, "projects")?.1.arn)
-        } else {
-            keys
-        };
-        let quotas = tables::find(tables, "quotas")?.1.arn;
-        statement(&mut text, "CountRequests", "dynamodb:UpdateItem", &quotas);
-        statement(&mut text, "Authenticate", "dynamodb:BatchGetItem", &resource);
+        let arns = |table| tables::find(tables, table).map(|(_, target)| target.arns);
+        let mut read = arns("api-keys")?.to_vec();
+        if function.names_project() {
+            read.extend(arns("projects")?);
+        }
+        statement(&mut text, "CountRequests", "dynamodb:UpdateItem", &arns("quotas")?);
+        statement(&mut text, "Authenticate", "dynamodb:BatchGetItem", &read);
     }
     let mut used = Vec::new();
     for (wanted, actions) in &function.metadata.tables {
@@ -218,21 +216,24 @@ fn statements(function: &Function, tables: &[Table]) -> Result<String, String> {
             [only] => only.clone(),
             many => format!("[{}]", many.join(", ")),
         };
-        statement(&mut text, &target.sid, &actions, &target.arn);
+        statement(&mut text, &target.sid, &actions, &target.arns);
     }
     Ok(text)
 }
 
-fn statement(text: &mut String, sid: &str, actions: &str, resource: &str) {
+fn statement(text: &mut String, sid: &str, actions: &str, resources: &[String]) {
     line(text, 0, &format!("- Sid: {sid}"));
-    line(text, 2, &format!("Effect: Allow\nAction: {actions}\nResource: {resource}"));
+    line(text, 2, &format!("Effect: Allow\nAction: {actions}\nResource:"));
+    for resource in resources {
+        line(text, 4, &format!("- {resource}"));
+    }
 }
 
-/// All tables, and the indexes of those that have some.
+/// All tables, those that were restored from them, and the indexes of those that have some.
 fn boundary(tables: &[Table]) -> String {
     let mut text = String::new();
     for table in tables {
-        line(&mut text, 0, &format!("- {}", table.arn()));
+        line(&mut text, 0, &format!("- {}\n- {}", table.arn(), table.restored_arn()));
     }
     for table in tables.iter().filter(|table| !table.indexes.is_empty()) {
         line(&mut text, 0, &format!("- !Sub \"${{{}.Arn}}/index/*\"", table.resource));
@@ -375,11 +376,14 @@ mod tests {
     #[test]
     fn a_key_is_read_with_the_project_if_the_path_names_one() {
         let without = list_things("", LIST).unwrap();
-        assert!(without.ends_with("Resource: !GetAtt ApiKeysTable.Arn\n"), "{without}");
+        let keys = "Resource:\n    - !GetAtt ApiKeysTable.Arn\n    \
+                    - !Sub \"${ApiKeysTable.Arn}-restored-*\"\n";
+        assert!(without.ends_with(keys), "{without}");
         let with = list_things("", &LIST.replace("/things:", "'/{idOrSlug}/things':")).unwrap();
-        assert!(
-            with.ends_with("Resource: [!GetAtt ApiKeysTable.Arn, !GetAtt ProjectsTable.Arn]\n")
+        let both = format!(
+            "{keys}    - !GetAtt ProjectsTable.Arn\n    - !Sub \"${{ProjectsTable.Arn}}-restored-*\"\n"
         );
+        assert!(with.ends_with(&both), "{with}");
         let public = LIST.replace("x-required-scope: 'things:read'", "security: []");
         assert_eq!(list_things("", &public).unwrap(), "");
     }
@@ -391,9 +395,11 @@ mod tests {
         let text = list_things(metadata, LIST).unwrap();
         assert!(text.ends_with(
             "- Sid: UseAllThings\n  Effect: Allow\n  Action: [dynamodb:GetItem, dynamodb:Query]\n  \
-             Resource: !GetAtt ThingsTable.Arn\n\
+             Resource:\n    - !GetAtt ThingsTable.Arn\n    \
+             - !Sub \"${ThingsTable.Arn}-restored-*\"\n\
              - Sid: UseAllThingsByAge\n  Effect: Allow\n  Action: dynamodb:Query\n  \
-             Resource: !Sub \"${ThingsTable.Arn}/index/byAge\"\n"
+             Resource:\n    - !Sub \"${ThingsTable.Arn}/index/byAge\"\n    \
+             - !Sub \"${ThingsTable.Arn}-restored-*/index/byAge\"\n"
         ), "{text}");
         let none = list_things("[package.metadata.waymark.tables]\nprojects = []\n", LIST);
         assert!(none.unwrap_err().contains("`projects` has no actions"));

@@ -72,7 +72,10 @@ pub(super) async fn load_packed(
             import(store, project, packed).await?;
         }
     }
-    while store.merge_step(project, &MergeLimits::default(), now).await? {}
+    // Runs that were replaced are deleted by the first visit that is an hour later.
+    for visit in [now.minus(Duration::from_hours(1)), now] {
+        while store.merge_step(project, &MergeLimits::default(), visit).await? {}
+    }
     loaded.run_bytes = bytes_of_runs(stack.client(), project).await?;
     let shards = store.want_packing(project, NOTHING, now).await?;
     count(store, project, shards, &waiting).await?;

@@ -9,6 +9,8 @@ use crate::statistics::Sorted;
 const COLUMN_WIDTH: usize = 14;
 /// The most memory of a function that does nothing out of the ordinary, in MB.
 const USUAL_MEMORY: f64 = 20.0;
+/// The most memory of evaluate-feature-flags with 1,000 flags, in MB.
+const MEMORY_OF_A_BULK_EVALUATION: f64 = 24.0;
 /// The most memory of query-error-timeseries, in MB.
 const MEMORY_OF_A_LARGE_QUERY: f64 = 128.0;
 
@@ -63,7 +65,7 @@ impl Figures {
                 cpu: Some(evaluations.bulk.median_cpu()),
                 round_trips: None,
                 memory: evaluations.memory,
-                memory_bound: None,
+                memory_bound: Some(MEMORY_OF_A_BULK_EVALUATION),
             },
         ]
     }

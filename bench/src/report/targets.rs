@@ -142,7 +142,7 @@ impl Figures {
             let (bound, name) = match events_of_a_day {
                 ..100 => (1.0, "write units of an event, of 24 a day"),
                 100..1_000 => (0.15, "  of 300 a day"),
-                1_000..100_000 => (0.06, "  of 1,000 a day"),
+                1_000..100_000 => (0.1, "  of 1,000 a day"),
                 100_000..1_000_000 => (0.05, "  of 100,000 a day"),
                 _ => (0.05, "  of 15 million a day"),
             };
@@ -193,7 +193,7 @@ impl Figures {
 
     fn bulk_targets(&self) -> Vec<Target> {
         let bulk = self.evaluations.bulk.latency.median();
-        vec![Target::under(10.0, "ms", "1,000 flags in one answer, p50", bulk)]
+        vec![Target::under(5.0, "ms", "1,000 flags in one answer, p50", bulk)]
     }
 
     fn interpretation_targets(&self) -> Vec<Target> {

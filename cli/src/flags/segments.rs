@@ -142,6 +142,17 @@ impl SegmentFate {
     }
 }
 
+/// Creates a segment, as the successor of another whose key it has, if there was one.
+async fn create(segment: &Segment, store: &Store) -> Result<SegmentCreation, StoreError> {
+    match store.create_segment(segment, None).await? {
+        SegmentCreation::Successor => {
+            let successor = Segment { is_successor: true, ..segment.clone() };
+            store.create_segment(&successor, None).await
+        }
+        outcome => Ok(outcome),
+    }
+}
+
 /// Makes one change, or tells why it cannot be made.
 async fn make(fate: &SegmentFate, store: &Store) -> Result<Option<String>, StoreError> {
     let overtaken = || {
@@ -150,8 +161,11 @@ async fn make(fate: &SegmentFate, store: &Store) -> Result<Option<String>, Store
     };
     match fate {
         SegmentFate::Unchanged | SegmentFate::LeftAlone => Ok(None),
-        SegmentFate::Created(segment) => match store.create_segment(segment, None).await? {
+        SegmentFate::Created(segment) => match create(segment, store).await? {
             SegmentCreation::Created | SegmentCreation::Replay(_) => Ok(None),
+            SegmentCreation::Successor => {
+                Ok(Some("its key was just freed; run the command again".to_owned()))
+            }
             SegmentCreation::LimitReached => Ok(Some(format!(
                 "the project has {MAX_SEGMENTS} segments, as many as it may have; delete some, and \
                  run the command again"

@@ -7,6 +7,7 @@ use shared::flags::Segment;
 use shared::flags::segment::SegmentDraft;
 use shared::flags::store::SegmentCreation;
 use shared::http::{Answer, Incoming, Method, Problem, ProblemCode};
+use shared::idempotency::IdempotentRequest;
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -29,16 +30,42 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     // Rules.
     let now = app.clock.now();
     let segment = draft.into_segment(project_id, now, app.ids.new_uuid(now))?;
-    let answer = Answer::created(&location(&segment), &segment)?.with_version(segment.version)?;
 
     // Storage and answer.
+    let request = request.as_ref();
+    match create(app, &segment, request).await? {
+        (SegmentCreation::Successor, _) => {
+            let successor = Segment { is_successor: true, ..segment };
+            let (outcome, answer) = create(app, &successor, request).await?;
+            answered(&successor, outcome, answer)
+        }
+        (outcome, answer) => answered(&segment, outcome, answer),
+    }
+}
+
+/// Stores a segment, with the answer that it gets then.
+async fn create(
+    app: &App,
+    segment: &Segment,
+    request: Option<&IdempotentRequest>,
+) -> Result<(SegmentCreation, Answer), Problem> {
+    let answer = Answer::created(&location(segment), segment)?.with_version(segment.tag())?;
     let stored_answer = answer.to_stored();
-    let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
-    match app.store.create_segment(&segment, idempotent).await? {
+    let idempotent = Idempotent::of(request, &stored_answer);
+    Ok((app.store.create_segment(segment, idempotent).await?, answer))
+}
+
+fn answered(
+    segment: &Segment,
+    outcome: SegmentCreation,
+    answer: Answer,
+) -> Result<Answer, Problem> {
+    match outcome {
         SegmentCreation::Created => Ok(answer),
         SegmentCreation::Replay(replay) => Answer::replay(replay),
-        SegmentCreation::KeyTaken => Err(segment_exists(&segment)),
+        SegmentCreation::KeyTaken => Err(segment_exists(segment)),
         SegmentCreation::LimitReached => Err(Problem::segment_limit_reached()),
+        SegmentCreation::Successor => Err(Problem::internal("a successor is to be made as one")),
     }
 }
 

@@ -31,7 +31,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         let segment = segment.ok_or_else(Problem::segment_not_found)?;
 
         // Rules.
-        if_match.check(segment.version)?;
+        if_match.check(segment.tag())?;
 
         // Storage and answer.
         match app.store.delete_segment(&segment).await? {

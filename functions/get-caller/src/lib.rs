@@ -42,7 +42,7 @@ async fn handle(caller: &Caller<'_>) -> Result<Answer, Problem> {
         user: caller.user(),
         organization: caller.organization(),
         scopes: caller.scopes(),
-        projects: caller.list_projects(&first).await?.items,
+        projects: caller.name_projects(&first).await?.items,
         key_id: caller.key_id(),
         expires_at: caller.expires_at(),
     })

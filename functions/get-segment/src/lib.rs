@@ -22,5 +22,5 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
 
     let segment = app.store.find_segment(project_id, &key).await?;
     let segment = segment.ok_or_else(Problem::segment_not_found)?;
-    Answer::ok(&segment)?.with_version(segment.version)
+    Answer::ok(&segment)?.with_version(segment.tag())
 }

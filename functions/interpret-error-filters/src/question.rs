@@ -103,7 +103,25 @@ impl Question {
 
     /// Reads the body, and notes what is wrong with it beside what is wrong elsewhere.
     pub fn noting(body: &Json<'_>, violations: &mut Violations) -> Option<Self> {
-        read_question(body, violations)
+        Fields::read(body, &JsonPath::Root, violations, |fields, violations| {
+            let project = fields.required("projectId", violations, text(parse_project));
+            let query = fields.required("query", violations, text(parse_query));
+            let categories = fields.required("categories", violations, read_categories);
+            let ids = category_ids(fields.get("categories"));
+            let read_filter =
+                |item: &Json<'_>, path: &JsonPath<'_>, violations: &mut Violations| {
+                    read_current_filter(item, path, &ids, violations)
+                };
+            let read_filters = array(MAX_CURRENT_FILTERS, read_filter);
+            let current_filters = fields.required("currentFilters", violations, read_filters);
+            Some(Self {
+                project: project?,
+                query: query?,
+                lead: white_space_before(fields.get("query")),
+                categories: categories?,
+                current_filters: current_filters?,
+            })
+        })
     }
 
     /// What there is to interpret: all but the filters that no query can change.
@@ -166,27 +184,6 @@ impl From<Filter> for WrittenFilter {
         let operator = filter.operator.as_str().to_owned();
         Self { category_id: filter.category_id, operator, value: filter.value }
     }
-}
-
-fn read_question(body: &Json<'_>, violations: &mut Violations) -> Option<Question> {
-    Fields::read(body, &JsonPath::Root, violations, |fields, violations| {
-        let project = fields.required("projectId", violations, text(parse_project));
-        let query = fields.required("query", violations, text(parse_query));
-        let categories = fields.required("categories", violations, read_categories);
-        let ids = category_ids(fields.get("categories"));
-        let read_filter = |item: &Json<'_>, path: &JsonPath<'_>, violations: &mut Violations| {
-            read_current_filter(item, path, &ids, violations)
-        };
-        let current_filters =
-            fields.required("currentFilters", violations, array(MAX_CURRENT_FILTERS, read_filter));
-        Some(Question {
-            project: project?,
-            query: query?,
-            lead: white_space_before(fields.get("query")),
-            categories: categories?,
-            current_filters: current_filters?,
-        })
-    })
 }
 
 #[allow(clippy::unnecessary_wraps)] // `text` asks for a `Result`.

@@ -1,4 +1,4 @@
-//! Lists the projects that a caller may see, by their slugs.
+//! Lists the projects that a caller may see, by their slugs, with what errors are reported under.
 
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;

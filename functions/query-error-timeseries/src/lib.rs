@@ -5,7 +5,6 @@ use shared::app::{Access, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
 use shared::error_tracking::ErrorId;
 use shared::error_tracking::query::count::Counter;
-use shared::error_tracking::query::time_bucket::QueryRange;
 use shared::error_tracking::query::timeseries::{Bucket, TimeseriesQuery};
 use shared::http::{Answer, Incoming, Method, Problem};
 use shared::projects::api_key::Scope;
@@ -36,12 +35,6 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     app.store.count_projects(projects, events, &mut counter, &new_error_id, now).await?;
 
     // Answer.
-    answer(&events.range, &Bucket::of_counts(&events.range, &counter.into_counts()))
-}
-
-fn answer(range: &QueryRange, buckets: &[Bucket]) -> Result<Answer, Problem> {
-    Ok(Answer::ok(&buckets)?
-        .with_number("x-bucket-seconds", range.bucket_size().seconds())
-        .with_number("x-range-from", range.from().as_millis())
-        .with_number("x-range-to", range.to().as_millis()))
+    let buckets = Bucket::of_counts(&events.range, &counter.into_counts());
+    Ok(Answer::ok(&buckets)?.with_buckets_of(&events.range))
 }

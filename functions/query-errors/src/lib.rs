@@ -32,13 +32,14 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     // Storage and rules.
     let events = &query.events;
     let new_error_id = || ErrorId::new(app.ids.new_uuid(now));
-    let mut counter = RangeCounter::new(events, ErrorCounts::default());
+    let mut counter = RangeCounter::new(events, ErrorCounts::new(&query));
     let (store, new_error_id) = (&app.store, &new_error_id);
     let errors = store.count_project(project_id, events, &mut counter, new_error_id, now).await?;
     let Page { items: ranked, end } = query.page(&errors, counter.into_counts())?;
 
     // Answer.
-    let found = app.store.find_ranked_errors(project_id, &ranked, now).await?;
+    let found = app.store.find_ranked_errors(project_id, ranked, now).await?;
     let shown = found.iter().map(|(ranked, error, latest)| ranked.shown(error, *latest));
-    page_answer(cursor_key, incoming, &Page { items: shown.collect(), end })
+    let answer = page_answer(cursor_key, incoming, &Page { items: shown.collect(), end })?;
+    Ok(if query.with_series { answer.with_buckets_of(&events.range) } else { answer })
 }

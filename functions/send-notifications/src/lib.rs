@@ -14,6 +14,7 @@ pub mod outside;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use shared::app::{App, Deadline, Job};
 use shared::dynamodb::StoreError;
@@ -29,7 +30,7 @@ use outside::Outside;
 /// What this function is.
 pub static JOB: Job = Job {
     name: env!("CARGO_PKG_NAME"),
-    run: |app, deadline| Box::pin(run(app, configured(), deadline)),
+    run: |app, deadline| Box::pin(run(app, configured(), LEAST_PAUSE, deadline)),
 };
 
 /// The name of the metric that tells for how many seconds at most something has been waiting that could have
@@ -37,6 +38,11 @@ pub static JOB: Job = Job {
 pub const OLDEST_WAITING_AGE: &str = "OldestWaitingNotificationAge";
 /// The name of the metric that counts mails that were refused for good.
 pub const REFUSED_MAILS: &str = "RefusedMails";
+
+/// How long a run pauses at least before it looks once more: as long as the next one takes, if little happens.
+const LEAST_PAUSE: Duration = Duration::from_secs(1);
+/// How long it pauses at most. Its leases outlive that.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 static CONFIGURED: OnceLock<Outside> = OnceLock::new();
 
@@ -100,8 +106,42 @@ impl Run<'_> {
     }
 }
 
-/// Sends all that can be sent, until the time is up.
-pub async fn run(app: &App, outside: &Outside, deadline: Deadline) -> Result<(), StoreError> {
+/// Sends what is there.
+async fn pass(run: &mut Run<'_>) -> Result<(), StoreError> {
+    take_busy_shards(run).await?;
+    // All of the outbox comes first: what is taken from one shard may be mailed from another.
+    outbox::empty(run).await;
+    // Its steps may be of shards in which nothing was on its way before.
+    if !run.leases.shards().is_empty() {
+        take_busy_shards(run).await?;
+    }
+    events::publish(run).await;
+    confirmations::send(run).await;
+    mails::send(run).await;
+    Ok(())
+}
+
+/// Takes the shards in which anything is on its way, but for those on which another run works.
+async fn take_busy_shards(run: &mut Run<'_>) -> Result<(), StoreError> {
+    let app = run.app;
+    for shard in Shard::all() {
+        if !run.leases.has(shard) && app.store.is_shard_busy(shard).await? {
+            run.leases.take(app, shard).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Sends all that can be sent, until the time is up, and looks once more after a pause: as long a one as the
+/// first look took with all that it sent, and at least the one that is given. What comes after that waits for
+/// the next run, a minute after this one began; so it waits no longer than a minute in all, as long as the
+/// next run sends it within that pause (`docs/notifications.md`, "How soon").
+pub async fn run(
+    app: &App,
+    outside: &Outside,
+    least_pause: Duration,
+    deadline: Deadline,
+) -> Result<(), StoreError> {
     let now = app.clock.now();
     let mut run = Run {
         app,
@@ -113,23 +153,14 @@ pub async fn run(app: &App, outside: &Outside, deadline: Deadline) -> Result<(),
         refused: 0,
         failure: None,
     };
-    for shard in Shard::all() {
-        if app.store.is_shard_busy(shard).await? {
-            run.leases.take(app, shard).await?;
-        }
+    let started = Instant::now();
+    pass(&mut run).await?;
+    // What could not be sent now is left to the next run.
+    if run.waiting_since.is_none() && run.failure.is_none() {
+        let pause = started.elapsed().clamp(least_pause, LONGEST_PAUSE);
+        tokio::time::sleep(pause).await;
+        pass(&mut run).await?;
     }
-    // All of the outbox comes first: what is taken from one shard may be mailed from another.
-    outbox::empty(&mut run).await;
-    // Its steps may be of shards in which nothing was on its way before.
-    let was_busy = !run.leases.shards().is_empty();
-    for shard in Shard::all().filter(|_| was_busy) {
-        if !run.leases.has(shard) && app.store.is_shard_busy(shard).await? {
-            run.leases.take(app, shard).await?;
-        }
-    }
-    events::publish(&mut run).await;
-    confirmations::send(&mut run).await;
-    mails::send(&mut run).await;
     run.leases.release(app).await?;
 
     let now = app.clock.now();

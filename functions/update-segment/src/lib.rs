@@ -34,9 +34,9 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         let stored = stored.ok_or_else(Problem::segment_not_found)?;
 
         // Rules.
-        if_match.check(stored.version)?;
+        if_match.check(stored.tag())?;
         let segment = patch.apply(&stored, now)?;
-        let answer = Answer::ok(&segment)?.with_version(segment.version)?;
+        let answer = Answer::ok(&segment)?.with_version(segment.tag())?;
         if segment == stored {
             return Ok(answer);
         }

@@ -133,6 +133,21 @@ fn mail_of(sent: &Json, now: Timestamp) -> Option<Json> {
     }))
 }
 
+/// As the console looks: its type, its greys, hairlines between rows.
+const STYLE: &str = "\
+:root{color-scheme:light dark;--line:light-dark(#e6e6ea,#2a2b31);--quiet:light-dark(#61636c,#9c9ea8)}\
+body{font:14px/1.45 system-ui,sans-serif;font-variant-numeric:tabular-nums;margin:0 auto;max-width:1280px;\
+padding:24px 32px 64px;color:light-dark(#1b1c20,#e9e9ec);background:light-dark(#fff,#131417)}\
+h1{font-size:20px;line-height:1.3;margin:24px 0 12px}small,td:first-child{color:var(--quiet);font-size:12px}\
+details{border-bottom:1px solid var(--line)}summary{padding:10px 0;cursor:pointer}\
+summary small{float:right}iframe{width:100%;height:30rem;border:1px solid var(--line);border-radius:8px;\
+background:#fff}pre,code{font:12.5px/1.5 ui-monospace,Menlo,Consolas,monospace}pre{white-space:pre-wrap}\
+.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%}\
+td{padding:8px 24px 8px 0;border-bottom:1px solid var(--line);vertical-align:top;white-space:nowrap}\
+td:last-child{padding-right:0;white-space:normal;overflow-wrap:anywhere}\
+@media(max-width:600px){body{padding:12px 16px 32px}summary small{float:none;display:block}\
+tr{display:block;padding:8px 0;border-bottom:1px solid var(--line)}td{display:block;padding:0;border:0}}";
+
 fn page(mails: &VecDeque<Json>, events: &VecDeque<Json>) -> String {
     let mut body = String::new();
     let shown = |value: &Json| escape_html(value.as_str().unwrap_or_default());
@@ -162,11 +177,10 @@ fn page(mails: &VecDeque<Json>, events: &VecDeque<Json>) -> String {
     }
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>Mail</title>\n\
-         <style>:root{{color-scheme:light dark}}body{{font:15px/1.5 system-ui,sans-serif;margin:2rem \
-         auto;max-width:60rem;padding:0 1rem}}iframe{{width:100%;height:30rem;border:1px solid #8888}}\
-         td{{padding:.2rem .8rem .2rem 0;vertical-align:top}}code{{overflow-wrap:anywhere}}\
-         pre{{white-space:pre-wrap}}</style>\n\
-         <h1>Mails</h1>\n{mails}\n<h1>Events</h1>\n<table>{told}</table>\n</html>\n"
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <style>{STYLE}</style>\n\
+         <h1>Mails</h1>\n{mails}\n<h1>Events</h1>\n<div class=\"scroll\"><table>{told}</table></div>\n\
+         </html>\n"
     )
 }
 

@@ -8,7 +8,5 @@ pub use operation::{
     Access, COUNTING_TIME_BUDGET, Handler, Handling, Job, KeyHandler, Operation, Running,
     TIME_BUDGET,
 };
-pub use serve::{
-    DEFAULT_TABLE_PREFIX, StartError, TABLE_PREFIX_VARIABLE, respond, serve, serve_job, warm_up,
-};
+pub use serve::{StartError, respond, serve, serve_job, warm_up};
 pub use state::{App, CURSOR_KEY_VARIABLE, Clock, Deadline, Ids};

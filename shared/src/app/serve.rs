@@ -17,7 +17,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::de::IgnoredAny;
 
 use crate::auth::Caller;
-use crate::dynamodb::{Store, client};
+use crate::dynamodb::{Store, TableNames, client};
 use crate::http::{Answer, CursorKey, Incoming, OriginSecrets, Problem, preflight};
 use crate::projects::api_key::Scope;
 use crate::quotas::Limits;
@@ -27,11 +27,6 @@ use crate::usage::{Usage, counted};
 
 use super::operation::{Access, Job, Operation};
 use super::state::{App, CURSOR_KEY_VARIABLE, Clock, Deadline, Ids};
-
-/// The prefix of all table names, set by `template.yaml`.
-pub const TABLE_PREFIX_VARIABLE: &str = "WAYMARK_TABLE_PREFIX";
-/// The prefix where none is set.
-pub const DEFAULT_TABLE_PREFIX: &str = "waymark-";
 
 /// How long a cold start may wait for its first connection.
 const WARM_UP_BUDGET: Duration = Duration::from_millis(500);
@@ -129,13 +124,9 @@ fn deadline(context: &lambda_runtime::Context, now: Timestamp) -> Deadline {
 }
 
 /// The tables of a function, whose damaged items are counted.
-fn open_store() -> Result<Store, client::ClientError> {
-    let store = Store::new(client::for_function()?, table_prefix());
+fn open_store() -> Result<Store, StartError> {
+    let store = Store::new(client::for_function()?, TableNames::from_environment()?);
     Ok(store.reporting_damage(telemetry::log_damaged_item))
-}
-
-fn table_prefix() -> String {
-    env::var(TABLE_PREFIX_VARIABLE).unwrap_or_else(|_| DEFAULT_TABLE_PREFIX.to_owned())
 }
 
 fn cursor_key() -> Option<CursorKey> {

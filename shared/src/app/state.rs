@@ -3,7 +3,7 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -177,11 +177,21 @@ pub enum Ids {
     Sequential(AtomicU64),
 }
 
+/// How many random ids this process has made.
+static MADE: AtomicU16 = AtomicU16::new(0);
+
 impl Ids {
-    /// A new UUID of version 7, made at `now`.
+    /// A new UUID of version 7, made at `now`. Those that a process makes in one millisecond are in the
+    /// order in which it makes them: 12 bits count them (RFC 9562, section 6.2, method 1).
     pub fn new_uuid(&self, now: Timestamp) -> Uuid {
         let tail: [u8; 10] = match self {
-            Self::Random => random_bytes(),
+            Self::Random => {
+                let mut tail: [u8; 10] = random_bytes();
+                let [high, low] = MADE.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+                // Above the 12 bits is the version.
+                (tail[0], tail[1]) = (high & 0x0f, low);
+                tail
+            }
             Self::Sequential(counter) => {
                 let mut tail = [0; 10];
                 let count = counter.fetch_add(1, Ordering::Relaxed);
@@ -207,5 +217,21 @@ impl Deadline {
     /// Whether it has passed.
     pub fn has_passed(self) -> bool {
         Instant::now() >= self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_one_millisecond_are_in_the_order_in_which_they_are_made() {
+        let now = Timestamp::from_millis(1_795_234_560_000);
+        let ids: Vec<Uuid> = (0..1_000).map(|_| Ids::Random.new_uuid(now)).collect();
+        let descents = ids.windows(2).filter(|pair| pair[0] >= pair[1]).count();
+        assert!(descents <= 1, "{descents}: the count begins again at most once");
+        assert!(ids.iter().all(|id| id.get_version_num() == 7));
+        let tails: std::collections::HashSet<_> = ids.iter().map(|id| id.as_u64_pair().1).collect();
+        assert_eq!(tails.len(), ids.len(), "the rest is random");
     }
 }

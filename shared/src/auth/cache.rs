@@ -14,11 +14,14 @@ const MAX_AGE: Duration = Duration::from_mins(1);
 /// How many keys and how many projects are remembered; about 1 KB each.
 const CAPACITY: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 
-/// Keys and projects that exist. What does not exist is never remembered: a key or project works
-/// from the moment it is made.
+/// Keys and projects that exist, and ids that no key has. Nobody can ask for a key before it is made, since its
+/// id is random: so it works from that moment on all the same. A project can be asked for before, so that one
+/// that does not exist is never remembered.
 #[derive(Debug)]
 pub(crate) struct AccessCache {
     keys: TimedCache<KeyId, ApiKeyRecord>,
+    /// By themselves, so that whoever makes up ids pushes out no key.
+    unknown_keys: TimedCache<KeyId, ()>,
     projects: TimedCache<IdOrSlug, ProjectIdentity>,
     /// While the tables could not be asked.
     pub(super) pause: Pause,
@@ -28,6 +31,7 @@ impl Default for AccessCache {
     fn default() -> Self {
         Self {
             keys: TimedCache::new(CAPACITY, MAX_AGE),
+            unknown_keys: TimedCache::new(CAPACITY, MAX_AGE),
             projects: TimedCache::new(CAPACITY, MAX_AGE),
             pause: Pause::default(),
         }
@@ -57,6 +61,16 @@ impl AccessCache {
             None => None,
         };
         Some(Access { key, project })
+    }
+
+    /// Whether there was no key of an id a moment ago.
+    pub(super) fn is_unknown(&self, key_id: &KeyId, now: Timestamp) -> bool {
+        self.unknown_keys.holds(key_id, now)
+    }
+
+    /// Remembers that there was no key of an id at `now`.
+    pub(super) fn insert_unknown(&self, key_id: &KeyId, now: Timestamp) {
+        self.unknown_keys.insert(key_id.clone(), (), now);
     }
 
     /// What is remembered of a project by its name.

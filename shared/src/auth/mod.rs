@@ -13,7 +13,9 @@ use crate::dynamodb::{Store, StoreError};
 use crate::http::{Incoming, Problem};
 use crate::page::{Page, PageRequest};
 use crate::projects::api_key::{ApiKeyRecord, Author, KeyId, Scope, UserId};
-use crate::projects::project::{IdOrSlug, Organization, ProjectId, ProjectSummary};
+use crate::projects::project::{
+    IdOrSlug, ListedProject, Organization, Project, ProjectId, ProjectSummary,
+};
 use crate::projects::store::{Access, ProjectIdentity};
 use crate::timestamp::Timestamp;
 
@@ -31,7 +33,7 @@ pub struct Caller<'r> {
 
 impl<'r> Caller<'r> {
     /// Checks the request's key and looks up the project in its path, both in one round trip, or in
-    /// none where a warm function remembers them. Fails with 401.
+    /// none where a warm function remembers them, or that the key is none. Fails with 401.
     ///
     /// `outlives_outages` says whether what was remembered lets callers in for as long as the tables cannot
     /// be asked, up to ten minutes.
@@ -45,13 +47,23 @@ impl<'r> Caller<'r> {
         let sent = credential::read(incoming)?;
         let project = incoming.path_parameter("idOrSlug").as_deref().and_then(IdOrSlug::parse);
 
+        if cache.is_unknown(sent.key_id(), now) {
+            return Err(Problem::invalid_api_key());
+        }
         let mut access = cache.get(sent.key_id(), project.as_ref(), now);
         let missing_key = access.key.is_none().then(|| sent.key_id());
         let missing_project = project.as_ref().filter(|_| access.project.is_none());
         if missing_key.is_some() || missing_project.is_some() {
+            if access.key.as_ref().is_some_and(|key| !key.admits(&sent, now)) {
+                // What no longer admits anybody never will again; nothing is read for it.
+                return Err(Problem::invalid_api_key());
+            }
             let lookup = async {
                 let found = store.find_access(missing_key, missing_project).await?;
                 cache.insert(&found, missing_project, now);
+                if let Some(key_id) = missing_key.filter(|_| found.key.is_none()) {
+                    cache.insert_unknown(key_id, now);
+                }
                 let Access { key, project } = access;
                 Ok(Access { key: key.or(found.key), project: project.or(found.project) })
             };
@@ -126,21 +138,47 @@ impl<'r> Caller<'r> {
         if unknown.is_empty() { Ok(projects) } else { Err(Problem::projects_not_found(&unknown)) }
     }
 
-    /// A page of the projects that the caller may see, by their slugs.
-    pub async fn list_projects(
+    /// What the projects of a page are called that the caller may see, by their slugs.
+    pub async fn name_projects(
         &self,
         page_request: &PageRequest,
     ) -> Result<Page<ProjectSummary>, Problem> {
-        let page = match &self.key.projects {
-            None => self.store.list_organization(&self.key.organization, page_request).await?,
-            Some(ids) => {
-                let ids: Vec<ProjectId> = ids.iter().copied().collect();
-                let mut projects = self.store.read_projects(&ids).await?;
-                projects.retain(|it| self.key.may_see(it.id, &it.organization));
-                page_of(projects.into_iter().map(ProjectSummary::from).collect(), page_request)
-            }
+        let Some(ids) = &self.key.projects else {
+            return Ok(self.store.list_organization(&self.key.organization, page_request).await?);
         };
-        Ok(page)
+        let Page { items, end } = self.page_of_named(ids, page_request).await?;
+        Ok(Page { items: items.into_iter().map(ProjectSummary::from).collect(), end })
+    }
+
+    /// A page of the projects that the caller may see, by their slugs. Their keys are strongly consistent:
+    /// one that was rotated takes effect at once.
+    pub async fn list_projects(
+        &self,
+        page_request: &PageRequest,
+    ) -> Result<Page<ListedProject>, Problem> {
+        let Page { items, end } = if let Some(ids) = &self.key.projects {
+            self.page_of_named(ids, page_request).await?
+        } else {
+            let organization = &self.key.organization;
+            let named = self.store.list_organization(organization, page_request).await?;
+            let ids: Vec<ProjectId> = named.items.iter().map(|it| it.id).collect();
+            let mut items = self.store.read_projects(&ids).await?;
+            items.sort_by(|one, other| one.slug.cmp(&other.slug));
+            Page { items, end: named.end }
+        };
+        Ok(Page { items: items.into_iter().map(ListedProject::from).collect(), end })
+    }
+
+    /// A page of the projects that the caller's key names.
+    async fn page_of_named(
+        &self,
+        ids: &BTreeSet<ProjectId>,
+        page_request: &PageRequest,
+    ) -> Result<Page<Project>, Problem> {
+        let ids: Vec<ProjectId> = ids.iter().copied().collect();
+        let mut projects = self.store.read_projects(&ids).await?;
+        projects.retain(|it| self.key.may_see(it.id, &it.organization));
+        Ok(page_of(projects, page_request))
     }
 
     /// The user that the caller's key acts for.
@@ -195,7 +233,7 @@ async fn newer_or(
 }
 
 /// A page of projects, by their slugs.
-fn page_of(mut projects: Vec<ProjectSummary>, page_request: &PageRequest) -> Page<ProjectSummary> {
+fn page_of(mut projects: Vec<Project>, page_request: &PageRequest) -> Page<Project> {
     projects.sort_by(|one, other| one.slug.cmp(&other.slug));
     if let Some(after) = &page_request.after {
         projects.retain(|project| project.slug.as_str() > after.as_str());

@@ -15,15 +15,25 @@ mod quotas;
 pub(crate) mod request;
 pub(crate) mod server_clock;
 mod sweep;
+mod table_names;
 pub(crate) mod transaction;
+pub(crate) mod unchanging;
 mod write;
 
+use std::sync::Arc;
+
 use aws_sdk_dynamodb::Client;
+
+use unchanging::UnchangingItems;
 
 pub use damage::{DamageReport, DamagedItem};
 pub use error::{Cause, StoreError};
 pub use idempotency::{Idempotent, Replay};
 pub use sweep::Sweep;
+pub use table_names::{
+    DEFAULT_TABLE_PREFIX, RESTORED_TABLES_VARIABLE, TABLE_PREFIX_VARIABLE, TableNames,
+    TableNamesError,
+};
 pub use transaction::ConflictRetry;
 
 /// All tables, behind one client. The client is this module's own: every write goes through one of its
@@ -32,18 +42,20 @@ pub use transaction::ConflictRetry;
 #[derive(Debug, Clone)]
 pub struct Store {
     client: Client,
-    table_prefix: String,
+    tables: TableNames,
     report_damage: DamageReport,
+    unchanging: Arc<UnchangingItems>,
 }
 
 impl Store {
-    /// The tables whose names start with `table_prefix`.
-    pub fn new(client: Client, table_prefix: impl Into<String>) -> Self {
-        Self { client, table_prefix: table_prefix.into(), report_damage: damage::log }
+    /// The tables of these names, or of those that start with a prefix.
+    pub fn new(client: Client, tables: impl Into<TableNames>) -> Self {
+        let unchanging = Arc::default();
+        Self { client, tables: tables.into(), report_damage: damage::log, unchanging }
     }
 
     /// The full name of a table.
     pub(crate) fn table(&self, name: &str) -> String {
-        format!("{}{name}", self.table_prefix)
+        self.tables.of(name)
     }
 }

@@ -22,6 +22,16 @@ impl Store {
         self.client.query().table_name(self.table(table))
     }
 
+    /// Begins a query that answers some attributes of items only.
+    pub(crate) fn query_attributes(&self, table: &str, names: &[&str]) -> QueryFluentBuilder {
+        // By placeholders: a name may be a reserved word.
+        let placeholders: Vec<String> = (0..names.len()).map(|it| format!("#read{it}")).collect();
+        let query = self.query(table).projection_expression(placeholders.join(", "));
+        placeholders.into_iter().zip(names).fold(query, |query, (placeholder, name)| {
+            query.expression_attribute_names(placeholder, *name)
+        })
+    }
+
     /// Begins a scan of a whole table, which is eventually consistent unless told otherwise.
     pub(crate) fn scan(&self, table: &str) -> ScanFluentBuilder {
         self.client.scan().table_name(self.table(table))

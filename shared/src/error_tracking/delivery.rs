@@ -40,6 +40,8 @@ struct TakenEvents {
 #[derive(Debug)]
 struct DeliveryCache {
     projects: TimedCache<IngestId, IngestAccess>,
+    /// Keys that were not those of a project. A new one is random, so that nobody has asked with it before.
+    refused: TimedCache<(IngestId, PublicKey), ()>,
     /// Over how many partitions the rows of a project are spread.
     logs: TimedCache<ProjectId, u8>,
     /// How many events were taken of a project since its log was looked at.
@@ -53,6 +55,7 @@ impl Default for DeliveryCache {
     fn default() -> Self {
         Self {
             projects: TimedCache::new(CAPACITY, MAX_AGE),
+            refused: TimedCache::new(CAPACITY, MAX_AGE),
             logs: TimedCache::new(CAPACITY, MAX_AGE),
             taken: TimedCache::new(CAPACITY, LONGEST_COUNT),
             errors: TimedCache::new(CAPACITY, MAX_AGE),
@@ -75,17 +78,22 @@ pub async fn find_ingest_project(
     let cache = app.cache::<DeliveryCache>();
     // A key that is not the remembered one may be new.
     let remembered = cache.projects.get(&ingest_id, now);
-    let remembered = remembered.filter(|access| access.public_key == key);
-    let access = if let Some(access) = remembered {
-        access
-    } else {
-        let access = app.store.find_ingest_access(ingest_id).await?.ok_or_else(refused)?;
-        cache.projects.insert(ingest_id, access.clone(), now);
-        access
+    let access = match remembered.filter(|access| access.public_key == key) {
+        Some(access) => access,
+        None if cache.refused.holds(&(ingest_id, key), now) => return Err(refused()),
+        None => {
+            let found = app.store.find_ingest_access(ingest_id).await?;
+            if let Some(access) = &found {
+                cache.projects.insert(ingest_id, access.clone(), now);
+            }
+            let found = found.filter(|access| access.public_key == key);
+            let Some(access) = found else {
+                cache.refused.insert((ingest_id, key), (), now);
+                return Err(refused());
+            };
+            access
+        }
     };
-    if access.public_key != key {
-        return Err(refused());
-    }
     incoming.note_project(access.project);
     app.count_event(access.project, access.events_per_minute).await?;
     Ok(access.project)

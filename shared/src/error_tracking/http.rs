@@ -8,6 +8,7 @@ use crate::http::{
 
 use super::ErrorId;
 use super::ingestion::IngestionFault;
+use super::query::time_bucket::QueryRange;
 use super::store::MAX_TOMBSTONES;
 
 /// In how many seconds some of what is to be removed has been.
@@ -18,6 +19,16 @@ impl Incoming {
     pub fn error_id(&self) -> Result<ErrorId, Problem> {
         let id = self.path_parameter("errorId");
         id.as_deref().and_then(ErrorId::parse).ok_or_else(Problem::error_not_found)
+    }
+}
+
+impl Answer {
+    /// Tells the buckets that its counts are of.
+    #[must_use]
+    pub fn with_buckets_of(self, range: &QueryRange) -> Self {
+        self.with_number("x-bucket-seconds", range.bucket_size().seconds())
+            .with_number("x-range-from", range.from().as_millis())
+            .with_number("x-range-to", range.to().as_millis())
     }
 }
 

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use crate::app::App;
 use crate::dynamodb::{Store, StoreError};
 use crate::projects::project::ProjectId;
+use crate::telemetry::{PATTERNS_NOT_KEPT, log_bound_met};
 
 use super::FlagKey;
 use super::evaluation::Flags;
+use super::evaluation::patterns::{PatternCache, ProjectPatterns};
 use super::state_cache::{Bounds, Freshness, Made, StateCache};
 use super::store::StoredFlags;
 
-/// How much is remembered, in bytes of stored flags.
+/// How much is remembered, in bytes of memory; patterns have bounds of their own.
 const BOUNDS: Bounds = Bounds {
     entries: NonZeroUsize::MIN.saturating_add(999),
     bytes: 32_000_000,
@@ -21,11 +23,14 @@ const BOUNDS: Bounds = Bounds {
 
 /// The flags of projects that were evaluated lately: all flags of a project, or one of them with all that
 /// it depends on.
-pub(crate) struct FlagCache(StateCache<Option<FlagKey>, Flags>);
+pub(crate) struct FlagCache {
+    flags: StateCache<Option<FlagKey>, Flags>,
+    patterns: PatternCache,
+}
 
 impl Default for FlagCache {
     fn default() -> Self {
-        Self(StateCache::new(BOUNDS))
+        Self { flags: StateCache::new(BOUNDS), patterns: PatternCache::default() }
     }
 }
 
@@ -36,12 +41,19 @@ impl App {
         project: ProjectId,
         freshness: Freshness,
     ) -> Result<Arc<Flags>, StoreError> {
-        let read = move |store: Store, known: Option<Arc<Flags>>| async move {
-            let read = store.flags_to_evaluate(project, known.as_deref()).await?;
-            Ok(made(read, true))
-        };
         let cache = self.cache::<FlagCache>();
-        cache.0.get(self, (project, None), freshness, read).await
+        let patterns = cache.patterns.of(project);
+        let for_reading = Arc::clone(&patterns);
+        let read = move |store: Store, known: Option<Arc<Flags>>| {
+            let patterns = Arc::clone(&for_reading);
+            async move {
+                let read = store.flags_to_evaluate(project, known.as_deref(), &patterns).await?;
+                Ok(made(read, true))
+            }
+        };
+        let flags = cache.flags.get(self, (project, None), freshness, read).await;
+        self.tell_lack_of_room(project, &patterns);
+        flags
     }
 
     /// A flag with all that it depends on; nothing if there is no such flag, or it is archived. That
@@ -52,17 +64,28 @@ impl App {
         flag: &FlagKey,
         freshness: Freshness,
     ) -> Result<Arc<Flags>, StoreError> {
-        let key = flag.clone();
+        let cache = self.cache::<FlagCache>();
+        let patterns = cache.patterns.of(project);
+        let for_reading = (flag.clone(), Arc::clone(&patterns));
         let read = move |store: Store, known: Option<Arc<Flags>>| {
-            let key = key.clone();
+            let (key, patterns) = for_reading.clone();
             async move {
-                let read = store.flag_to_evaluate(project, &key, known.as_deref()).await?;
+                let known = known.as_deref();
+                let read = store.flag_to_evaluate(project, &key, known, &patterns).await?;
                 let is_there = read.flags.get(key.as_str()).is_some();
                 Ok(made(read, is_there))
             }
         };
-        let cache = self.cache::<FlagCache>();
-        cache.0.get(self, (project, Some(flag.clone())), freshness, read).await
+        let flags = cache.flags.get(self, (project, Some(flag.clone())), freshness, read).await;
+        self.tell_lack_of_room(project, &patterns);
+        flags
+    }
+
+    /// Tells once for each reading that some of its patterns have to be compiled for each evaluation.
+    fn tell_lack_of_room(&self, project: ProjectId, patterns: &ProjectPatterns) {
+        if patterns.take_lack_of_room() {
+            log_bound_met(PATTERNS_NOT_KEPT, &project.to_string(), self.clock.now());
+        }
     }
 }
 

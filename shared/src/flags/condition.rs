@@ -1,12 +1,12 @@
 //! Conditions of rules and segments: which operators there are, and which values each of them takes
 //! (`docs/semantics/feature-flags.md`).
 
+mod pattern;
 mod reading;
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use regex::{Regex, RegexBuilder};
 use serde::de::IntoDeserializer;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,7 @@ use crate::timestamp::Timestamp;
 
 use super::SegmentKey;
 
+pub(crate) use pattern::CompiledPattern;
 pub(super) use reading::{count_patterns, items, operator_of, read_condition};
 
 /// The most values of one condition.
@@ -25,10 +26,6 @@ pub const MAX_VALUES: usize = 250;
 pub const MAX_SEGMENTS_OF_FLAG: usize = 30;
 /// The most bytes of one value.
 const MAX_VALUE_BYTES: usize = 1_000;
-/// The most bytes of a regular expression.
-const MAX_PATTERN_BYTES: usize = 512;
-/// The most memory, in bytes, that a compiled regular expression may take.
-const MAX_COMPILED_PATTERN_BYTES: usize = 64 * 1024;
 /// The name of the evaluation's own point in time.
 pub const NOW: &str = "$now";
 
@@ -79,7 +76,7 @@ impl TryFrom<StoredCondition> for Condition {
 }
 
 /// How an attribute is compared with the values of a condition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)] // Their meanings stand in openapi.yaml, once.
 pub enum Operator {
@@ -229,7 +226,7 @@ impl ValueForm {
             Self::AddressRange if parse_address_range(value).is_none() => {
                 invalid("must be an IPv4 or IPv6 range, such as \"10.0.0.0/8\", or address")
             }
-            Self::Pattern => compile_pattern(value).map(drop),
+            Self::Pattern => CompiledPattern::new(value).map(drop),
             Self::SegmentKey => SegmentKey::parse(value).map(drop),
             _ => Ok(()),
         }
@@ -274,32 +271,6 @@ pub(crate) fn parse_version(text: &str) -> Option<semver::Version> {
 /// Reads a range of addresses; a single address is the range of itself.
 pub(crate) fn parse_address_range(text: &str) -> Option<IpNet> {
     text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
-}
-
-/// Compiles a pattern. It is searched in linear time, without look-around and back-references; the
-/// size limit keeps what `{1000}` and Unicode classes multiply up to within bounds.
-pub(crate) fn compile_pattern(pattern: &str) -> Result<Regex, Fault> {
-    if pattern.len() > MAX_PATTERN_BYTES {
-        let message = format_args!("a pattern has at most {MAX_PATTERN_BYTES} bytes");
-        return Err(Fault::new(ViolationCode::TooLong, message));
-    }
-    let compiled = RegexBuilder::new(pattern).size_limit(MAX_COMPILED_PATTERN_BYTES).build();
-    compiled.map_err(|error| match error {
-        regex::Error::CompiledTooBig(limit) => Fault::new(
-            ViolationCode::TooLong,
-            format_args!("the compiled pattern would be larger than {limit} bytes; shorten it"),
-        ),
-        other => {
-            // The library draws the place of the fault over several lines; the last one names it.
-            let drawn = other.to_string();
-            let reason = drawn.lines().last().unwrap_or_default();
-            let reason = reason.trim_start_matches("error: ");
-            Fault::new(
-                ViolationCode::InvalidFormat,
-                format_args!("not a regular expression: {reason}"),
-            )
-        }
-    })
 }
 
 #[cfg(test)]
@@ -445,7 +416,7 @@ mod tests {
         assert_eq!(violations("not_matches", &[bomb]), at_first(ViolationCode::TooLong));
         assert_eq!(violations("matches", &[&"a".repeat(513)]), at_first(ViolationCode::TooLong));
         assert!(accepts("matches", &"a".repeat(512)));
-        let fault = compile_pattern("a(").unwrap_err();
+        let fault = CompiledPattern::new("a(").unwrap_err();
         assert_eq!(fault.message, "not a regular expression: unclosed group");
     }
 

@@ -20,13 +20,13 @@ const BOUNDS: Bounds = Bounds {
     bytes_of_project: 24_000_000,
 };
 
-/// A flag definition document of flagd, and its entity tag.
+/// The flags of a project for flagd.
 #[derive(Debug)]
-pub struct FlagdConfiguration {
-    /// The document.
-    pub document: String,
-    /// The tag of the document.
-    pub etag: EntityTag,
+pub enum FlagdConfiguration {
+    /// A flag definition document, and its entity tag.
+    Document(String, EntityTag),
+    /// The project has more flags than fit into an answer: over 8 MB.
+    TooLarge,
 }
 
 /// The configurations that were asked for lately.
@@ -47,10 +47,13 @@ impl App {
     ) -> Result<Arc<FlagdConfiguration>, StoreError> {
         let read = move |store: Store, _: Option<Arc<FlagdConfiguration>>| async move {
             let read = store.flags_to_export(project).await?;
-            let document = export(project, &read.flags, &read.segments, Layout::Compact).document;
-            let etag = EntityTag::of(&document);
-            let bytes = document.len();
-            let value = FlagdConfiguration { document, etag };
+            let (value, bytes) = if read.is_cut {
+                (FlagdConfiguration::TooLarge, 0)
+            } else {
+                let export = export(project, &read.flags, &read.segments, Layout::Compact);
+                let (etag, bytes) = (EntityTag::of(&export.document), export.document.len());
+                (FlagdConfiguration::Document(export.document, etag), bytes)
+            };
             Ok(Made { value, state: read.state, bytes, is_kept: true })
         };
         let cache = self.cache::<ConfigurationCache>();

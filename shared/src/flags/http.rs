@@ -3,7 +3,7 @@
 use crate::http::{Incoming, Problem, ProblemCode, VersionTag, named_of};
 
 use super::segment::MAX_SEGMENTS;
-use super::{FeatureFlag, FlagKey, MAX_LIVE_FLAGS, SegmentKey};
+use super::{FeatureFlag, FlagKey, MAX_LIVE_FLAGS, Segment, SegmentKey};
 
 /// The path parameter that names a feature flag.
 pub(super) const FLAG_KEY: &str = "key";
@@ -13,7 +13,14 @@ const SEGMENT_KEY: &str = "key";
 impl FeatureFlag {
     /// The tag of its version.
     pub fn tag(&self) -> VersionTag {
-        VersionTag { version: self.version, successor: self.is_successor.then_some(self.id) }
+        VersionTag::new(self.version, self.id, self.is_successor)
+    }
+}
+
+impl Segment {
+    /// The tag of its version.
+    pub fn tag(&self) -> VersionTag {
+        VersionTag::new(self.version, self.id, self.is_successor)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::flags::VariantKey;
 use crate::json::{Json, MAX_BODY_DEPTH, bytes_within_json};
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::evaluation::context::Context;
@@ -53,7 +53,7 @@ struct SuccessBody<'f> {
     value: Option<&'f RawValue>,
     reason: Reason,
     variant: &'f str,
-    metadata: &'f Metadata<'f>,
+    metadata: Metadata<'f>,
 }
 
 #[derive(Serialize)]
@@ -75,8 +75,16 @@ enum ItemBody<'f> {
 
 #[derive(Serialize)]
 struct BulkBody<'f> {
-    flags: Vec<ItemBody<'f>>,
+    #[serde(serialize_with = "evaluated")]
+    flags: Evaluated<'f>,
     metadata: FlagSetMetadata,
+}
+
+/// All flags of a project, which are evaluated one by one as they are written.
+struct Evaluated<'f> {
+    flags: &'f Flags,
+    context: &'f Context<'f>,
+    now: Timestamp,
 }
 
 #[derive(Serialize)]
@@ -143,9 +151,8 @@ pub fn evaluate_all<'v>(
     now: Timestamp,
     if_none_match: impl IntoIterator<Item = &'v [u8]>,
 ) -> OfrepAnswer {
-    let evaluations = flags.evaluate_all(context, now);
     let body = BulkBody {
-        flags: evaluations.iter().map(|(key, outcome)| item_body(key.as_str(), outcome)).collect(),
+        flags: Evaluated { flags, context, now },
         metadata: FlagSetMetadata { flag_set_id: flags.project_id() },
     };
     let Ok(body) = serde_json::to_string(&body) else { return OfrepAnswer::unwritable() };
@@ -215,32 +222,34 @@ impl EvaluationFailure {
 
 fn item_body<'f>(
     key: &'f str,
-    outcome: &'f Result<Evaluation<'f>, EvaluationError<'f>>,
+    outcome: Result<Evaluation<'f>, EvaluationError<'f>>,
 ) -> ItemBody<'f> {
     match outcome {
-        Ok(evaluation) => ItemBody::Success(success_body(key, evaluation)),
+        Ok(evaluation) => ItemBody::Success(success_body(key, &evaluation)),
         Err(error) => ItemBody::EvaluationFailure(FailureBody {
             key: Some(key),
             error_code: error.code(),
-            error_details: *error,
+            error_details: error,
         }),
     }
 }
 
-fn success_body<'f>(key: &'f str, evaluation: &'f Evaluation<'f>) -> SuccessBody<'f> {
+fn success_body<'f>(key: &'f str, evaluation: &Evaluation<'f>) -> SuccessBody<'f> {
     SuccessBody {
         key,
         value: evaluation.value(),
         reason: evaluation.reason(),
         // Python's provider fails without one.
         variant: evaluation.variant().map_or("", VariantKey::as_str),
-        metadata: evaluation.metadata(),
+        metadata: *evaluation.metadata(),
     }
 }
 
-fn displayed<S: serde::Serializer>(
-    details: &impl fmt::Display,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
+fn evaluated<S: Serializer>(all: &Evaluated<'_>, serializer: S) -> Result<S::Ok, S::Error> {
+    let evaluations = all.flags.evaluate_all(all.context, all.now);
+    serializer.collect_seq(evaluations.map(|(key, outcome)| item_body(key.as_str(), outcome)))
+}
+
+fn displayed<S: Serializer>(details: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(details)
 }

@@ -41,6 +41,9 @@ pub struct Segment {
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
+    /// Whether its key was another segment's, which was deleted.
+    #[serde(skip)]
+    pub is_successor: bool,
 }
 
 /// The body of create-segment.
@@ -89,6 +92,7 @@ impl SegmentDraft {
             version: 1,
             created_at,
             updated_at,
+            is_successor: false,
         })
     }
 }

@@ -16,6 +16,11 @@ pub struct VersionTag {
 }
 
 impl VersionTag {
+    /// The tag of a resource by its id, which tells it from another that had its name before.
+    pub fn new(version: u64, id: Uuid, is_successor: bool) -> Self {
+        Self { version, successor: is_successor.then_some(id) }
+    }
+
     /// Reads what stands between the quotes of a tag.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (version, successor) = match text.split_once('-') {

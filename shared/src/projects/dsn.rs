@@ -4,6 +4,7 @@
 //! hyphens; so a project has both beside its UUID.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use serde::{Serialize, Serializer};
 
@@ -68,6 +69,12 @@ impl PartialEq for PublicKey {
 }
 
 impl Eq for PublicKey {}
+
+impl Hash for PublicKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
 
 impl fmt::Display for PublicKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

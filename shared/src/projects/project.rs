@@ -190,6 +190,26 @@ impl From<Project> for ProjectSummary {
     }
 }
 
+/// What callers are shown of a project, with the two halves of its DSN: where the API is, only they know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedProject {
+    /// What it is called.
+    #[serde(flatten)]
+    pub summary: ProjectSummary,
+    /// The numeric id under which it receives errors.
+    pub ingest_id: IngestId,
+    /// The key with which it receives errors.
+    pub public_key: PublicKey,
+}
+
+impl From<Project> for ListedProject {
+    fn from(project: Project) -> Self {
+        let Project { ingest_id, public_key, .. } = project;
+        Self { ingest_id, public_key, summary: project.into() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

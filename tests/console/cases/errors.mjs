@@ -1,6 +1,7 @@
 // Errors: plots, sentences, zooms, several projects, long lists.
 
 import assert from "node:assert/strict";
+import { TWINS } from "../data.mjs";
 import { Visitor } from "../visitor.mjs";
 
 export const errors = ({ browser, base, project, other, key, api, measured, listErrors }) => ({
@@ -24,6 +25,64 @@ export const errors = ({ browser, base, project, other, key, api, measured, list
     const total = answered.reduce((sum, it) => sum + it.errors, 0);
     assert.ok(total > 20);
     assert.equal((await visitor.text(".figure")).replace(/\D/g, ""), String(total));
+    await visitor.leave();
+  },
+
+  async "each error has a plot of its own, in the list and by itself"() {
+    const visitor = await Visitor.enter(browser, base, key, "/settings");
+    const asked = visitor.page.waitForRequest((it) => it.url().endsWith("/errors/query"));
+    await visitor.click("Errors");
+    const { series, sort, limit, ...query } = JSON.parse(await (await asked).fetchPostData());
+    assert.equal(series, true);
+    await visitor.settle();
+    const seriesOf = async (errorId) => {
+      const filters = [{ categoryId: "errorId", operator: "is", value: errorId }];
+      const buckets = await api.send("POST", "/v0/errors/timeseries/query", { ...query, projectIds: [project], filters });
+      return buckets.map((it) => it.errors);
+    };
+    const rows = await visitor.page.$$eval(".errors-table tbody tr:has(.title)", (all) =>
+      all.map((it) => ({
+        id: new URL(it.querySelector(".title").href).searchParams.get("id"),
+        title: it.querySelector(".title").innerText,
+        values: it.querySelector(".spark").dataset.values.split(" ").map(Number),
+        words: it.querySelector(".spark").getAttribute("aria-label"),
+      })),
+    );
+    assert.ok(rows.length >= 4, `${rows.length} rows`);
+    for (const row of rows) {
+      assert.deepEqual(row.values, await seriesOf(row.id), row.title);
+      const total = row.values.reduce((sum, it) => sum + it, 0);
+      assert.ok(row.words.startsWith(`${total} event`), row.words);
+    }
+    const twins = rows.filter((it) => it.title.startsWith(TWINS));
+    assert.deepEqual(twins.map((it) => it.values.reduce((sum, one) => sum + one, 0)).sort(), [2, 5]);
+    for (const twin of twins) {
+      await visitor.open(`/error?id=${twin.id}&from=${query.from}&to=${query.to}`);
+      await visitor.see(".plot canvas");
+      const shown = JSON.parse(await visitor.page.$eval(".canvas", (it) => it.dataset.values)).map(([events]) => events);
+      assert.deepEqual(shown, await seriesOf(twin.id));
+    }
+    await visitor.leave();
+  },
+
+  async "what errors have in common becomes a filter by a click, and several are resolved at once"() {
+    const visitor = await Visitor.enter(browser, base, key, "/errors?by=browser");
+    await visitor.see(".breakdown .bars button");
+    const names = await visitor.texts(".breakdown .bars button span:first-child");
+    await (await visitor.page.$$(".breakdown .bars button"))[names.indexOf("Firefox")].click();
+    await visitor.until("there is a chip", async () => (await visitor.page.$$(".chip")).length === 1);
+    assert.deepEqual(new URL(visitor.page.url()).searchParams.getAll("f"), ["browser.is.Firefox"]);
+    await visitor.open("/errors");
+    for (const row of await visitor.page.$$(".errors-table tbody tr:has(.title)")) {
+      const title = await row.$eval(".title", (it) => it.innerText);
+      if (title.startsWith(TWINS)) await (await row.$("input")).click();
+    }
+    assert.match(await visitor.text(".bulk"), /2 errors selected/);
+    const statuses = async () => (await listErrors()).filter((it) => it.type === TWINS).map((it) => it.status);
+    await (await visitor.page.$(".bulk button")).click();
+    await visitor.until("both are resolved", async () => (await statuses()).join() === "resolved,resolved");
+    await visitor.click("Undo");
+    await visitor.until("both are open again", async () => (await statuses()).join() === "open,open");
     await visitor.leave();
   },
 

@@ -111,7 +111,24 @@ export const flags = ({ browser, base, project, key, api }) => {
       await api.send("PATCH", `${path}/feature-flags/from-console`, { rules: [] });
       await remove();
       await visitor.until("the list is shown", () => visitor.page.url().includes("/segments"));
-      assert.deepEqual((await api.send("GET", `${path}/segments`)).items, []);
+      assert.deepEqual((await api.send("GET", `${path}/segments`)).items.map((it) => it.key), ["hostile"]);
+      await visitor.leave();
+    },
+
+    async "a flag is archived, comes back by Undo, and is deleted once it is archived again"() {
+      const visitor = await Visitor.enter(browser, base, key, "/flag?key=from-console");
+      const isArchived = async () => (await getFlag("from-console")).archivedAt !== null;
+      await visitor.click("Archive");
+      await visitor.until("it is archived", isArchived);
+      await visitor.click("Undo");
+      await visitor.until("it is back", async () => !(await isArchived()));
+      await visitor.click("Archive");
+      await visitor.until("it is archived again", isArchived);
+      await visitor.click("Delete");
+      await (await visitor.see("dialog button.danger")).click();
+      await visitor.until("the list is shown", () => visitor.page.url().includes("/flags"));
+      const { items } = await api.send("GET", `${path}/feature-flags?archived=true`);
+      assert.deepEqual(items.map((it) => it.key), ["hostile"]);
       await visitor.leave();
     },
   };

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { Visitor } from "../visitor.mjs";
 
-export const others = ({ browser, base, project, key, api, known }) => ({
+export const others = ({ browser, base, project, key, readOnlyKey, api, known }) => ({
   async "three of ten pain points are split off, and come back"() {
     const visitor = await Visitor.enter(browser, base, key, `/insight?id=${known.insight}`);
     await visitor.see(".table tbody tr");
@@ -44,8 +44,61 @@ export const others = ({ browser, base, project, key, api, known }) => ({
     await visitor.leave();
   },
 
+  async "one insight is merged into another, and comes back"() {
+    const insights = `/v0/projects/${project}/replay-insights`;
+    const make = (title, number) => {
+      const [id, occurredAt] = [`00000000-0000-4000-8000-0000000009${number}`, new Date().toISOString()];
+      const point = { id, sessionId: `session-${number}`, userId: null, occurredAt, title, excerpt: "" };
+      return api.send("POST", insights, { title, painPoints: [point] });
+    };
+    const [one, other] = [await make("Rage clicks on pay", "01"), await make("Dead pay button", "02")];
+    const visitor = await Visitor.enter(browser, base, key, `/insight?id=${one.id}`);
+    await visitor.click("Merge into…");
+    await visitor.see("dialog .choices button");
+    const choices = await visitor.page.$$("dialog .choices button");
+    const titles = await visitor.texts("dialog .choices button");
+    await choices[titles.findIndex((it) => it.startsWith("Dead pay button"))].click();
+    const read = (it) => api.send("GET", `${insights}/${it.id}`);
+    await visitor.until("it is merged", async () => (await read(one)).status === "merged" && (await read(other)).occurrences === 2);
+    await visitor.click("Undo");
+    await visitor.until("each has its own again", async () => (await read(other)).occurrences === 1);
+    await visitor.leave();
+  },
+
+  async "errors are taken under the DSN that settings show, which a click copies"() {
+    const visitor = await Visitor.enter(browser, base, key, "/settings");
+    await visitor.context.overridePermissions(base, ["clipboard-read", "clipboard-sanitized-write"]);
+    await visitor.see(".snippets pre");
+    const [dsn] = await visitor.texts(".snippets pre");
+    await visitor.click("Copy the DSN");
+    await visitor.until("it is copied", async () => (await visitor.page.evaluate(() => navigator.clipboard.readText())) === dsn);
+    for (const name of ["Browser", "Node.js", "Python", "Rust"]) {
+      await visitor.click(name);
+      await visitor.until(`the lines for ${name} have it`, async () => (await visitor.texts(".snippets pre"))[1].includes(`"${dsn}"`));
+    }
+    const { protocol, host, username, pathname } = new URL(dsn);
+    const payload = JSON.stringify({ message: "sent under what settings show", level: "error" });
+    const event_id = "d5".repeat(16);
+    const envelope = `${JSON.stringify({ event_id, dsn })}\n${JSON.stringify({ type: "event", length: payload.length })}\n${payload}\n`;
+    const response = await fetch(`${protocol}//${host}/api${pathname}/envelope/?sentry_key=${username}`, { method: "POST", body: envelope });
+    assert.equal(response.status, 200);
+    const { items } = await api.send("GET", `/v0/projects/${project}/errors?limit=100`);
+    const sent = items.find((it) => it.title === "sent under what settings show");
+    assert.ok(sent);
+
+    await visitor.open(`/error?id=${sent.errorId}`);
+    await visitor.click("Delete");
+    assert.match(await visitor.text("dialog"), /1 event of the last 90 days/);
+    await (await visitor.see("dialog button.danger")).click();
+    await visitor.until("the list is shown", () => visitor.page.url().includes("/errors"));
+    await assert.rejects(api.send("GET", `/v0/projects/${project}/errors/${sent.errorId}`), /404/);
+    await visitor.leave();
+  },
+
   async "an address is set, and waits to be confirmed"() {
     const visitor = await Visitor.enter(browser, base, key, "/settings");
+    await visitor.see(".address input");
+    assert.match(await visitor.text(".address"), /No address is set/);
     await visitor.type("Your address", "mira at shop");
     await visitor.click("Set the address");
     await visitor.see(".address .fault");
@@ -54,8 +107,13 @@ export const others = ({ browser, base, project, key, api, known }) => ({
     await visitor.page.keyboard.press("Enter");
     await visitor.see(".address .pairs");
     assert.match(await visitor.text(".address .pairs"), /mira@shop\.example not confirmed yet/);
-    const address = await api.send("PUT", "/v0/notifications/email-address", { email: "mira@shop.example" });
+    const address = await api.send("GET", "/v0/notifications/email-address");
     assert.deepEqual(address, { email: null, pendingEmail: "mira@shop.example" });
+    // Another tab knows of it too, and one that may only read.
+    const other = await Visitor.enter(browser, base, readOnlyKey, "/settings");
+    await other.see(".address .pairs");
+    assert.match(await other.text(".address"), /mira@shop\.example not confirmed yet[\s\S]*notifications:write/);
+    await other.leave();
     await visitor.leave();
   },
 });

@@ -4,11 +4,13 @@ mod faults;
 mod item_by_item;
 mod outage;
 mod partition_limits;
+mod recorder;
 
 pub use faults::Faults;
 pub use item_by_item::ItemByItem;
 pub use outage::Outage;
 pub use partition_limits::PartitionLimits;
+pub use recorder::{Asked, Recorder};
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;

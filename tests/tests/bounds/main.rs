@@ -14,9 +14,10 @@ use std::time::Instant;
 use std::{slice, thread};
 
 use tests::app::TestApp;
+use tests::described::{DESCRIBED, Described};
 use tokio::runtime;
 
-use requests::{Described, OPERATIONS};
+use requests::bodies;
 use trial::{Outcome, Side, Trial};
 use values::Values;
 
@@ -99,7 +100,7 @@ fn work(left: &Mutex<slice::Iter<'static, Described>>) -> Outcome {
                 let trial = Trial::of_parameter(described, &values, parameter);
                 trial.run(&test, &mut outcome).await;
             }
-            for (schema, examples) in &described.bodies {
+            for (schema, examples) in &bodies(described) {
                 let trial = Trial::of_body(described, &values, schema, examples.clone());
                 trial.run(&test, &mut outcome).await;
             }
@@ -110,7 +111,7 @@ fn work(left: &Mutex<slice::Iter<'static, Described>>) -> Outcome {
 #[test]
 fn every_bound_holds_at_its_edge_and_not_beyond() {
     let started = Instant::now();
-    let left = Mutex::new(OPERATIONS.iter());
+    let left = Mutex::new(DESCRIBED.iter());
     let mut outcome = Outcome::default();
     thread::scope(|scope| {
         let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(|| work(&left))).collect();

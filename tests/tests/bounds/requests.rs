@@ -1,84 +1,31 @@
 //! Requests that are carried out, and what they need to be there.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lambda_http::http::Method;
 use local::demo;
 use serde_json::{Map, Value, json};
-use shared::app::Operation;
 use tests::app::TestApp;
 use tests::call::{Call, Reply};
-use tests::contract::{OPENAPI, resolve};
+use tests::contract::resolve;
+use tests::described::{Described, operation_of};
 use tests::error_tracking::{SentEvent, project};
 use tests::insights::upload;
-use tests::operations;
 
 use super::schemas::{Schema, pointer};
 
-/// An operation of `openapi.yaml`.
-pub(super) struct Described {
-    /// Its operationId.
-    pub id: &'static str,
-    /// What answers it.
-    pub operation: &'static Operation,
-    /// Its method.
-    pub method: Method,
-    /// Its path.
-    pub path: &'static str,
-    /// Whether it changes what later requests find.
-    pub(super) changes: bool,
-    /// Its parameters, those of its path included.
-    pub parameters: Vec<&'static Value>,
-    /// A body that it takes, where it takes any: text, or JSON.
-    pub example: Option<&'static Value>,
-    /// The schemas and the examples of its body, where that is JSON.
-    pub bodies: Vec<(Schema, Vec<&'static Value>)>,
+/// Whether an operation changes what later requests find.
+pub(super) fn changes(described: &Described) -> bool {
+    described.method != Method::GET
+        && described.path.contains("{idOrSlug}")
+        && !described.path.contains("/ofrep/")
+        && !described.path.ends_with("/query")
 }
 
-impl Described {
-    /// A call of it.
-    pub(super) fn call(&self) -> Call {
-        Call::of(self.operation).method(self.method.clone()).path(self.path)
-    }
-}
-
-/// Every operation of `openapi.yaml`.
-pub(super) static OPERATIONS: LazyLock<Vec<Described>> = LazyLock::new(|| {
-    let mut described = Vec::new();
-    for (path, item) in OPENAPI["paths"].as_object().unwrap() {
-        for method in ["get", "post", "put", "patch", "delete"] {
-            let operation = &item[method];
-            let Some(id) = operation["operationId"].as_str() else { continue };
-            let function = operation["x-function"].as_str().unwrap_or(id);
-            let found = operations::OPERATIONS.iter().find(|operation| operation.name == function);
-            let declared = found.unwrap_or_else(|| panic!("nobody tries {function}"));
-            let of_path = item["parameters"].as_array().into_iter().flatten();
-            let parameters =
-                of_path.chain(operation["parameters"].as_array().into_iter().flatten());
-            described.push(Described {
-                id,
-                operation: declared,
-                method: method.to_uppercase().parse().unwrap(),
-                path,
-                changes: method != "get"
-                    && path.contains("{idOrSlug}")
-                    && !path.contains("/ofrep/")
-                    && !path.ends_with("/query"),
-                parameters: parameters.map(resolve).collect(),
-                example: contents(operation).find_map(|(_, it)| examples(it).first().copied()),
-                bodies: bodies(operation),
-            });
-        }
-    }
-    described
-});
-
-/// The media types of an operation's body.
-fn contents(operation: &'static Value) -> impl Iterator<Item = (&'static str, &'static Value)> {
-    let contents = resolve(&operation["requestBody"])["content"].as_object();
-    contents.into_iter().flatten().map(|(media_type, content)| (media_type.as_str(), content))
+/// A body that an operation takes, where it takes any: text, or JSON.
+pub(super) fn example(described: &Described) -> Option<&'static Value> {
+    described.contents.iter().find_map(|(_, content)| examples(content).first().copied())
 }
 
 fn examples(content: &'static Value) -> Vec<&'static Value> {
@@ -86,10 +33,12 @@ fn examples(content: &'static Value) -> Vec<&'static Value> {
     examples.map(|(_, example)| &resolve(example)["value"]).collect()
 }
 
-/// The bodies of each media type; one that is the same as another's once.
-fn bodies(operation: &'static Value) -> Vec<(Schema, Vec<&'static Value>)> {
+/// The schemas and the examples of an operation's body, where that is JSON; one that is the same for two media
+/// types once.
+pub(super) fn bodies(described: &Described) -> Vec<(Schema, Vec<&'static Value>)> {
     let mut bodies: Vec<(Schema, Vec<&'static Value>)> = Vec::new();
-    for (_, content) in contents(operation).filter(|(media_type, _)| media_type.ends_with("json")) {
+    let json = described.contents.iter().filter(|(media_type, _)| media_type.ends_with("json"));
+    for (_, content) in json {
         let schema = &content["schema"];
         if !bodies.iter().any(|(known, _)| *known == schema) {
             bodies.push((schema, examples(content)));
@@ -173,7 +122,7 @@ impl<'t> Scene<'t> {
         }
         if path.contains("{errorId}") {
             let project = project(&test.app.store, id).await;
-            let delivery = Call::of(find("ingest-error-events"));
+            let delivery = Call::of(operation_of("ingest-error-events").operation);
             let delivery = delivery.parameter("ingestId", project.ingest_id);
             scene.report(delivery.query("sentry_key", project.public_key)).await;
         }
@@ -229,7 +178,9 @@ impl<'t> Scene<'t> {
     }
 
     async fn create(&self, operation: &str, parameters: &[(&str, &str)], body: &Value) -> Reply {
-        let call = Call::of(find(operation)).parameter("idOrSlug", &self.slug).key(&self.test.key);
+        let call = Call::of(operation_of(operation).operation)
+            .parameter("idOrSlug", &self.slug)
+            .key(&self.test.key);
         let call = parameters.iter().fold(call, |call, (name, value)| call.parameter(name, value));
         let reply = self.send(call.json(body)).await;
         assert!(reply.status < 300, "{operation}: {}", reply.text);
@@ -273,16 +224,12 @@ impl<'t> Scene<'t> {
         let event = SentEvent::new(1, self.test.app.clock.now(), "TypeError", "x");
         let reply = self.send(delivery.bytes(event.envelope())).await;
         assert_eq!(reply.status, 200, "{}", reply.text);
-        let list = Call::of(find("list-errors")).parameter("idOrSlug", &self.slug);
+        let list =
+            Call::of(operation_of("list-errors").operation).parameter("idOrSlug", &self.slug);
         let reply = self.send(list.key(&self.test.key)).await;
         let id = reply.body["items"][0]["errorId"].as_str().expect("it was just reported");
         self.call = self.call().parameter("errorId", id);
     }
-}
-
-/// The operation of an operationId.
-fn find(id: &str) -> &'static Operation {
-    OPERATIONS.iter().find(|it| it.id == id).expect("it is described").operation
 }
 
 /// The segments that the rules of a flag name, each once.

@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tests::app::TestApp;
 use tests::call::{Call, Reply};
+use tests::described::Described;
 
-use super::requests::{Described, Scene};
+use super::requests::{Scene, changes, example};
 use super::schemas::{Bound, Schema, Spot, bounds, is_valid, pointer, schemas_at};
 use super::values::{Tries, Values};
 
@@ -85,7 +86,7 @@ impl<'a> Trial<'a> {
 
     /// Tries every bound.
     pub(super) async fn run(&self, test: &TestApp, outcome: &mut Outcome) {
-        let scene = Scene::set(test, self.described, self.described.example, &[]).await;
+        let scene = Scene::set(test, self.described, example(self.described), &[]).await;
         let source = if self.root.is_empty() { "body" } else { &self.root };
         for bound in bounds(self.schema, source) {
             // A parameter is text whatever it is.
@@ -210,9 +211,9 @@ impl<'a> Trial<'a> {
         let path = &bound.spot.path;
         let mut attempts = 0;
         let reply = loop {
-            let reply = if self.described.changes {
+            let reply = if changes(self.described) {
                 let body =
-                    if self.parameter.is_none() { Some(&request) } else { self.described.example };
+                    if self.parameter.is_none() { Some(&request) } else { example(self.described) };
                 let scene = Scene::set(scene.test, self.described, body, path).await;
                 self.send(&scene, &mut request, path).await
             } else {
@@ -277,7 +278,7 @@ impl<'a> Trial<'a> {
 
     /// A call with a body, where there is to be one.
     fn with_example(&self, scene: &Scene<'_>) -> Call {
-        match self.described.example {
+        match example(self.described) {
             None => scene.call(),
             Some(Value::String(text)) => scene.call().bytes(text.as_str()),
             Some(example) => {

@@ -2,12 +2,17 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod strangers;
+
+use std::time::Duration;
+
 use aws_sdk_dynamodb::types::AttributeValue;
 use local::demo;
 use serde_json::{Value, json};
 use shared::app::{Clock, Ids, Operation};
 use shared::http::OriginSecrets;
 use shared::projects::api_key::{ApiKeyRecord, Scope, UserId};
+use shared::projects::dsn::PublicKey;
 use shared::projects::project::{Organization, Project, ProjectId, ProjectName, Slug};
 use shared::timestamp::Timestamp;
 use tests::app::{PROJECT, TestApp, app_over, key_id, left_out};
@@ -37,6 +42,14 @@ fn organization(name: &str) -> Organization {
 fn shown(id: ProjectId, slug: &str) -> Value {
     let name = if slug == PROJECT { "Shop".to_owned() } else { format!("The {slug}") };
     json!({"id": id, "slug": slug, "name": name})
+}
+
+/// What list-projects answers of a project.
+async fn listed(test: &TestApp, id: ProjectId, mut shown: Value) -> Value {
+    let project = test.app.store.read_project(id).await.unwrap().unwrap();
+    shown["ingestId"] = json!(project.ingest_id);
+    shown["publicKey"] = json!(project.public_key);
+    shown
 }
 
 #[tokio::test]
@@ -86,11 +99,11 @@ async fn a_caller_of_many_projects_is_told_the_first_hundred() {
 #[tokio::test]
 async fn projects_are_listed_by_their_slugs_page_by_page() {
     let test = TestApp::start().await;
-    let mut expected = vec![shown(test.project_id, PROJECT)];
+    let mut expected = vec![listed(&test, test.project_id, shown(test.project_id, PROJECT)).await];
     let mut named = vec![test.project_id, make_foreign(&test, "foreign").await];
     for slug in ["a", "shop-2", "b-c", "b", "0"] {
         let id = make(&test, slug).await;
-        expected.push(shown(id, slug));
+        expected.push(listed(&test, id, shown(id, slug)).await);
         named.push(id);
     }
     // Nothing is there under this id any more.
@@ -120,21 +133,49 @@ async fn a_caller_sees_nothing_of_other_organizations() {
             ..key
         })
     };
-    let theirs = json!([{"id": foreign, "slug": "foreign", "name": "Foreign"}]);
+    let theirs = json!({"id": foreign, "slug": "foreign", "name": "Foreign"});
+    let theirs_listed = json!([listed(&test, foreign, theirs.clone()).await]);
+    let theirs = json!([theirs]);
     let both = Some([foreign, test.project_id].into());
     for (key, seen) in [
         (of_foreign(None).await, theirs.clone()),
-        (of_foreign(both).await, theirs),
+        (of_foreign(both).await, theirs.clone()),
         (of_foreign(Some([test.project_id].into())).await, json!([])),
         (
             test.key_with(|key| ApiKeyRecord { organization: organization("none"), ..key }).await,
             json!([]),
         ),
     ] {
-        let listed = Call::of(LIST).key(&key).send(&test.app).await.body;
-        assert_eq!(listed, json!({"items": seen, "nextCursor": null}));
+        let list = Call::of(LIST).key(&key).send(&test.app).await.body;
+        let items = if seen == theirs { &theirs_listed } else { &seen };
+        assert_eq!(list, json!({"items": items, "nextCursor": null}));
         assert_eq!(Call::of(ME).key(&key).send(&test.app).await.body["projects"], seen);
     }
+}
+
+#[tokio::test]
+async fn errors_are_taken_under_the_dsn_that_is_listed_and_not_under_the_key_before() {
+    let test = TestApp::start().await;
+    let listed = async || {
+        let mut list = Call::of(LIST).key(&test.key).send(&test.app).await.body;
+        list["items"][0].take()
+    };
+    let report = async |project: &Value| {
+        let call = Call::of(&ingest_error_events::OPERATION).path("/api/{ingestId}/store/");
+        let call = call.parameter("ingestId", &project["ingestId"]);
+        let key = project["publicKey"].as_str().unwrap();
+        call.query("sentry_key", key).json(&json!({"message": "x"})).send(&test.app).await.status
+    };
+    let before = listed().await;
+    assert_eq!(report(&before).await, 200);
+    let key = PublicKey::generate().unwrap();
+    let project = test.app.store.read_project(test.project_id).await.unwrap().unwrap();
+    assert!(test.app.store.replace_dsn_key(&project, key).await.unwrap());
+    let after = listed().await;
+    assert_eq!(after["publicKey"], json!(key));
+    assert_eq!(after["ingestId"], before["ingestId"]);
+    test.pass(Duration::from_secs(61));
+    assert_eq!((report(&before).await, report(&after).await), (403, 200));
 }
 
 #[tokio::test]
@@ -158,9 +199,10 @@ async fn a_damaged_project_is_left_out_and_reported() {
     test.tamper("projects", [("idOrSlug", &key)], "name", name).await;
     let projects = Some([damaged, test.project_id].into());
     let naming = test.key_with(|key| ApiKeyRecord { projects, ..key }).await;
+    let whole = listed(&test, test.project_id, shown(test.project_id, PROJECT)).await;
     for caller in [&test.key, &naming] {
-        let listed = Call::of(LIST).key(caller).send(&test.app).await.body;
-        assert_eq!(listed["items"], json!([shown(test.project_id, PROJECT)]));
+        let list = Call::of(LIST).key(caller).send(&test.app).await.body;
+        assert_eq!(list["items"], json!([whole]));
     }
     assert_eq!(left_out(&key), [("projects", "name")].into());
 }

@@ -14,3 +14,4 @@ mod preferences;
 mod privacy;
 mod recording_proxy;
 mod soak;
+mod strangers;

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use shared::timestamp::Timestamp;
 use tests::app::PROJECT;
 use tests::error_tracking::{SentEvent, project};
+use tests::latency::percentiles;
 use tests::stack::Stack;
 
 /// How long the work lasts, in seconds, unless `SOAK_SECONDS` says it.
@@ -142,13 +143,10 @@ fn print(latencies: &mut Latencies) {
         "operation", "requests", "p50 ms", "p95 ms", "p99 ms"
     );
     for (operation, latencies) in latencies {
-        latencies.sort_unstable();
-        let at = |percent: usize| {
-            let index = (latencies.len() * percent / 100).min(latencies.len() - 1);
-            latencies[index].as_secs_f64() * 1_000.0
-        };
+        let [p50, p95, p99] =
+            percentiles(latencies, [50, 95, 99]).map(|it| it.as_secs_f64() * 1_000.0);
         let count = latencies.len();
-        println!("{operation:26} {count:>8} {:>8.1} {:>8.1} {:>8.1}", at(50), at(95), at(99));
+        println!("{operation:26} {count:>8} {p50:>8.1} {p95:>8.1} {p99:>8.1}");
     }
 }
 

@@ -17,6 +17,7 @@ mod kills;
 mod listing;
 mod merging;
 mod model;
+mod noisy_neighbour;
 mod packing;
 mod partition_limits;
 mod poison;

@@ -417,3 +417,37 @@ async fn both_projects_names_have_the_same_flags() {
     });
     assert_eq!(by_slug.await.text, by_id.await.text);
 }
+
+#[tokio::test]
+async fn a_context_that_takes_too_long_to_compare_is_refused_for_the_flag_alone() {
+    let test = TestApp::start().await;
+    let patterns: Vec<String> = (0..250).map(|at| format!("[a-z]{{20}}!{at}")).collect();
+    let conditions = json!([{"attribute": "text", "operator": "matches", "values": patterns}]);
+    let rules =
+        |conditions: &Value| json!([{"conditions": conditions, "serve": {"variant": "on"}}]);
+    create(&test, "many", &json!({"rules": rules(&conditions)})).await;
+    create(&test, "plain", &json!({})).await;
+    // Whoever is not known to be in a segment is not known to be in none.
+    let conditions =
+        json!([{"attribute": "text", "operator": "matches", "values": patterns[..25]}]);
+    let segment = json!({"key": "slow", "name": "Slow", "conditions": conditions});
+    let made = call(&test, &create_segment::OPERATION).json(&segment).send(&test.app).await;
+    assert_eq!(made.status, 201, "{}", made.text);
+    let outside = json!([{"operator": "not_in_segment", "values": ["slow"]}]);
+    create(&test, "outside", &json!({"rules": rules(&outside)})).await;
+
+    let of = |bytes: usize| json!({"text": "a".repeat(bytes)});
+    for key in ["many", "outside", "plain"] {
+        assert_eq!(evaluate(&test, key, of(300)).await.status, 200, "{key}");
+        let long = evaluate(&test, key, of(30_000)).await;
+        let expected =
+            if key == "plain" { (200, Value::Null) } else { (400, json!("INVALID_CONTEXT")) };
+        assert_eq!((long.status, long.body["errorCode"].clone()), expected, "{}", long.text);
+    }
+    let all = evaluate_all(&test, of(30_000)).await;
+    assert_eq!(all.status, 200);
+    let failed =
+        all.body["flags"].as_array().unwrap().iter().filter(|it| it["errorCode"].is_string());
+    let failed: Vec<&str> = failed.map(|it| it["key"].as_str().unwrap()).collect();
+    assert_eq!(failed, ["many", "outside"]);
+}

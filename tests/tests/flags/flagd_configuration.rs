@@ -1,7 +1,10 @@
 //! What flagd fetches.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::AttributeValue;
+use local::environment::table_prefix;
 use serde_json::json;
 use shared::app::Operation;
 use tests::app::TestApp;
@@ -52,6 +55,34 @@ async fn the_configuration_has_what_flagd_can_express() {
     });
     assert_eq!(reply.body, expected);
     assert!(!reply.text.contains('\n'), "nothing is sent for people alone");
+}
+
+#[tokio::test]
+async fn more_flags_than_fit_an_answer_are_refused_before_all_are_read() {
+    let test = TestApp::start().await;
+    let rule = |rule: u32| {
+        let values: Vec<String> = (0..90).map(|it| format!("customer-{rule:03}-{it:03}")).collect();
+        json!({
+            "conditions": [{"attribute": "customer", "operator": "in", "values": values}],
+            "serve": {"variant": "on"},
+        })
+    };
+    let rules: Vec<_> = (0..100).map(rule).collect();
+    // What it serves while it is off has no rules: the document itself stays small.
+    create(&test, "large-00", &json!({"enabled": false, "rules": rules})).await;
+    let is_flag =
+        |item: &HashMap<String, AttributeValue>| item["key"].as_s().unwrap() == "large-00";
+    let flag = test.items("feature-flags").await.into_iter().find(is_flag).unwrap();
+    for number in 1..=45 {
+        let mut copy = flag.clone();
+        copy.insert("key".to_owned(), AttributeValue::S(format!("large-{number:02}")));
+        let table = format!("{}feature-flags", table_prefix());
+        let put = test.client.put_item().table_name(table).set_item(Some(copy));
+        put.send().await.unwrap();
+    }
+    let reply = fetch(&test, None).await;
+    assert_eq!(reply.problem(), (409, "flagd_configuration_too_large"));
+    assert!(reply.text.contains("have more than 8 MB"), "{}", reply.text);
 }
 
 #[tokio::test]

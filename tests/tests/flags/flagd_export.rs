@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use shared::flags::draft::FlagDraft;
-use shared::flags::evaluation::{Flags, LoadedFlag, LoadedSegment, Segments};
+use shared::flags::evaluation::{Compiler, Flags, LoadedFlag, LoadedSegment, Segments};
 use shared::flags::flagd::{FlagdExport, Layout};
 use shared::flags::segment::SegmentDraft;
 use shared::flags::{FeatureFlag, Segment, flagd, ofrep};
@@ -242,8 +242,10 @@ fn compare(core: Core) {
     let evaluators: Value = serde_json::from_str(&document).unwrap();
     let evaluators = evaluators["$evaluators"].as_object().unwrap();
     assert_eq!(evaluators.keys().collect::<Vec<_>>(), ["staff", "staff-of-age.2"]);
-    let loaded_segments = segments.into_iter().map(|it| Arc::new(LoadedSegment::new(it)));
-    let loaded = flags.into_iter().map(|it| Arc::new(LoadedFlag::new(it)));
+    let loaded_segments =
+        segments.into_iter().map(|it| Arc::new(LoadedSegment::new(it, &Compiler::default())));
+    let loaded =
+        flags.into_iter().map(|it| Arc::new(LoadedFlag::new(&it, &mut Compiler::default())));
     let loaded = Flags::new(project(), loaded).with_segments(Segments::new(loaded_segments));
 
     let contexts = contexts();

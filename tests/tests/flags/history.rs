@@ -268,17 +268,31 @@ async fn the_largest_flags_have_a_history() {
     assert_eq!(state(&restore(&test, "f", 1).await.body), state(&first));
 }
 
-/// Writers, and how many changes each makes.
-const WRITERS: u64 = 20;
-const CHANGES_OF_EACH: u64 = 4;
+/// How many writers there are, and how many changes each makes.
+struct Extent {
+    writers: u64,
+    changes_of_each: u64,
+}
+
+impl Extent {
+    /// More with the variable `CHANGES`: so many in all, of fifty writers.
+    fn get() -> Self {
+        let changes = std::env::var("CHANGES").map(|number| number.parse::<u64>().unwrap());
+        changes.map_or(Self { writers: 20, changes_of_each: 4 }, |changes| Self {
+            writers: 50,
+            changes_of_each: changes.div_ceil(50),
+        })
+    }
+}
 
 #[tokio::test]
 async fn of_many_writers_each_change_is_told_once() {
+    let Extent { writers, changes_of_each } = Extent::get();
     let test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
     let answered = Mutex::new(BTreeMap::new());
     let write = async |writer: u64| {
-        for number in 0..CHANGES_OF_EACH {
+        for number in 0..changes_of_each {
             let patch = json!({"description": format!("{writer}/{number}")});
             loop {
                 let reply = update(&test, "f", patch.clone()).await;
@@ -294,14 +308,14 @@ async fn of_many_writers_each_change_is_told_once() {
             }
         }
     };
-    join_all((0..WRITERS).map(write)).await;
+    join_all((0..writers).map(write)).await;
 
     let mut changes = history(&test, "f").await;
     changes.reverse();
     let versions: Vec<u64> = changes.iter().map(|it| it["version"].as_u64().unwrap()).collect();
     let last = get(&test, "f").await.body["version"].as_u64().unwrap();
     assert_eq!(versions, (1..=last).collect::<Vec<u64>>());
-    assert!(last > WRITERS * CHANGES_OF_EACH);
+    assert!(last > writers * changes_of_each);
     let answered = answered.into_inner().unwrap();
     let mut before = json!("");
     for change in &changes[1..] {

@@ -31,6 +31,12 @@ fn plan_in(plans: &[&str]) -> Value {
     json!([{"attribute": "plan", "operator": "in", "values": plans}])
 }
 
+/// A change or a deletion of the segment of an entity tag.
+fn meant_for(test: &TestApp, operation: &'static Operation, tag: &str) -> Call {
+    let call = call_for(test, operation, "beta").header("if-match", tag);
+    if operation.name == UPDATE_SEGMENT.name { call.json(&json!({"name": "Beta"})) } else { call }
+}
+
 async fn create_segment(test: &TestApp, body: &Value) -> Reply {
     let reply = call(test, CREATE_SEGMENT).json(body).send(&test.app).await;
     assert_eq!(reply.status, 201, "{}", reply.body);
@@ -97,25 +103,65 @@ async fn a_segment_is_created_read_changed_and_deleted() {
     let refused = update_segment(&test, "beta", json!({"name": null})).await;
     assert_eq!(refused.violations(), [("/name", "required")]);
 
-    let meant_for = |operation: &'static Operation, tag: &str| {
-        let call = call_for(&test, operation, "beta").header("if-match", tag);
-        if operation.name == UPDATE_SEGMENT.name {
-            call.json(&json!({"name": "Beta"}))
-        } else {
-            call
-        }
-    };
     for operation in [UPDATE_SEGMENT, DELETE_SEGMENT] {
-        let reply = meant_for(operation, "\"1\"").send(&test.app).await;
+        let reply = meant_for(&test, operation, "\"1\"").send(&test.app).await;
         assert_eq!(reply.problem(), (412, "version_mismatch"), "{}", operation.name);
     }
-    assert_eq!(meant_for(UPDATE_SEGMENT, "\"2\"").send(&test.app).await.status, 200);
-    assert_eq!(meant_for(DELETE_SEGMENT, "\"3\"").send(&test.app).await.status, 204);
+    assert_eq!(meant_for(&test, UPDATE_SEGMENT, "\"2\"").send(&test.app).await.status, 200);
+    assert_eq!(meant_for(&test, DELETE_SEGMENT, "\"3\"").send(&test.app).await.status, 204);
     for operation in OF_A_SEGMENT {
         let call = call_for(&test, operation, "beta").json(&json!({"name": "Beta"}));
         assert_eq!(call.send(&test.app).await.problem(), (404, "segment_not_found"));
     }
     create_segment(&test, &of_plans("beta", &["pro"])).await;
+}
+
+#[tokio::test]
+async fn a_segment_that_has_a_deleted_ones_key_is_not_taken_for_it() {
+    let test = TestApp::start().await;
+    let first = create_segment(&test, &of_plans("beta", &["pro"])).await;
+    // A flag's key is another than a segment's.
+    assert_eq!(etag(&create(&test, "beta", &json!({})).await), "\"1\"");
+    archive(&test, "beta").await;
+    assert_eq!(delete(&test, "beta").await.status, 204);
+    assert_eq!(delete_segment(&test, "beta").await.status, 204);
+    test.round_trips();
+    let again = call(&test, CREATE_SEGMENT).header("idempotency-key", "k");
+    let again = again.json(&of_plans("beta", &["free"]));
+    let second = again.clone().send(&test.app).await;
+    assert_eq!((second.status, &second.body["version"]), (201, &json!(1)), "{}", second.body);
+    assert_eq!(test.round_trips(), 2, "only a key that was in use takes a second one");
+    let tag = |version: u64, segment: &Reply| {
+        format!("\"{version}-{}\"", segment.body["id"].as_str().unwrap())
+    };
+    assert_eq!(etag(&second), tag(1, &second));
+    let replayed = again.send(&test.app).await;
+    assert_eq!((&replayed.body, etag(&replayed)), (&second.body, etag(&second)));
+    assert_eq!(etag(&get_segment(&test, "beta").await), etag(&second));
+
+    for other in [etag(&first), &tag(1, &first), &tag(2, &second)] {
+        for operation in [UPDATE_SEGMENT, DELETE_SEGMENT] {
+            let reply = meant_for(&test, operation, other).send(&test.app).await;
+            assert_eq!(reply.problem(), (412, "version_mismatch"), "{} {other}", operation.name);
+        }
+    }
+    let both = format!("\"1\", {}", tag(1, &second));
+    let changed = meant_for(&test, UPDATE_SEGMENT, &both).send(&test.app).await;
+    assert_eq!((changed.status, etag(&changed)), (200, &*tag(2, &second)));
+    assert_eq!(
+        meant_for(&test, DELETE_SEGMENT, &tag(2, &second)).send(&test.app).await.status,
+        204
+    );
+    // Once more: the key stays marked, and that of the others is none.
+    let third = create_segment(&test, &of_plans("beta", &["pro"])).await;
+    assert_eq!(etag(&third), tag(1, &third));
+    test.round_trips();
+    assert_eq!(etag(&create_segment(&test, &of_plans("new", &["pro"])).await), "\"1\"");
+    assert_eq!(test.round_trips(), 1);
+    // No list and no evaluation reads the marks.
+    let listed = call(&test, LIST_SEGMENTS).send(&test.app).await;
+    assert_eq!(keys(&listed.body["items"]), ["beta", "new"]);
+    assert_eq!(evaluate_all(&test, json!({})).await.body["flags"], json!([]));
 }
 
 #[tokio::test]

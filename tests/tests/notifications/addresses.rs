@@ -11,6 +11,7 @@ use tests::call::{Call, Gateway, Reply};
 use tests::notifications::{Post, give_address, token_in, user};
 
 const SET: &Operation = &set_email_address::OPERATION;
+const GET: &Operation = &get_email_address::OPERATION;
 const CONFIRM: &Operation = &confirm_email_address::OPERATION;
 const UNSUBSCRIBE: &Operation = &unsubscribe::OPERATION;
 const PREFERENCES: &Operation = &get_email_preferences::OPERATION;
@@ -24,6 +25,12 @@ async fn set(test: &TestApp, email: &str) -> Reply {
 
 async fn confirm(test: &TestApp, token: &str) -> Reply {
     Call::of(CONFIRM).query("token", token).send(&test.app).await
+}
+
+async fn told(test: &TestApp, key: &str) -> Value {
+    let reply = Call::of(GET).key(key).send(&test.app).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    reply.body
 }
 
 /// Status and headline of a page.
@@ -51,6 +58,28 @@ async fn an_address_counts_once_the_link_in_the_mail_was_followed() {
     assert_eq!(same.body, json!({"email": "mira@example.com", "pendingEmail": null}));
     post.run(&test.app).await;
     assert_eq!(post.mails().await.len(), 1, "nobody is asked for what is confirmed");
+}
+
+#[tokio::test]
+async fn everybody_is_told_their_own_address_and_whether_it_is_confirmed() {
+    let (test, post) = (TestApp::start().await, Post::open());
+    let nothing = json!({"email": null, "pendingEmail": null});
+    assert_eq!(told(&test, &test.key).await, nothing);
+    let waits = set(&test, "mira@example.com").await.body;
+    assert_eq!(told(&test, &test.key).await, waits);
+    assert_eq!(waits["pendingEmail"], "mira@example.com");
+    post.run(&test.app).await;
+    let token = token_in(&post.mails().await[0], CONFIRM_PATH);
+    confirm(&test, &token).await;
+    let confirmed = json!({"email": "mira@example.com", "pendingEmail": null});
+    assert_eq!(told(&test, &test.key).await, confirmed);
+
+    let of_another = |record: ApiKeyRecord| ApiKeyRecord {
+        user: UserId::parse("noor@example.com").unwrap(),
+        ..record
+    };
+    let other = test.key_with(of_another).await;
+    assert_eq!(told(&test, &other).await, nothing);
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@
 mod actions;
 mod addresses;
 mod audience;
+mod delays;
 mod kills;
 mod moto;
 mod outbox;

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
+use shared::usage::counted;
 use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
 use tests::error_tracking::{SentEvent, project};
 use tests::insights::{id, upload};
+use tests::notifications::{give_address, user};
+use tests::proxy::{Asked, Recorder};
 
 /// What waits in the outbox: the kinds of what happened, and of how many subjects.
 async fn waiting(test: &TestApp) -> Vec<String> {
@@ -118,4 +121,51 @@ async fn an_insight_is_announced_when_it_is_made() {
     let split = split.json(&json!({"painPointIds": [id(1)]}));
     assert_eq!(split.send(&test.app).await.status, 201);
     assert_eq!(waiting(&test).await, ["api_key_created", "insight_new", "insight_new"]);
+}
+
+/// What a warm function asks for with an event of an error that is known: its payload; its claim, its row and its
+/// place among the events of its error in one transaction; and what its error knows. So it was before there was
+/// an outbox.
+const OF_KNOWN_ERROR: [&str; 3] =
+    ["PutItem errors", "TransactWriteItems errors errors errors", "GetItem errors"];
+/// What that consumes.
+const WRITE_UNITS_OF_KNOWN_ERROR: f64 = 7.0;
+
+/// Whoever wants to be told of errors, an event of one that is known asks for nothing more and writes nothing
+/// more; one of an error that is new writes one item more, in the same transaction.
+#[tokio::test]
+async fn an_event_of_a_known_error_costs_nothing_for_the_outbox() {
+    for is_told in [false, true] {
+        let mut test = TestApp::start().await;
+        if is_told {
+            give_address(&test.app, &user("owner"), "owner@example.com").await;
+        }
+        let recorder = Recorder::before(&test.engine.endpoint());
+        test.put_behind(recorder.clone()).await;
+
+        deliver(&test, &event(&test, 0, "TypeError")).await;
+        let of_new: Vec<Asked> = recorder.take();
+        let transactions = of_new.iter().filter(|it| it.action == "TransactWriteItems");
+        let to_outbox = transactions.flat_map(|it| &it.tables).filter(|it| *it == "notifications");
+        assert_eq!(to_outbox.count(), 1, "{of_new:?}");
+        for number in 1..=20 {
+            let event = event(&test, number, "TypeError");
+            let ((), usage) = counted(deliver(&test, &event)).await;
+            // The tests' own look for the DSN comes first.
+            let asked: Vec<String> =
+                recorder.take().iter().skip(1).map(ToString::to_string).collect();
+            assert_eq!(asked, OF_KNOWN_ERROR, "{number}");
+            let units = usage.write_units;
+            assert!((units - WRITE_UNITS_OF_KNOWN_ERROR).abs() < f64::EPSILON, "{units}");
+        }
+        // What is known a minute later has to be looked up and brought up to date; nothing is announced.
+        test.pass(Duration::from_mins(2));
+        deliver(&test, &event(&test, 30, "TypeError")).await;
+        let later = recorder.take();
+        assert!(
+            later.iter().all(|it| !it.tables.iter().any(|it| it == "notifications")),
+            "{later:?}"
+        );
+        assert_eq!(waiting(&test).await, ["api_key_created", "error_new"]);
+    }
 }

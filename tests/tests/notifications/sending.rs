@@ -127,7 +127,8 @@ async fn whoever_cannot_be_reached_now_is_reached_later() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let nowhere = outside(&format!("http://{closed}"), &format!("http://{closed}"));
     let deadline = shared::app::Deadline::after(Duration::from_mins(1));
-    let failed = Box::pin(send_notifications::run(&test.app, &nowhere, deadline)).await;
+    let failed =
+        Box::pin(send_notifications::run(&test.app, &nowhere, Duration::ZERO, deadline)).await;
     assert!(failed.is_err());
     assert!(post.mails().await.is_empty());
     post.run(&test.app).await;

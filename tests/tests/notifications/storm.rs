@@ -64,6 +64,6 @@ async fn a_hundred_happenings_of_each_of_many_errors_are_seven_mails_in_an_hour(
         subjects(&mails).into_iter().map(|it| it.split(' ').next().unwrap().replace(',', ""));
     let told: u64 = counts.map(|count| count.parse().unwrap_or(1)).sum();
     assert_eq!(told, announced, "{:?}", subjects(&mails));
-    // That of the tests' key besides.
-    assert_eq!(post.events().await.len() as u64, announced + 1);
+    // That of the tests' key besides; the stand-in keeps as many.
+    assert_eq!(post.events().await.len() as u64, (announced + 1).min(20_000));
 }

@@ -12,7 +12,8 @@ use tests::notifications::{Post, announce_trends, token_in};
 use super::insights::set_revision;
 use super::{answered, assert_uses_all, call};
 
-pub(super) const FUNCTIONS: [&str; 5] = [
+pub(super) const FUNCTIONS: [&str; 6] = [
+    get_email_address::OPERATION.name,
     set_email_address::OPERATION.name,
     confirm_email_address::OPERATION.name,
     unsubscribe::OPERATION.name,
@@ -58,6 +59,7 @@ async fn functions_of_notifications_may_do_what_they_do_and_no_more() {
         let set = Call::of(&set_email_address::OPERATION).key(&test.key);
         let set = set.json(&json!({"email": "owner@example.com"}));
         answered(&test, set, 200).await;
+        answered(&test, Call::of(&get_email_address::OPERATION).key(&test.key), 200).await;
         post.run(&test.app).await;
         let token = token_in(&post.mails().await[0], "/v0/notifications/confirm");
         let confirm = Call::of(&confirm_email_address::OPERATION).query("token", &token);

@@ -29,7 +29,8 @@ struct Bill {
 impl Bill {
     async fn start() -> Self {
         let test = TestApp::start().await;
-        let (app, _) = app_over(&test.engine.endpoint());
+        let (mut app, _) = app_over(&test.engine.endpoint());
+        app.store = app.store.remembering(0);
         Self { test, app, lines: Vec::new() }
     }
 
@@ -100,6 +101,16 @@ async fn flags_and_preferences(bill: &mut Bill) {
     bill.enter("update-feature-flag, archived", update.json(&json!({"archived": true}))).await;
     let delete = bill.call(&delete_feature_flag::OPERATION).parameter("key", "first");
     bill.enter("delete-feature-flag", delete).await;
+
+    let conditions = json!([{"attribute": "plan", "operator": "equals", "values": ["beta"]}]);
+    let segment = json!({"key": "beta", "name": "Beta", "conditions": conditions});
+    let create = bill.call(&create_segment::OPERATION).json(&segment);
+    bill.enter("create-segment", create).await;
+    let of_segment = |bill: &Bill, operation| bill.call(operation).parameter("key", "beta");
+    let rename = of_segment(bill, &update_segment::OPERATION).json(&json!({"name": "Testers"}));
+    bill.enter("update-segment", rename).await;
+    let delete = of_segment(bill, &delete_segment::OPERATION);
+    bill.enter("delete-segment", delete).await;
 
     let key = bill.test.key.clone();
     let get = Call::of(&get_email_preferences::OPERATION).key(&key);
@@ -189,7 +200,7 @@ async fn errors(bill: &mut Bill) {
     let delete = bill.call(&delete_error::OPERATION).parameter("errorId", error);
     bill.enter("delete-error", delete).await;
     bill.enter("get-caller", Call::of(&get_caller::OPERATION).key(&key)).await;
-    bill.enter("list-projects", Call::of(&list_projects::OPERATION).key(&key)).await;
+    bill.enter("list-projects, of 1", Call::of(&list_projects::OPERATION).key(&key)).await;
 }
 
 #[tokio::test]

@@ -3,11 +3,13 @@
 
 mod postings;
 
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use crate::interpretation::fold::{self, Key, Piece, PieceKind, Stems};
-use crate::interpretation::lexicon::{Lexicon, Role};
-use crate::interpretation::model::{Category, Filter, Kind, Operator, Request};
+use crate::interpretation::lexicon::{Affix, Lexicon, Role};
+use crate::interpretation::model::{Category, Filter, Kind, Request};
 use crate::interpretation::word::Word;
 
 pub(crate) use postings::{Likeness, Posting};
@@ -35,32 +37,27 @@ pub(crate) struct Form {
 
 /// Some neighbouring atoms of a form.
 struct Part<'p> {
-    form: u32,
-    start: u8,
-    len: u8,
+    posting: Posting,
     atoms: &'p [Piece],
     /// The keys of the atoms, of their stems, and of all atoms but the last.
     key: Key,
     stem_key: Key,
     lead_key: Key,
-    /// The atoms with their numbers as they are said; none where they are already written so.
+    /// The atoms with their numbers as they are said.
     said: &'p [&'p str],
     whole: bool,
-    /// It holds all that a full mention has to cover.
-    sufficient: bool,
     /// It may be called by words of the same meaning.
     synonyms: bool,
 }
 
 impl Part<'_> {
     fn posting(&self, likeness: Likeness) -> Posting {
-        let &Part { form, start, len, sufficient: whole, .. } = self;
-        Posting { form, start, len, likeness, whole }
+        Posting { likeness, ..self.posting }
     }
 
     /// Longer parts are found by their pairs.
     fn is_short(&self) -> bool {
-        self.whole || self.len <= 2
+        self.whole || self.atoms.len() <= 2
     }
 }
 
@@ -85,23 +82,31 @@ pub(crate) struct Catalog<'a> {
     pub(crate) forms: Vec<Form>,
     postings: Postings,
     stems: Stems,
-    spellings: Option<Vec<String>>,
+    spellings: OnceCell<Vec<String>>,
+    lexicon: &'static Lexicon,
+}
+
+/// Values, each once, in request order.
+pub(crate) fn in_order(values: impl IntoIterator<Item = (usize, usize)>) -> Vec<(usize, usize)> {
+    let values: BTreeSet<_> = values.into_iter().collect();
+    values.into_iter().collect()
 }
 
 impl<'a> Catalog<'a> {
-    pub(crate) fn new(request: &'a Request, lexicon: &Lexicon) -> Self {
+    pub(crate) fn new(request: &'a Request, lexicon: &'static Lexicon) -> Self {
         let values: usize = request.categories.iter().map(|category| category.values.len()).sum();
         let mut catalog = Self {
             request,
             forms: Vec::new(),
             postings: Postings::expecting(values * POSTINGS_OF_A_VALUE),
             stems: Stems::default(),
-            spellings: None,
+            spellings: OnceCell::new(),
+            lexicon,
         };
         for (index, category) in request.categories.iter().enumerate() {
-            catalog.add_labels(index, category, lexicon);
+            catalog.add_labels(index, category);
             if matches!(category.kind, Kind::Text | Kind::Array) {
-                catalog.add_values(index, category, lexicon);
+                catalog.add_values(index, category);
             }
         }
         catalog.postings.sort();
@@ -118,40 +123,32 @@ impl<'a> Catalog<'a> {
 
     /// Whether any text may be a value of the category.
     pub(crate) fn is_open(&self, index: usize) -> bool {
-        self.category(index).is_some_and(|category| {
-            matches!(category.kind, Kind::Text | Kind::Array) && category.values.is_empty()
-        })
+        self.category(index).is_some_and(Category::is_open)
     }
 
     pub(crate) fn value(&self, category: usize, index: usize) -> &'a str {
-        self.category(category)
-            .and_then(|category| category.values.get(index))
-            .map_or("", String::as_str)
+        let value = self.category(category).and_then(|facts| facts.values.get(index));
+        value.map_or("", String::as_str)
+    }
+
+    /// How many different values these are; one value in two categories counts once.
+    pub(crate) fn distinct(&self, values: &[(usize, usize)]) -> usize {
+        let spellings = values.iter().map(|&(category, index)| self.value(category, index));
+        let names = spellings.collect::<HashSet<_>>().into_iter().map(fold::fold);
+        names.collect::<HashSet<_>>().len()
     }
 
     /// The category that holds how long ago what is searched was: `Age (days)`, `Days since
     /// release`; not the age of something else, `Account age`.
-    pub(crate) fn age_category(&self, lexicon: &Lexicon) -> Option<usize> {
+    pub(crate) fn age_category(&self) -> Option<usize> {
         let is_age = |facts: &Category| {
-            let plain = facts.label.split(['(', '[']).next().unwrap_or_default();
-            let has = |text: &str, class: Word| {
-                fold::atoms(text).iter().any(|atom| lexicon.is(&atom.folded, class))
-            };
-            has(&facts.label, Word::Ago) || fold::atoms(plain).len() == 1 && has(plain, Word::Age)
+            let plain = fold::atoms(facts.plain_label());
+            let has = |atom: &Piece, class: Word| self.lexicon.is(&atom.folded, class);
+            fold::atoms(&facts.label).iter().any(|atom| has(atom, Word::Ago))
+                || matches!(&plain[..], [atom] if has(atom, Word::Age))
         };
         let categories = &self.request.categories;
         categories.iter().position(|facts| facts.kind == Kind::Numeric && is_age(facts))
-    }
-
-    /// The filter of a condition.
-    pub(crate) fn filter(
-        &self,
-        category: usize,
-        operator: Operator,
-        value: &str,
-    ) -> Option<Filter> {
-        let category_id = self.category(category)?.id.clone();
-        Some(Filter { category_id, operator, value: value.to_owned() })
     }
 
     /// The current filters of a category.
@@ -190,52 +187,48 @@ impl<'a> Catalog<'a> {
         self.lookup(key).next().is_some()
     }
 
-    fn add_values(&mut self, category: usize, facts: &Category, lexicon: &Lexicon) {
+    fn add_values(&mut self, category: usize, facts: &Category) {
         for (index, value) in facts.values.iter().enumerate() {
-            let end =
-                value.char_indices().nth(MOST_CHARACTERS).map_or(value.len(), |(byte, _)| byte);
+            let end = value.char_indices().nth(MOST_CHARACTERS).map_or(value.len(), |it| it.0);
             let atoms = fold::first_atoms(value.get(..end).unwrap_or(value), 2 * MOST_ATOMS);
-            self.add_form(Owner::Value { category, index }, value, atoms, lexicon);
+            self.add_form(Owner::Value { category, index }, value, atoms);
         }
     }
 
-    fn add_labels(&mut self, category: usize, facts: &Category, lexicon: &Lexicon) {
-        let label = facts.label.as_str();
-        let plain = label.split(['(', '[']).next().unwrap_or(label);
+    fn add_labels(&mut self, category: usize, facts: &Category) {
         let owner = Owner::Label { category, positive: true };
-        let atoms = fold::atoms(plain);
+        let (label, id) = (fold::atoms(facts.plain_label()), fold::atoms(&facts.id));
         if facts.kind == Kind::Boolean {
-            self.add_opposites(category, &atoms, lexicon);
+            self.add_opposites(category, &label);
         }
-        let label_key: Vec<String> = atoms.iter().map(|atom| atom.folded.clone()).collect();
-        self.add_form(owner, label, atoms, lexicon);
-        let id_atoms = fold::atoms(&facts.id);
-        let id_key: Vec<String> = id_atoms.iter().map(|atom| atom.folded.clone()).collect();
-        if id_key != label_key {
-            self.add_form(owner, &facts.id, id_atoms, lexicon);
+        let same = label.iter().map(|it| &it.folded).eq(id.iter().map(|it| &it.folded));
+        self.add_form(owner, &facts.label, label);
+        if !same {
+            self.add_form(owner, &facts.id, id);
         }
     }
 
     /// `unhandled` for Handled, `logged out` for Logged in, `updates enabled` for Updates disabled.
-    fn add_opposites(&mut self, category: usize, atoms: &[Piece], lexicon: &Lexicon) {
+    fn add_opposites(&mut self, category: usize, atoms: &[Piece]) {
         let owner = Owner::Label { category, positive: false };
         for (index, atom) in atoms.iter().enumerate() {
-            let mut opposites: Vec<String> =
-                lexicon.antonyms(&atom.folded).iter().map(|&word| word.replace(' ', "")).collect();
+            let antonyms = self.lexicon.antonyms(&atom.folded).iter();
+            let mut opposites: Vec<String> = antonyms.map(|word| word.replace(' ', "")).collect();
             if atom.folded.len() > 3 {
-                opposites.extend(lexicon.opposites(&atom.folded));
+                opposites.extend(self.lexicon.opposites(&atom.folded));
             }
             for opposite in opposites {
                 let mut changed = atoms.to_vec();
                 if let Some(piece) = changed.get_mut(index) {
                     piece.folded = opposite;
                 }
-                self.add_form(owner, "", changed, lexicon);
+                self.add_form(owner, "", changed);
             }
         }
     }
 
-    fn add_form(&mut self, owner: Owner, text: &str, mut atoms: Vec<Piece>, lexicon: &Lexicon) {
+    fn add_form(&mut self, owner: Owner, text: &str, mut atoms: Vec<Piece>) {
+        let lexicon = self.lexicon;
         atoms.truncate(MOST_ATOMS);
         let Ok(form) = u32::try_from(self.forms.len()) else { return };
         if atoms.is_empty() {
@@ -266,10 +259,7 @@ impl<'a> Catalog<'a> {
         }
         let stems: Vec<Option<Rc<str>>> =
             atoms.iter().map(|atom| self.stems.of(&atom.folded)).collect();
-        let mut said: Vec<&str> = Vec::new();
-        if atoms.iter().any(|atom| in_digits(atom, text, lexicon) != atom.folded) {
-            said.extend(atoms.iter().map(|atom| in_digits(atom, text, lexicon)));
-        }
+        let said: Vec<&str> = atoms.iter().map(|atom| in_digits(atom, text, lexicon)).collect();
         let dotted = atoms.iter().any(|atom| atom.folded.contains('.'));
         let is_joint = |at: usize| {
             let word = |at| atoms.get(at).filter(|atom: &&Piece| atom.kind == PieceKind::Word);
@@ -288,25 +278,23 @@ impl<'a> Catalog<'a> {
                 if !whole && (len > parts || !is_part(part)) {
                     continue;
                 }
-                let cover = ((1 << len) - 1) << start;
                 let (Ok(first), Ok(count)) = (u8::try_from(start), u8::try_from(len)) else {
                     break;
                 };
+                let likeness = Likeness::Exact;
+                let posting = Posting { form, start: first, len: count, likeness, whole };
                 let part = Part {
-                    form,
-                    start: first,
-                    len: count,
+                    posting: Posting { whole: required & !posting.cover() == 0, ..posting },
                     atoms: part,
                     key,
                     stem_key,
                     lead_key,
                     said: said.get(start..start + len).unwrap_or_default(),
                     whole,
-                    sufficient: required & !cover == 0,
                     synonyms: synonyms
                         && (len > 1 || whole || !is_joint(start) && !is_joint(start + 1)),
                 };
-                self.add_part(&part, text, lexicon);
+                self.add_part(&part, text);
                 if dotted {
                     self.add_version(&part);
                 }
@@ -314,13 +302,14 @@ impl<'a> Catalog<'a> {
         }
         // The opposite of a label is made up here: nobody shortens it.
         if !matches!(owner, Owner::Label { positive: false, .. }) {
-            self.add_initials(form, &atoms, lexicon);
+            self.add_initials(form, &atoms);
         }
         self.forms.push(Form { owner, atoms, required });
     }
 
     /// The initials of a name of several words: `ip` of Intellectual property.
-    fn add_initials(&mut self, form: u32, atoms: &[Piece], lexicon: &Lexicon) {
+    fn add_initials(&mut self, form: u32, atoms: &[Piece]) {
+        let lexicon = self.lexicon;
         let Ok(len) = u8::try_from(atoms.len()) else { return };
         // Two humps of a camelCase name are too short to be called by their initials.
         let humps = atoms.iter().any(|atom| atom.joint);
@@ -339,14 +328,15 @@ impl<'a> Catalog<'a> {
         for initials in [Some(all), shorter].into_iter().flatten() {
             let taken = lexicon.is_verb(&initials) || lexicon.is(&initials, Word::Common);
             if !taken && lexicon.unit(&initials).is_none() {
-                let posting =
-                    Posting { form, start: 0, len, likeness: Likeness::Initials, whole: true };
+                let likeness = Likeness::Initials;
+                let posting = Posting { form, start: 0, len, likeness, whole: true };
                 self.postings.push(Key::of([initials.as_str()]), posting);
             }
         }
     }
 
-    fn add_part(&mut self, part: &Part<'_>, text: &str, lexicon: &Lexicon) {
+    fn add_part(&mut self, part: &Part<'_>, text: &str) {
+        let lexicon = self.lexicon;
         let &Part { atoms, key, stem_key, said, whole, .. } = part;
         let mut add = |key, likeness| self.postings.push(key, part.posting(likeness));
         add(key, Likeness::Exact);
@@ -415,75 +405,64 @@ impl<'a> Catalog<'a> {
 
     /// The words that a misspelt word may be meant for, made on first use: those of the request,
     /// their synonyms, and long steering words.
-    pub(crate) fn spellings(&mut self, lexicon: &Lexicon) -> &[String] {
-        self.spellings.get_or_insert_with(|| {
+    pub(crate) fn spellings(&self) -> &[String] {
+        self.spellings.get_or_init(|| {
             let mut words: Vec<String> = Vec::new();
             for form in &self.forms {
-                let mut joined = String::new();
-                for atom in &form.atoms {
-                    if atom.kind == PieceKind::Word && atom.folded.chars().count() >= 4 {
-                        words.push(atom.folded.clone());
-                    }
-                    joined.push_str(&atom.folded);
-                }
+                let atoms = form.atoms.iter().map(|atom| atom.folded.as_str());
+                let joined: String = atoms.collect();
+                let long = form.atoms.iter().filter(|atom| {
+                    atom.kind == PieceKind::Word && atom.folded.chars().count() >= 4
+                });
+                words.extend(long.map(|atom| atom.folded.clone()));
                 if form.atoms.len() > 1 && joined.len() <= 32 {
                     words.push(joined);
                 }
-            }
-            for form in &self.forms {
                 if let Owner::Label { category, positive: true } = form.owner
-                    && !matches!(
-                        self.request.categories.get(category).map(|facts| facts.kind),
-                        Some(Kind::Numeric | Kind::Boolean)
-                    )
+                    && matches!(self.kind(category), Kind::Text | Kind::Array)
                 {
-                    for atom in &form.atoms {
-                        for &(concept, _) in lexicon.concepts_of(Key::of([atom.folded.as_str()])) {
-                            let participles = lexicon
-                                .members(concept)
-                                .iter()
-                                .filter(|word| lexicon.is_past(word) && !word.contains(' '));
-                            words.extend(participles.flat_map(|word| lexicon.absent(word)));
-                        }
-                    }
+                    words.extend(form.atoms.iter().flat_map(|atom| self.absences(atom)));
                 }
             }
-            let postings = self.postings.all();
-            for (key, posting) in postings.filter(|found| found.1.likeness == Likeness::Concept) {
-                let Some(form) = self.forms.get(posting.form as usize) else { continue };
-                let start = usize::from(posting.start);
-                let part =
-                    form.atoms.get(start..start + usize::from(posting.len)).unwrap_or_default();
-                for &(concept, _) in
-                    lexicon.concepts_of(Key::of(part.iter().map(|atom| atom.folded.as_str())))
-                {
-                    if Key::of_concept(concept) == key {
-                        let names = lexicon
-                            .members(concept)
-                            .iter()
-                            .filter(|name| name.len() >= 5 && !name.contains(' '));
-                        words.extend(names.map(|name| fold::fold(name)));
-                    }
+            for (key, posting) in self.postings.all() {
+                if posting.likeness == Likeness::Concept {
+                    words.extend(self.names(key, posting));
                 }
             }
-            words.extend(lexicon.phrase_words().iter().map(|&word| word.to_owned()));
+            words.extend(self.lexicon.phrase_words.iter().map(|&word| word.to_owned()));
             words.sort_unstable();
             words.dedup();
             words
         })
     }
+
+    /// What says that a label's word is not there: `unassigned`.
+    fn absences(&self, atom: &Piece) -> impl Iterator<Item = String> {
+        let lexicon = self.lexicon;
+        let concepts = lexicon.concepts_of(Key::of([atom.folded.as_str()])).iter();
+        let words = concepts.flat_map(|found| lexicon.members(found.0));
+        let participles =
+            words.filter(|word| lexicon.has_affix(word, Affix::Past) && !word.contains(' '));
+        participles.flat_map(|word| lexicon.absent(word))
+    }
+
+    /// The long names of the concept by which a posting is stored.
+    fn names(&self, key: Key, posting: Posting) -> impl Iterator<Item = String> {
+        let atoms = self.form(posting.form).map_or(&[][..], |form| &form.atoms);
+        let start = usize::from(posting.start);
+        let part = atoms.get(start..start + usize::from(posting.len)).unwrap_or_default();
+        let said = Key::of(part.iter().map(|atom| atom.folded.as_str()));
+        let concepts = self.lexicon.concepts_of(said).iter().map(|found| found.0);
+        let own = concepts.filter(move |&concept| Key::of_concept(concept) == key);
+        let names = own.flat_map(|concept| self.lexicon.members(concept));
+        names.filter(|name| name.len() >= 5 && !name.contains(' ')).map(|name| fold::fold(name))
+    }
 }
 
 /// Whether some atoms of a name are worth an entry: a single letter that is glued to others is not.
 fn is_part(part: &[Piece]) -> bool {
-    match part {
-        [single] => {
-            single.kind == PieceKind::Number
-                || single.folded.chars().nth(1).is_some()
-                || !single.joint
-        }
-        _ => true,
-    }
+    let [single] = part else { return true };
+    single.kind == PieceKind::Number || single.folded.chars().nth(1).is_some() || !single.joint
 }
 
 /// A number of a name as it is said: the `III` of Phase III as 3, the `01` of Site 01 as 1.

@@ -1,11 +1,11 @@
 //! What the stages find: conditions and edits, each with its place in the query.
 
-use crate::interpretation::model::Operator;
+use crate::interpretation::model::{Filter, Operator, Request};
 use crate::interpretation::polarity::Sense;
 use crate::interpretation::rules::Fired;
 
 /// A condition that the query states.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Condition {
     pub(crate) category: usize,
     pub(crate) operator: Operator,
@@ -16,9 +16,15 @@ pub(crate) struct Condition {
     pub(crate) at: usize,
 }
 
-/// Filters that the query removes.
-#[derive(Debug, Clone)]
-pub(crate) struct Removal {
+impl Condition {
+    pub(crate) fn filter(&self, request: &Request) -> Option<Filter> {
+        let category_id = request.categories.get(self.category)?.id.clone();
+        Some(Filter { category_id, operator: self.operator, value: self.value.clone() })
+    }
+}
+
+/// Some of the current filters.
+pub(crate) struct Selection {
     pub(crate) category: usize,
     /// Only this value's filter.
     pub(crate) value: Option<String>,
@@ -26,7 +32,7 @@ pub(crate) struct Removal {
     pub(crate) negative_only: bool,
 }
 
-impl Removal {
+impl Selection {
     /// All filters of a category.
     pub(crate) fn of(category: usize) -> Self {
         Self { category, value: None, negative_only: false }
@@ -36,17 +42,23 @@ impl Removal {
     pub(crate) fn of_value(category: usize, value: &str) -> Self {
         Self { value: Some(value.to_owned()), ..Self::of(category) }
     }
+
+    pub(crate) fn has(&self, category: usize, filter: &Filter) -> bool {
+        self.category == category
+            && self.value.as_ref().is_none_or(|value| *value == filter.value)
+            && (!self.negative_only || filter.operator.is_negative())
+    }
 }
 
 /// What the query says, before it meets the current filters.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Findings {
     pub(crate) conditions: Vec<Condition>,
-    pub(crate) removals: Vec<Removal>,
+    pub(crate) removals: Vec<Selection>,
     /// The current filters are dropped.
     pub(crate) reset: bool,
-    /// What a reset leaves standing: a category, or one value of it.
-    pub(crate) kept: Vec<(usize, Option<String>)>,
+    /// What a reset leaves standing.
+    pub(crate) kept: Vec<Selection>,
     /// Elements at which the speaker corrects herself.
     pub(crate) corrections: Vec<usize>,
     /// The current filters are turned into their opposites.

@@ -9,25 +9,34 @@ mod labels;
 mod rest;
 mod texts;
 
-pub(crate) use texts::trimmed;
+pub(crate) use texts::{Text, trimmed};
 
-use crate::interpretation::catalog::Catalog;
-use crate::interpretation::cue::{Class, CueSet};
+use std::collections::HashSet;
+
+use crate::interpretation::catalog::{Catalog, Owner};
+use crate::interpretation::cue::Class;
 use crate::interpretation::element::Element;
-use crate::interpretation::fold;
+use crate::interpretation::fold::{self, Key, Piece};
 use crate::interpretation::lexicon::Lexicon;
 use crate::interpretation::link::{Extent, LabelLink, Mention, Tier};
-use crate::interpretation::model::Kind;
-use crate::interpretation::token::{Token, TokenKind};
+use crate::interpretation::model::{Kind, Operator};
+use crate::interpretation::token::{Token, TokenKind, Tokens};
 use crate::interpretation::word::Word;
+
+/// What a number is compared by.
+pub(crate) const COMPARES: [Class; 5] =
+    [Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::Between];
+
+/// What joins a list.
+pub(crate) const JOINS: [Class; 4] = [Class::And, Class::Or, Class::Comma, Class::Nor];
 
 /// What an element stands for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Role {
     /// These values of a category.
     Values { category: usize, indexes: Vec<usize> },
-    /// One of these categories.
-    Label(Vec<LabelLink>),
+    /// One of the categories whose labels it names.
+    Label,
     /// A label that only says which category a value beside it belongs to.
     Context(usize),
     /// Neither: a steering phrase, a number, a text, or a word.
@@ -37,7 +46,7 @@ pub(crate) enum Role {
 /// All that a stage needs to look around.
 pub(crate) struct Scene<'a> {
     pub(crate) query: &'a str,
-    pub(crate) tokens: &'a [Token],
+    pub(crate) tokens: &'a Tokens,
     pub(crate) catalog: &'a Catalog<'a>,
     pub(crate) lexicon: &'a Lexicon,
     pub(crate) elements: Vec<Element>,
@@ -46,13 +55,12 @@ pub(crate) struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     pub(crate) fn new(
-        query: &'a str,
-        tokens: &'a [Token],
+        tokens: &'a Tokens,
         catalog: &'a Catalog<'a>,
-        lexicon: &'a Lexicon,
         elements: Vec<Element>,
     ) -> Self {
         let roles = vec![Role::Other; elements.len()];
+        let (query, lexicon) = (catalog.request.query.as_str(), tokens.lexicon);
         let mut scene = Self { query, tokens, catalog, lexicon, elements, roles };
         scene.assign_roles();
         scene
@@ -72,21 +80,57 @@ impl<'a> Scene<'a> {
         }
     }
 
-    pub(crate) fn is(&self, at: usize, class: Class) -> bool {
+    pub(crate) fn names_value(&self, at: usize) -> bool {
+        matches!(self.role(at), Role::Values { .. })
+    }
+
+    pub(crate) fn is_label(&self, at: usize) -> bool {
+        matches!(self.role(at), Role::Label)
+    }
+
+    /// The labels that an element stands for; none where it stands for something else.
+    pub(crate) fn as_labels(&self, at: usize) -> &[LabelLink] {
+        if self.is_label(at) { self.labels(at) } else { &[] }
+    }
+
+    /// Whether an element names nothing.
+    pub(crate) fn is_other(&self, at: usize) -> bool {
         matches!(self.role(at), Role::Other)
-            && self.element(at).is_some_and(|element| element.is(class))
+    }
+
+    pub(crate) fn is(&self, at: usize, class: Class) -> bool {
+        self.is_any(at, &[class])
     }
 
     pub(crate) fn is_any(&self, at: usize, classes: &[Class]) -> bool {
-        matches!(self.role(at), Role::Other)
-            && self.element(at).is_some_and(|element| element.is_any(classes))
+        self.is_other(at) && self.element(at).is_some_and(|element| element.is_any(classes))
+    }
+
+    pub(crate) fn is_word(&self, at: usize) -> bool {
+        self.element(at).is_some_and(Element::is_word)
+    }
+
+    pub(crate) fn is_number(&self, at: usize) -> bool {
+        self.element(at).is_some_and(|element| element.number.is_some())
+    }
+
+    pub(crate) fn is_used(&self, at: usize) -> bool {
+        self.element(at).is_some_and(|element| element.used)
+    }
+
+    pub(crate) fn first_token(&self, at: usize) -> Option<&'a Token> {
+        self.element(at).and_then(|element| self.tokens.get(element.tokens.start))
     }
 
     /// The folded first word of an element.
-    pub(crate) fn word(&self, at: usize) -> &str {
-        self.element(at)
-            .and_then(|element| self.tokens.get(element.tokens.start))
-            .map_or("", |token| token.folded.as_str())
+    pub(crate) fn word(&self, at: usize) -> &'a str {
+        self.first_token(at).map_or("", |token| token.folded.as_str())
+    }
+
+    /// The folded word that stands so many tokens before an element.
+    fn word_before(&self, at: usize, back: usize) -> &'a str {
+        let start = self.element(at).and_then(|element| element.tokens.start.checked_sub(back));
+        start.and_then(|at| self.tokens.get(at)).map_or("", |token| token.folded.as_str())
     }
 
     /// Whether the first word of an element is of a class.
@@ -96,14 +140,18 @@ impl<'a> Scene<'a> {
 
     /// The labels that an element names, whatever role it has.
     pub(crate) fn labels(&self, at: usize) -> &[LabelLink] {
-        self.element(at)
-            .and_then(|element| element.mention.as_ref())
-            .map_or(&[], |mention| mention.labels.as_slice())
+        let mention = self.element(at).and_then(|element| element.mention.as_ref());
+        mention.map_or(&[], |mention| &mention.labels)
+    }
+
+    /// Whether an element names a numeric category, whatever role it has.
+    pub(crate) fn labels_number(&self, at: usize) -> bool {
+        self.labels(at).iter().any(|label| self.catalog.kind(label.category) == Kind::Numeric)
     }
 
     /// Whether the element carries nothing and may be stepped over.
     pub(crate) fn is_idle(&self, at: usize) -> bool {
-        matches!(self.role(at), Role::Other)
+        self.is_other(at)
             && self.element(at).is_some_and(|element| {
                 element.is_idle() || element.is_word() && self.says(at, Word::Article)
             })
@@ -112,7 +160,7 @@ impl<'a> Scene<'a> {
     /// The next element after `at` that carries something.
     pub(crate) fn next(&self, at: usize) -> usize {
         let mut next = at + 1;
-        while next < self.elements.len() && self.is_idle(next) {
+        while self.is_idle(next) {
             next += 1;
         }
         next
@@ -120,11 +168,16 @@ impl<'a> Scene<'a> {
 
     /// The last element before `at` that carries something.
     pub(crate) fn previous(&self, at: usize) -> Option<usize> {
-        let mut before = at.checked_sub(1)?;
-        while self.is_idle(before) {
-            before = before.checked_sub(1)?;
-        }
-        Some(before)
+        (0..at).rev().find(|&before| !self.is_idle(before))
+    }
+
+    /// Whether the last element before `at` that carries something is of a class.
+    pub(crate) fn follows_any(&self, at: usize, classes: &[Class]) -> bool {
+        self.previous(at).is_some_and(|before| self.is_any(before, classes))
+    }
+
+    pub(crate) fn follows_denial(&self, at: usize) -> bool {
+        self.follows_any(at, &[Class::Not, Class::Except, Class::No])
     }
 
     /// Whether a clause ends at this element, or the query does.
@@ -133,9 +186,7 @@ impl<'a> Scene<'a> {
     }
 
     fn mention(&self, at: usize) -> Option<&Mention> {
-        self.element(at)
-            .filter(|element| !element.used)
-            .and_then(|element| element.mention.as_ref())
+        self.element(at).filter(|element| !element.used)?.mention.as_ref()
     }
 
     /// The values that could be meant, before any doubt.
@@ -154,8 +205,7 @@ impl<'a> Scene<'a> {
                 continue;
             }
             if mention.values.is_empty() && !mention.labels.is_empty() {
-                let labels = mention.labels.clone();
-                self.set_role(at, Role::Label(labels));
+                self.set_role(at, Role::Label);
             }
         }
         for at in 0..self.elements.len() {
@@ -169,29 +219,21 @@ impl<'a> Scene<'a> {
 
     /// A steering phrase that is also a part of a name steers: "contains" of Contains ads.
     fn is_rather_a_phrase(&self, at: usize, mention: &Mention) -> bool {
-        let steers = self
-            .element(at)
-            .is_some_and(|element| element.cue != CueSet::default() && !element.cue.is_idle());
+        let Some(element) = self.element(at).filter(|element| !element.cue.is_idle()) else {
+            return false;
+        };
         let parts = mention.labels.iter().all(|label| !label.full)
             && (mention.values.is_empty()
                 || matches!(mention.extent, Extent::Part | Extent::SharedPart));
         // "contains" for the value Contained.
         let inflected = mention.value_tier == Tier::Stem
-            && self.element(at).is_some_and(|element| {
-                element.is_any(&[Class::Contains, Class::Except, Class::Remove, Class::No])
-            });
-        steers && (parts || inflected)
+            && element.is_any(&[Class::Contains, Class::Except, Class::Remove, Class::No]);
+        parts || inflected
     }
 
     fn role_of_value(&mut self, at: usize) -> Role {
         let Some(mention) = self.mention(at).cloned() else { return Role::Other };
-        let as_label = || {
-            if mention.labels.is_empty() {
-                Role::Other
-            } else {
-                Role::Label(mention.labels.clone())
-            }
-        };
+        let as_label = if mention.labels.is_empty() { Role::Other } else { Role::Label };
         // "response 5xx" of a numeric category is no list of values.
         let classed = mention.extent == Extent::Family
             && self.previous(at).is_some_and(|before| {
@@ -216,7 +258,7 @@ impl<'a> Scene<'a> {
             || self.is_quantity(at, &mention)
             || !mention.labels.is_empty() && self.reads_as_label(at, &mention)
         {
-            return as_label();
+            return as_label;
         }
         if let Some((category, index)) = self.continued_name(at, &mention) {
             return Role::Values { category, indexes: vec![index] };
@@ -229,57 +271,40 @@ impl<'a> Scene<'a> {
         });
         // "assigned to dev": the label beside it wants a part, though another category has it whole.
         if near.is_none()
-            && !mention.parts.is_empty()
             && let Some((label, category)) = self.label_near(at, &mention.parts)
-            && self
-                .labels(label)
-                .iter()
-                .any(|link| link.category == category && link.full || label == at + 1)
+            && let [index] = of_category(&mention.parts, category)[..]
+            && (label == at + 1
+                || self.labels(label).iter().any(|link| link.category == category && link.full))
         {
-            let indexes: Vec<usize> = mention
-                .parts
-                .iter()
-                .filter(|(other, _)| *other == category)
-                .map(|&(_, index)| index)
-                .collect();
-            if indexes.len() == 1 {
-                self.set_role(label, Role::Context(category));
-                return Role::Values { category, indexes };
-            }
+            self.set_role(label, Role::Context(category));
+            return Role::Values { category, indexes: vec![index] };
         }
+        let values =
+            |category: usize| Role::Values { category, indexes: mention.in_category(category) };
         if let Some((label, category)) = near {
-            let indexes: Vec<usize> = values_in(&mention, category);
-            let distinct = self.distinct(category, &indexes);
+            let distinct = self.distinct(category, &mention);
             let all =
                 self.wants_all(at) || mention.begins && !self.is_narrowed(at, &mention.values);
             if mention.extent != Extent::SharedPart || distinct <= 1 || all {
                 self.set_role(label, Role::Context(category));
-                return Role::Values { category, indexes };
+                return values(category);
             }
         }
         // "severity 1 and 2": the list before it tells the category.
         if mention.needs_label
             && let Some(category) = self.listed_category(at)
+            && self.distinct(category, &mention) == 1
         {
-            let indexes = values_in(&mention, category);
-            if self.distinct(category, &indexes) == 1 {
-                return Role::Values { category, indexes };
-            }
+            return values(category);
         }
-        if mention.extent == Extent::SharedPart {
-            if (self.wants_all(at) || self.is_family(at, &mention))
-                && let Some(&(category, _)) = mention.values.first()
-            {
-                return Role::Values { category, indexes: values_in(&mention, category) };
-            }
-            return as_label();
-        }
-        let needs_label = mention.needs_label && !self.is_source(at, &mention);
-        if near.is_none() && (needs_label || self.is_doubtful(at, &mention)) {
-            return as_label();
-        }
-        let category = mention.values.first().map_or(0, |&(category, _)| category);
-        Role::Values { category, indexes: values_in(&mention, category) }
+        let first = mention.values.first().map_or(0, |&(category, _)| category);
+        let doubtful = if mention.extent == Extent::SharedPart {
+            !self.wants_all(at) && !self.is_family(at, &mention)
+        } else {
+            let needs_label = mention.needs_label && !self.is_source(at, &mention);
+            near.is_none() && (needs_label || self.is_doubtful(at, &mention))
+        };
+        if doubtful { as_label } else { values(first) }
     }
 
     /// Whether the first word of several values stands as a condition, and so means all of them:
@@ -287,24 +312,17 @@ impl<'a> Scene<'a> {
     fn is_family(&self, at: usize, mention: &Mention) -> bool {
         const LEADS: [Class; 6] =
             [Class::Not, Class::Except, Class::No, Class::Neither, Class::Nor, Class::Only];
-        let one = mention.values.windows(2).all(|pair| match pair {
-            [one, other] => one.0 == other.0,
-            _ => true,
-        });
+        let first = mention.values.first().map(|value| value.0);
+        let one = mention.values.iter().all(|value| Some(value.0) == first);
         // What all values of a category begin with tells none of them.
-        let all = mention.values.first().and_then(|value| self.catalog.category(value.0));
+        let all = first.and_then(|category| self.catalog.category(category));
         if all.is_some_and(|facts| facts.values.len() <= mention.values.len()) {
             return false;
         }
-        let start = self.element(at).map_or(0, |element| element.tokens.start);
-        let token = |back: usize| start.checked_sub(back).and_then(|at| self.tokens.get(at));
-        let before = |back: usize, class: Word| {
-            token(back).is_some_and(|token| self.lexicon.is(&token.folded, class))
-        };
+        let before = |back, class| self.lexicon.is(self.word_before(at, back), class);
         let placed = before(1, Word::Preposition)
             || before(1, Word::Definite) && before(2, Word::Preposition);
-        let led = self.previous(at).is_some_and(|before| self.is_any(before, &LEADS))
-            || self.is(at + 1, Class::Only);
+        let led = self.follows_any(at, &LEADS) || self.is(at + 1, Class::Only);
         let alone = mention.value_tier == Tier::Exact
             && (0..self.elements.len()).all(|other| other == at || self.is_idle(other));
         mention.begins
@@ -323,22 +341,16 @@ impl<'a> Scene<'a> {
 
     /// An ordinary word that says where something came from: "from the app".
     fn is_source(&self, at: usize, mention: &Mention) -> bool {
-        let word = |back: usize| {
-            let start = self.element(at).map_or(0, |element| element.tokens.start);
-            let token = start.checked_sub(back).and_then(|before| self.tokens.get(before));
-            token.map_or("", |token| token.folded.as_str())
-        };
         mention.extent == Extent::Part
             && mention.value_tier <= Tier::Stem
-            && self.lexicon.is(word(1), Word::Definite)
-            && self.lexicon.is(word(2), Word::Source)
+            && self.lexicon.is(self.word_before(at, 1), Word::Definite)
+            && self.lexicon.is(self.word_before(at, 2), Word::Source)
     }
 
-    fn distinct(&self, category: usize, indexes: &[usize]) -> usize {
-        let mut names: Vec<&str> =
-            indexes.iter().map(|&index| self.catalog.value(category, index)).collect();
-        names.sort_unstable();
-        names.dedup();
+    /// How many different values of a category a mention names.
+    fn distinct(&self, category: usize, mention: &Mention) -> usize {
+        let indexes = mention.in_category(category).into_iter();
+        let names: HashSet<_> = indexes.map(|index| self.catalog.value(category, index)).collect();
         names.len()
     }
 
@@ -352,68 +364,43 @@ impl<'a> Scene<'a> {
             && (code || self.lexicon.is(word, Word::Function))
     }
 
-    fn is_number(&self, at: usize) -> bool {
-        self.element(at).is_some_and(|element| element.number.is_some())
-    }
-
     /// `both`, `all` and the like before a name that several values continue; also `5xx`, `2.4.x`.
     fn wants_all(&self, at: usize) -> bool {
-        let mut before = at;
-        while let Some(previous) = before.checked_sub(1) {
-            if self.is_any(previous, &[Class::Both]) {
-                return true;
-            }
-            let skipped = self.is_idle(previous)
-                || self.is_any(previous, &[Class::Only, Class::Not, Class::Except]);
-            if !skipped || at - previous > 3 {
-                break;
-            }
-            before = previous;
+        let skipped = |before: &usize| {
+            at - before <= 3
+                && (self.is_idle(*before)
+                    || self.is_any(*before, &[Class::Only, Class::Not, Class::Except]))
+        };
+        let lead = at - (0..at).rev().take_while(skipped).count();
+        if lead.checked_sub(1).is_some_and(|before| self.is(before, Class::Both)) {
+            return true;
         }
-        let after = self.element(at).map_or(0, |element| element.tokens.end);
-        let mut next = after;
-        while self
-            .tokens
-            .get(next)
-            .is_some_and(|token| token.glued && matches!(token.folded.as_str(), "." | "-" | "_"))
-        {
-            next += 1;
-        }
-        self.tokens.get(next).is_some_and(|token| {
-            token.glued && token.folded.chars().all(|sign| matches!(sign, 'x' | '*'))
-        })
+        let end = self.element(at).map_or(0, |element| element.tokens.end);
+        let mut after = self.tokens.get(end..).unwrap_or_default().iter();
+        let sign = after.find(|it| !it.glued || !matches!(it.folded.as_str(), "." | "-" | "_"));
+        sign.is_some_and(|it| it.glued && it.folded.chars().all(|sign| matches!(sign, 'x' | '*')))
     }
 
     /// A number that a comparison or a numeric label claims is no value.
     fn is_quantity(&self, at: usize, mention: &Mention) -> bool {
-        if !self.is_number(at) {
+        let Some(element) = self.element(at).filter(|element| element.number.is_some()) else {
             return false;
-        }
+        };
         if self.label_near(at, &mention.values).is_some() {
             return false;
         }
-        let compared = self.previous(at).is_some_and(|before| {
-            self.is_any(before, &[Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::Between])
-                && !self.is_any(before, &[Class::Is])
+        let before = self.previous(at);
+        let compared = before.is_some_and(|before| {
+            self.is_any(before, &COMPARES) && !self.is(before, Class::Is)
                 || self.is(before, Class::ComparisonEnd)
         });
         let suffixed = self.is_any(at + 1, &[Class::AfterGte, Class::AfterLte]);
-        let single = self.element(at).is_some_and(|element| element.tokens.len() == 1);
-        let united = single
-            && self
-                .element(at)
-                .and_then(|element| element.number.as_ref())
-                .is_some_and(|number| number.unit.is_some());
-        let numeric = |other: usize| {
-            self.labels(other)
-                .iter()
-                .any(|label| self.catalog.kind(label.category) == Kind::Numeric)
-        };
-        let labelled = numeric(self.next(at))
-            || self.previous(at).is_some_and(|before| {
-                numeric(before)
+        let united = element.tokens.len() == 1 && self.unit_of(at).is_some();
+        let labelled = self.labels_number(self.next(at))
+            || before.is_some_and(|before| {
+                self.labels_number(before)
                     || self.is_any(before, &[Class::Is, Class::Eq])
-                        && self.previous(before).is_some_and(numeric)
+                        && self.previous(before).is_some_and(|it| self.labels_number(it))
             });
         compared || suffixed || united || labelled
     }
@@ -421,24 +408,18 @@ impl<'a> Scene<'a> {
     /// A span that names a label and a value alike is the label where what follows needs one.
     fn reads_as_label(&self, at: usize, mention: &Mention) -> bool {
         let next = self.after_unit(at);
-        let follows_is = self.is_any(next, &[Class::Is, Class::Eq, Class::Ne])
-            && !self.is_any(next, &[Class::Polite]);
-        let own = |other: usize| {
-            self.candidates(other)
-                .iter()
-                .any(|&(category, _)| mention.labels.iter().any(|label| label.category == category))
-        };
+        let follows_is =
+            self.is_any(next, &[Class::Is, Class::Eq, Class::Ne]) && !self.is(next, Class::Polite);
         let after = if follows_is { self.next(next) } else { next };
-        let value_follows = own(after) && after < self.elements.len();
-        let number_label =
-            mention.labels.iter().any(|label| self.catalog.kind(label.category) == Kind::Numeric);
+        let own = |&(category, _): &(usize, usize)| {
+            mention.labels.iter().any(|label| label.category == category)
+        };
+        let value_follows = self.candidates(after).iter().any(own);
+        let number_label = self.labels_number(at);
         let counted = number_label
             && (self.previous(at).is_some_and(|before| self.is_number(before))
                 || self.is_number(after)
-                || self.is_any(
-                    after,
-                    &[Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::Between],
-                ) && self.is_number(self.next(after)));
+                || self.is_any(after, &COMPARES) && self.is_number(self.next(after)));
         // "winds stronger than 25"
         let compared = number_label
             && self.lexicon.comparative(self.word(after)).is_some()
@@ -453,36 +434,32 @@ impl<'a> Scene<'a> {
             || denied
             || value_follows
                 && mention.labels.iter().any(|label| label.full)
-                && self.label_is_wanted(at)
+                // `team mobile` where `team` could be a value too.
+                && !self.previous(at).is_some_and(|before| self.is_label(before))
     }
 
     /// The next element that carries something after a label and its unit: "battery (%)".
     fn after_unit(&self, at: usize) -> usize {
         let next = self.next(at);
-        let unit = self.element(next).is_some_and(Element::is_word)
-            && self.lexicon.unit(self.word(next)).is_some();
+        let unit = self.is_word(next) && self.lexicon.unit(self.word(next)).is_some();
         if unit { self.next(next) } else { next }
-    }
-
-    /// `team mobile` where `team` could be a value too: only when no label stands before it.
-    fn label_is_wanted(&self, at: usize) -> bool {
-        self.previous(at).is_none_or(|before| !matches!(self.role(before), Role::Label(_)))
     }
 
     /// Where some elements stand in the query, in bytes; a quoted text with its quotes.
     pub(crate) fn bytes(&self, elements: std::ops::Range<usize>) -> std::ops::Range<usize> {
-        let token = |at: Option<usize>| at.and_then(|at| self.tokens.get(at));
-        let first = token(self.element(elements.start).map(|it| it.tokens.start));
+        let first = self.first_token(elements.start);
         let last = elements.end.checked_sub(1).and_then(|last| self.element(last));
-        let last = token(last.and_then(|it| it.tokens.end.checked_sub(1)));
+        let last = last.and_then(|it| self.tokens.get(it.tokens.end.checked_sub(1)?));
         let (Some(first), Some(last)) = (first, last) else { return 0..0 };
-        let quote = |token: &Token, text: Option<&str>, end: bool| {
-            let sign = if end { text?.chars().next() } else { text?.chars().next_back() };
-            (token.kind == TokenKind::Quoted).then_some(sign?.len_utf8())
+        let quote = |token: &Token, sign: Option<char>| match token.kind {
+            TokenKind::Quoted => sign.map_or(0, char::len_utf8),
+            _ => 0,
         };
-        let open = quote(first, self.query.get(..first.span.start), false).unwrap_or(0);
-        let close = quote(last, self.query.get(last.span.end..), true).unwrap_or(0);
-        first.span.start - open..(last.span.end + close).max(first.span.start)
+        let before = self.query.get(..first.span.start).unwrap_or_default();
+        let after = self.query.get(last.span.end..).unwrap_or_default();
+        let start = first.span.start - quote(first, before.chars().next_back());
+        let end = last.span.end + quote(last, after.chars().next());
+        start..end.max(first.span.start)
     }
 
     /// The text of the query under some elements.
@@ -492,44 +469,40 @@ impl<'a> Scene<'a> {
 
     /// The text of the query under some tokens.
     pub(crate) fn text(&self, tokens: std::ops::Range<usize>) -> &'a str {
-        let (Some(first), Some(last)) = (
-            self.tokens.get(tokens.start),
-            tokens.end.checked_sub(1).and_then(|last| self.tokens.get(last)),
-        ) else {
-            return "";
-        };
-        self.query.get(first.span.start..last.span.end.max(first.span.start)).unwrap_or("")
+        let tokens = self.tokens.get(tokens).unwrap_or_default();
+        let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { return "" };
+        self.query.get(first.span.start..last.span.end).unwrap_or_default()
+    }
+
+    pub(crate) fn label_atoms(&self, category: usize) -> impl Iterator<Item = Piece> {
+        let facts = self.catalog.category(category);
+        let names = facts.into_iter().flat_map(|facts| [&facts.label, &facts.id]);
+        names.flat_map(|name| fold::atoms(name))
     }
 
     /// Whether a word of a class stands in a category's label.
     pub(crate) fn label_is(&self, category: usize, class: Word) -> bool {
-        self.catalog.category(category).is_some_and(|facts| {
-            let atoms = [fold::atoms(&facts.label), fold::atoms(&facts.id)];
-            atoms.iter().flatten().any(|atom| self.lexicon.is(&atom.folded, class))
-        })
+        self.label_atoms(category).any(|atom| self.lexicon.is(&atom.folded, class))
     }
 
     /// Whether a folded word stands in a category's label.
     pub(crate) fn label_has(&self, category: usize, words: &[&str]) -> bool {
-        self.catalog.category(category).is_some_and(|facts| {
-            fold::atoms(&facts.label)
-                .iter()
-                .chain(&fold::atoms(&facts.id))
-                .any(|atom| words.contains(&atom.folded.as_str()))
-        })
+        self.label_atoms(category).any(|atom| words.contains(&atom.folded.as_str()))
     }
 }
 
-/// The values of one category that a mention names.
-fn values_in(mention: &Mention, category: usize) -> Vec<usize> {
-    let mut indexes: Vec<usize> = mention
-        .values
-        .iter()
-        .filter(|(other, _)| *other == category)
-        .map(|&(_, index)| index)
-        .collect();
-    if matches!(mention.extent, Extent::Whole | Extent::Part) {
-        indexes.truncate(1);
+/// Of values of several categories, those of one.
+fn of_category(values: &[(usize, usize)], category: usize) -> Vec<usize> {
+    values.iter().filter(|value| value.0 == category).map(|value| value.1).collect()
+}
+
+impl Mention {
+    /// The values of one category that are meant.
+    fn in_category(&self, category: usize) -> Vec<usize> {
+        let mut indexes = of_category(&self.values, category);
+        if matches!(self.extent, Extent::Whole | Extent::Part) {
+            indexes.truncate(1);
+        }
+        indexes
     }
-    indexes
 }

@@ -90,7 +90,6 @@ classes! {
     Flip = "flip", "Turns a filter into its opposite.";
     WithPresence = "with_presence", "Has a value.";
     MissingLabel = "missing_label", "Has no value.";
-    On = "on", "Said after a flag: it is there.";
     Off = "off", "Said after a flag: it is not there.";
     Yes = "yes", "The value true.";
     False = "false", "The value false.";

@@ -21,21 +21,16 @@ impl Decimal {
 
     /// Reads `-?digits(.digits)?`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let (negative, digits) = match text.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, text),
-        };
+        let digits = text.strip_prefix('-').unwrap_or(text);
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
         let plain = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-        if whole.is_empty() || digits.ends_with('.') || !plain(whole) || !plain(fraction) {
+        let short = whole.len() + fraction.len() <= MOST_DIGITS;
+        let ends = !whole.is_empty() && !digits.ends_with('.');
+        if !short || !ends || !plain(whole) || !plain(fraction) {
             return None;
         }
-        if whole.len() + fraction.len() > MOST_DIGITS {
-            return None;
-        }
-        let magnitude: i128 = format!("{whole}{fraction}").parse().ok()?;
+        let mantissa = text.replace('.', "").parse().ok()?;
         let scale = u32::try_from(fraction.len()).ok()?;
-        let mantissa = if negative { -magnitude } else { magnitude };
         Some(Self { mantissa, scale }.trimmed())
     }
 

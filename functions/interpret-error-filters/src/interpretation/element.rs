@@ -4,15 +4,15 @@
 use std::ops::Range;
 
 use crate::interpretation::cue::{Class, CueSet};
-use crate::interpretation::lexicon::{Lexicon, steering_key};
-use crate::interpretation::link::{Link, Mention, Words, score};
+use crate::interpretation::lexicon::steering_key;
+use crate::interpretation::link::{Link, Mention, Words};
 use crate::interpretation::number::Number;
-use crate::interpretation::time;
-use crate::interpretation::token::{Token, TokenKind};
+use crate::interpretation::token::{TokenKind, Tokens};
+use crate::interpretation::weights::{self, score};
 use crate::interpretation::word::Word;
 
 /// One element of the query.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Element {
     pub(crate) tokens: Range<usize>,
     pub(crate) mention: Option<Mention>,
@@ -27,15 +27,18 @@ pub(crate) struct Element {
 
 impl Element {
     fn bare(tokens: Range<usize>) -> Self {
-        Self {
-            tokens,
-            mention: None,
-            cue: CueSet::default(),
-            number: None,
-            quoted: false,
-            time: false,
-            used: false,
+        Self { tokens, ..Self::default() }
+    }
+
+    /// Takes in what else the same tokens are read as.
+    fn merge(&mut self, other: Self) {
+        self.mention = self.mention.take().or(other.mention);
+        self.number = self.number.take().or(other.number);
+        if self.cue == CueSet::default() {
+            self.cue = other.cue;
         }
+        self.quoted |= other.quoted;
+        self.time |= other.time;
     }
 
     pub(crate) fn is(&self, class: Class) -> bool {
@@ -48,42 +51,30 @@ impl Element {
 
     /// Whether it is a word that means nothing to the interpreter.
     pub(crate) fn is_word(&self) -> bool {
-        self.mention.is_none()
-            && self.number.is_none()
-            && !self.quoted
-            && !self.time
-            && self.cue == CueSet::default()
+        !self.time && self.is_mere_cue() && self.cue == CueSet::default()
     }
 
     /// Whether it carries nothing: a polite word, an article, a time expression.
     pub(crate) fn is_idle(&self) -> bool {
-        self.time
-            || self.mention.is_none()
-                && self.number.is_none()
-                && !self.quoted
-                && self.cue != CueSet::default()
-                && self.cue.is_idle()
+        self.time || self.is_mere_cue() && self.cue != CueSet::default() && self.cue.is_idle()
+    }
+
+    fn is_mere_cue(&self) -> bool {
+        self.mention.is_none() && self.number.is_none() && !self.quoted
     }
 }
 
-const CUE_WORTH: f32 = 9.5;
-const IDLE_CUE_WORTH: f32 = 5.0;
-const NUMBER_WORTH: f32 = 9.6;
-const TIME_WORTH: f32 = 10.2;
-const QUOTED_WORTH: f32 = 6.0;
-
-/// The best row of elements.
+/// The best row of elements. Where a category holds ages, a span of time is one.
 pub(crate) fn elements(
-    tokens: &[Token],
     words: &Words<'_>,
     links: Vec<Link>,
     numbers: Vec<Number>,
-    lexicon: &Lexicon,
     ages: bool,
 ) -> Vec<Element> {
+    let tokens = words.tokens;
     let mut readings: Vec<Vec<(f32, Element)>> = vec![Vec::new(); tokens.len()];
-    let mut offer = |start: usize, score: f32, element: Element| {
-        if let Some(list) = readings.get_mut(start) {
+    let mut offer = |score: f32, element: Element| {
+        if let Some(list) = readings.get_mut(element.tokens.start) {
             match list.iter_mut().find(|(_, other)| other.tokens == element.tokens) {
                 Some((best, other)) => {
                     *best = best.max(score);
@@ -93,55 +84,41 @@ pub(crate) fn elements(
             }
         }
     };
-    // Where a category holds ages, a span of time is one.
-    let is_age = |span: &Range<usize>| {
-        let inside = numbers.iter().filter(|number| span.contains(&number.tokens.start));
-        ages && inside.clone().any(|number| number.unit.is_some())
-    };
-    for span in time::expressions(tokens, &numbers, lexicon) {
-        if is_age(&span) {
-            continue;
+    for span in tokens.times(&numbers) {
+        let mut inside = numbers.iter().filter(|number| span.contains(&number.tokens.start));
+        if !(ages && inside.any(|number| number.unit.is_some())) {
+            let worth = score(weights::TIME, span.len());
+            offer(worth, Element { time: true, ..Element::bare(span) });
         }
-        let worth = score(TIME_WORTH, span.len());
-        offer(span.start, worth, Element { time: true, ..Element::bare(span) });
     }
     for link in links {
-        offer(
-            link.tokens.start,
-            link.score,
-            Element { mention: Some(link.mention), ..Element::bare(link.tokens) },
-        );
+        offer(link.score, Element { mention: Some(link.mention), ..Element::bare(link.tokens) });
     }
     for number in numbers {
         let span = number.tokens.clone();
-        let worth = score(NUMBER_WORTH, span.len());
-        offer(span.start, worth, Element { number: Some(number), ..Element::bare(span) });
+        let worth = score(weights::NUMBER, span.len());
+        offer(worth, Element { number: Some(number), ..Element::bare(span) });
     }
-    for start in 0..tokens.len() {
-        let first = tokens.get(start);
-        if first.is_some_and(|token| token.kind == TokenKind::Quoted) {
-            offer(start, QUOTED_WORTH, Element { quoted: true, ..Element::bare(start..start + 1) });
-            continue;
+    for (start, first) in tokens.iter().enumerate() {
+        if first.kind == TokenKind::Quoted {
+            let quoted = Element { quoted: true, ..Element::bare(start..start + 1) };
+            offer(weights::QUOTED, quoted);
         }
         let mut key = steering_key([]);
-        for end in start + 1..=(start + lexicon.longest_phrase()).min(tokens.len()) {
-            let Some(last) = tokens.get(end - 1) else { break };
-            if last.kind == TokenKind::Quoted || last.kind == TokenKind::Separator {
+        let longest = tokens.iter().enumerate().skip(start).take(tokens.lexicon.longest_phrase);
+        for (last, token) in longest {
+            if matches!(token.kind, TokenKind::Quoted | TokenKind::Separator) {
                 break;
             }
-            key = key.then(words.word(end - 1)).then(" ");
-            if let Some(cue) = lexicon.phrase(key)
-                && stands_as_phrase(tokens, start, end, lexicon)
+            key = key.then(words.word(last)).then(" ");
+            let span = start..last + 1;
+            if let Some(cue) = tokens.lexicon.phrase(key)
+                && stands_as_phrase(tokens, &span)
             {
-                let idle = cue.is_idle() && end == start + 1;
-                let per_word = if idle { IDLE_CUE_WORTH } else { CUE_WORTH };
-                // "clear everything" before "everything except".
-                let reset = if cue.has(Class::Reset) { 1.0 } else { 0.0 };
-                offer(
-                    start,
-                    score(per_word, end - start) + reset,
-                    Element { cue, ..Element::bare(start..end) },
-                );
+                let idle = cue.is_idle() && span.len() == 1;
+                let worth = score(if idle { weights::IDLE_CUE } else { weights::CUE }, span.len());
+                let bonus = if cue.has(Class::Reset) { weights::RESET_BONUS } else { 0.0 };
+                offer(worth + bonus, Element { cue, ..Element::bare(span) });
             }
         }
     }
@@ -150,58 +127,35 @@ pub(crate) fn elements(
 
 /// A symbol that is a sign of something else is no phrase: the dot of an abbreviation, the slash
 /// that begins a path, the hyphen of a negative number.
-fn stands_as_phrase(tokens: &[Token], start: usize, end: usize, lexicon: &Lexicon) -> bool {
+fn stands_as_phrase(tokens: &Tokens, span: &Range<usize>) -> bool {
+    let (start, end) = (span.start, span.end);
     let Some(token) = tokens.get(start) else { return false };
     let next = tokens.get(end);
-    // "not A" is no "not a".
-    let letter = end.checked_sub(1).and_then(|last| tokens.get(last));
-    if end - start > 1 && letter.is_some_and(|last| last.capital && last.folded.len() == 1) {
-        return false;
+    if span.len() > 1 {
+        // "not A" is no "not a", and the `no` of "is no-reply" belongs to what follows.
+        let letter = tokens.get(end - 1).is_some_and(|last| last.capital && last.folded.len() == 1);
+        let hyphen = next.is_some_and(|next| next.kind == TokenKind::Separator && next.is("-"));
+        return !letter && !hyphen;
     }
-    if end - start > 1 {
-        // The `no` of "is no-reply" belongs to what follows.
-        return next.is_none_or(|next| next.kind != TokenKind::Separator || !next.is("-"));
-    }
+    let glued_after = next.is_some_and(|next| next.glued);
     match token.folded.as_str() {
         "." => {
-            next.is_none_or(|next| !next.glued)
-                && !start
-                    .checked_sub(1)
-                    .and_then(|at| tokens.get(at))
-                    .is_some_and(|before| lexicon.is(&before.folded, Word::Abbreviation))
+            let before = start.checked_sub(1);
+            !glued_after && !before.is_some_and(|it| tokens.says(it, Word::Abbreviation))
         }
-        "/" => token.glued && start > 0 && next.is_some_and(|next| next.glued),
-        "*" | "~" | "!" => next.is_none_or(|next| next.glued) || token.is("*"),
+        "/" => token.glued && start > 0 && glued_after,
+        "~" | "!" => next.is_none() || glued_after,
         _ => !token.joint || token.kind == TokenKind::Symbol,
     }
 }
 
-impl Element {
-    fn merge(&mut self, other: Self) {
-        if self.mention.is_none() {
-            self.mention = other.mention;
-        }
-        if self.number.is_none() {
-            self.number = other.number;
-        }
-        if self.cue == CueSet::default() {
-            self.cue = other.cue;
-        }
-        self.quoted |= other.quoted;
-        self.time |= other.time;
-    }
-}
-
-fn best_row(mut readings: Vec<Vec<(f32, Element)>>, tokens: &[Token]) -> Vec<Element> {
-    let count = tokens.len();
-    let mut best: Vec<(f32, Option<usize>)> = vec![(0.0, None); count + 1];
-    for start in (0..count).rev() {
-        let skip = best.get(start + 1).map_or(0.0, |next| next.0);
-        let mut chosen = (skip, None);
-        for (index, (worth, element)) in
-            readings.get(start).map_or(&[][..], Vec::as_slice).iter().enumerate()
-        {
-            let total = worth + best.get(element.tokens.end).map_or(0.0, |next| next.0);
+fn best_row(mut readings: Vec<Vec<(f32, Element)>>, tokens: &Tokens) -> Vec<Element> {
+    let mut best: Vec<(f32, Option<usize>)> = vec![(0.0, None); tokens.len() + 1];
+    let total_from = |best: &[(f32, Option<usize>)], at: usize| best.get(at).map_or(0.0, |it| it.0);
+    for (start, list) in readings.iter().enumerate().rev() {
+        let mut chosen = (total_from(&best, start + 1), None);
+        for (index, (worth, element)) in list.iter().enumerate() {
+            let total = worth + total_from(&best, element.tokens.end);
             if total > chosen.0 {
                 chosen = (total, Some(index));
             }
@@ -212,21 +166,14 @@ fn best_row(mut readings: Vec<Vec<(f32, Element)>>, tokens: &[Token]) -> Vec<Ele
     }
     let mut row = Vec::new();
     let mut at = 0;
-    while at < count {
-        let choice = best.get(at).and_then(|(_, choice)| *choice);
-        let element = match (choice, readings.get_mut(at)) {
-            (Some(index), Some(list)) if index < list.len() => list.swap_remove(index).1,
-            _ => {
-                at += 1;
-                let token = tokens.get(at - 1);
-                if token.is_some_and(|token| token.kind != TokenKind::Separator) {
-                    row.push(Element::bare(at - 1..at));
-                }
-                continue;
-            }
-        };
-        at = element.tokens.end.max(at + 1);
-        row.push(element);
+    while let Some(list) = readings.get_mut(at) {
+        match best.get(at).and_then(|found| found.1).filter(|&index| index < list.len()) {
+            Some(index) => row.push(list.swap_remove(index).1),
+            None if tokens.kind(at) == Some(TokenKind::Separator) => {}
+            None => row.push(Element::bare(at..at + 1)),
+        }
+        let read = row.last().map_or(0, |last| last.tokens.end);
+        at = read.max(at + 1);
     }
     row
 }

@@ -34,8 +34,9 @@ pub(crate) fn explain(
         Some((_, known)) => known.extend(filters),
         None => parts.push((elements, filters)),
     };
+    let sense = |at: usize| findings.senses.get(at);
     for fired in &findings.trace {
-        let governor = |at: usize| findings.senses.get(at)?.governor.map(|governor| governor.at);
+        let governor = |at: usize| sense(at)?.governor.map(|governor| governor.at);
         rest_on(fired.elements.clone(), fired.filters.clone());
         for cue in fired.elements.clone().filter_map(governor).chain(fired.besides) {
             if !fired.elements.contains(&cue) {
@@ -43,16 +44,12 @@ pub(crate) fn explain(
             }
         }
     }
-    for at in 0..scene.elements.len() {
-        let owner = findings.senses.get(at).and_then(|sense| sense.part_of);
-        let of = |owns: &dyn Fn(&Fired) -> bool| -> Vec<Filter> {
-            findings.trace.iter().filter(|it| owns(it)).flat_map(|it| it.filters.clone()).collect()
-        };
-        let covered = findings.trace.iter().any(|fired| fired.elements.contains(&at));
-        if covered {
-            continue;
-        }
-        if let Some(owner) = owner {
+    let of = |owns: &dyn Fn(&Fired) -> bool| -> Vec<Filter> {
+        findings.trace.iter().filter(|it| owns(it)).flat_map(|it| it.filters.clone()).collect()
+    };
+    let covered = |at: usize| findings.trace.iter().any(|fired| fired.elements.contains(&at));
+    for at in (0..scene.elements.len()).filter(|&at| !covered(at)) {
+        if let Some(owner) = sense(at).and_then(|sense| sense.part_of) {
             rest_on(at..at + 1, of(&|fired| fired.elements.contains(&owner)));
         } else if let Role::Context(category) = *scene.role(at) {
             let id = scene.catalog.category(category).map(|facts| facts.id.as_str());
@@ -64,9 +61,8 @@ pub(crate) fn explain(
     let unread = (0..scene.elements.len()).filter(|&at| !read(at) && carries_meaning(scene, at));
     let ignored = unread.map(|at| scene.bytes(at..at + 1)).collect();
     parts.sort_by_key(|part| (part.0.start, part.0.end));
-    let understood = parts
-        .into_iter()
-        .map(|(elements, filters)| Understood { span: scene.bytes(elements), filters });
+    let understand = |(elements, filters)| Understood { span: scene.bytes(elements), filters };
+    let understood = parts.into_iter().map(understand);
     (understood.collect(), ignored)
 }
 
@@ -76,11 +72,11 @@ fn carries_meaning(scene: &Scene<'_>, at: usize) -> bool {
     let word = scene.word(at);
     match scene.role(at) {
         Role::Values { .. } => true,
-        Role::Label(labels) => !element.is(Class::Generic) || labels.iter().any(|label| label.full),
-        Role::Context(_) => false,
-        Role::Other if element.number.is_some() => {
-            element.number.as_ref().is_some_and(|number| !number.weak)
+        Role::Label => {
+            !element.is(Class::Generic) || scene.labels(at).iter().any(|label| label.full)
         }
+        Role::Context(_) => false,
+        Role::Other if let Some(number) = &element.number => !number.weak,
         Role::Other if element.quoted || element.time => true,
         Role::Other if element.is_word() => {
             word.len() > 1

@@ -42,42 +42,32 @@ pub(crate) enum CamelCase {
     Keep,
 }
 
-/// Appends the folded form of one character.
-pub(crate) fn fold_char(character: char, folded: &mut String) {
-    if character.is_ascii() {
-        folded.push(character.to_ascii_lowercase());
-        return;
-    }
-    // Its decomposition would be the equals sign.
-    if character == '≠' {
-        folded.push(character);
-        return;
-    }
-    decompose_compatible(character, |part| {
-        if is_combining_mark(part) {
-            return;
-        }
-        for lower in part.to_lowercase() {
-            match lower {
-                'ß' => folded.push_str("ss"),
-                'æ' => folded.push_str("ae"),
-                'œ' => folded.push_str("oe"),
-                'ø' => folded.push('o'),
-                'đ' | 'ð' => folded.push('d'),
-                'ł' => folded.push('l'),
-                'ı' => folded.push('i'),
-                'þ' => folded.push_str("th"),
-                other if is_combining_mark(other) => {}
-                other => folded.push(other),
-            }
-        }
-    });
-}
-
 /// Folds a whole text, keeping its punctuation.
 pub(crate) fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
-    text.chars().for_each(|character| fold_char(character, &mut folded));
+    for character in text.chars() {
+        // The decomposition of ≠ would be the equals sign.
+        if character.is_ascii() || character == '≠' {
+            folded.push(character.to_ascii_lowercase());
+            continue;
+        }
+        decompose_compatible(character, |part| {
+            for lower in part.to_lowercase().filter(|_| !is_combining_mark(part)) {
+                match lower {
+                    'ß' => folded.push_str("ss"),
+                    'æ' => folded.push_str("ae"),
+                    'œ' => folded.push_str("oe"),
+                    'ø' => folded.push('o'),
+                    'đ' | 'ð' => folded.push('d'),
+                    'ł' => folded.push('l'),
+                    'ı' => folded.push('i'),
+                    'þ' => folded.push_str("th"),
+                    other if is_combining_mark(other) => {}
+                    other => folded.push(other),
+                }
+            }
+        });
+    }
     folded
 }
 
@@ -85,152 +75,96 @@ fn is_apostrophe(character: char) -> bool {
     matches!(character, '\'' | '’' | '‘' | 'ʼ' | '`')
 }
 
-/// Cuts a text into pieces.
-pub(crate) fn pieces(text: &str, camel: CamelCase) -> Vec<Piece> {
-    first_pieces(text, camel, usize::MAX)
-}
-
 /// How many pieces most names have at most.
 const USUAL_PIECES: usize = 8;
 
 /// Cuts the beginning of a text into at most so many pieces.
-fn first_pieces(text: &str, camel: CamelCase, most: usize) -> Vec<Piece> {
-    let mut characters: Vec<(usize, char)> = Vec::with_capacity(text.len());
-    characters.extend(text.char_indices());
+pub(crate) fn pieces(text: &str, camel: CamelCase, most: usize) -> Vec<Piece> {
     let mut found: Vec<Piece> = Vec::with_capacity(USUAL_PIECES);
     let mut at = 0;
-    let mut last_end = usize::MAX;
-    while let Some(&(_, character)) = characters.get(at)
-        && found.len() < most
+    while let Some(rest) = text.get(at..).filter(|_| found.len() < most)
+        && let Some(character) = rest.chars().next()
     {
         if character.is_whitespace() || character.is_control() {
-            at += 1;
+            at += character.len_utf8();
             continue;
         }
-        let (kind, end) = if character.is_ascii_digit() {
-            (PieceKind::Number, number_end(&characters, at))
+        let (kind, length) = if character.is_ascii_digit() {
+            (PieceKind::Number, number_length(rest.as_bytes()))
         } else if character.is_alphanumeric() {
-            (PieceKind::Word, word_end(&characters, at, camel))
+            (PieceKind::Word, word_length(rest, camel))
         } else {
-            (PieceKind::Symbol, at + 1)
+            (PieceKind::Symbol, character.len_utf8())
         };
-        let span = byte_at(&characters, at, text)..byte_at(&characters, end, text);
-        let raw = text.get(span.clone()).unwrap_or_default();
-        let folded = if is_plain(raw) {
-            raw.to_ascii_lowercase()
-        } else {
-            fold_piece(&characters, at..end, kind)
-        };
+        let raw = rest.get(..length).unwrap_or_default();
+        let folded = if is_plain(raw) { raw.to_ascii_lowercase() } else { fold_piece(raw, kind) };
         let joint = kind != PieceKind::Symbol
-            && last_end == at
-            && found.last().is_some_and(|piece| piece.kind != PieceKind::Symbol);
+            && found.last().is_some_and(|it| it.kind != PieceKind::Symbol && it.span.end == at);
+        let span = at..at + length;
         if !folded.is_empty() {
             found.push(Piece { kind, folded, span, joint });
-            last_end = end;
         }
-        at = end;
+        at += length;
     }
     found
 }
 
-fn byte_at(characters: &[(usize, char)], at: usize, text: &str) -> usize {
-    characters.get(at).map_or(text.len(), |&(byte, _)| byte)
-}
-
-fn char_at(characters: &[(usize, char)], at: usize) -> Option<char> {
-    characters.get(at).map(|&(_, character)| character)
-}
-
-fn is_digit_at(characters: &[(usize, char)], at: usize) -> bool {
-    char_at(characters, at).is_some_and(|character| character.is_ascii_digit())
-}
-
-/// Digits, dots between digits, and commas that group thousands.
-fn number_end(characters: &[(usize, char)], start: usize) -> usize {
-    if let Some(end) = continental_end(characters, start) {
-        return end;
+/// Digits, dots between digits, and commas that group thousands; or dots between thousands and a
+/// decimal comma: `1.000,50`.
+fn number_length(text: &[u8]) -> usize {
+    let digits = |from: usize| {
+        let rest = text.get(from..).unwrap_or_default();
+        rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+    };
+    let lead = digits(0);
+    let mut at = lead;
+    while text.get(at) == Some(&b'.') && digits(at + 1) == 3 {
+        at += 4;
     }
-    let mut at = start;
-    let mut grouping = true;
+    let cents = digits(at + 1);
+    if lead <= 3 && at > lead && text.get(at) == Some(&b',') && (1..=2).contains(&cents) {
+        return at + 1 + cents;
+    }
+    at = lead;
+    let mut grouping = lead <= 3;
     loop {
-        match char_at(characters, at) {
-            Some(digit) if digit.is_ascii_digit() => at += 1,
-            Some('.') if is_digit_at(characters, at + 1) => {
+        match (text.get(at), digits(at + 1)) {
+            (Some(b'.'), more @ 1..) => {
                 grouping = false;
-                at += 1;
+                at += 1 + more;
             }
-            Some(',') if grouping && groups_thousands(characters, start, at) => at += 1,
+            (Some(b','), 3) if grouping => at += 4,
             _ => return at,
         }
     }
 }
 
-/// The end of a number with dots between thousands and a decimal comma: `1.000,50`.
-fn continental_end(characters: &[(usize, char)], start: usize) -> Option<usize> {
-    let digits = |from: usize| {
-        let rest = characters.get(from..).unwrap_or_default();
-        rest.iter().take_while(|(_, character)| character.is_ascii_digit()).count()
-    };
-    let mut at = start + digits(start);
-    let mut groups = 0;
-    while char_at(characters, at) == Some('.') && digits(at + 1) == 3 {
-        at += 4;
-        groups += 1;
-    }
-    let cents = digits(at + 1);
-    let lead = digits(start) <= 3;
-    (lead && groups > 0 && char_at(characters, at) == Some(',') && (1..=2).contains(&cents))
-        .then_some(at + 1 + cents)
-}
-
-/// Whether the comma stands between one to three digits (or earlier groups) and exactly three.
-fn groups_thousands(characters: &[(usize, char)], start: usize, comma: usize) -> bool {
-    let lead = characters
-        .get(start..comma)
-        .unwrap_or_default()
-        .iter()
-        .rev()
-        .take_while(|(_, character)| character.is_ascii_digit())
-        .count();
-    let first_group = lead == comma - start;
-    (if first_group { lead <= 3 } else { lead == 3 })
-        && (1..=3).all(|offset| is_digit_at(characters, comma + offset))
-        && !is_digit_at(characters, comma + 4)
-}
-
-fn word_end(characters: &[(usize, char)], start: usize, camel: CamelCase) -> usize {
-    let mut at = start + 1;
-    while let Some(character) = char_at(characters, at) {
-        let previous = char_at(characters, at - 1).unwrap_or(' ');
-        let next = char_at(characters, at + 1);
-        if character.is_ascii_digit() {
-            break;
+fn word_length(text: &str, camel: CamelCase) -> usize {
+    let mut previous = text.chars().next().unwrap_or_default();
+    let first = previous.len_utf8();
+    let mut at = first;
+    loop {
+        let mut rest = text.get(at..).unwrap_or_default().chars();
+        let character = rest.next().unwrap_or_default();
+        let (next, second) = (rest.next(), rest.next());
+        let letter = character.is_alphanumeric() && !character.is_ascii_digit()
+            || is_combining_mark(character)
+            || is_apostrophe(character) && next.is_some_and(char::is_alphabetic);
+        let hump = previous.is_lowercase() && character.is_uppercase();
+        let acronym_end = previous.is_uppercase()
+            && character.is_uppercase()
+            && [next, second].iter().all(|it| it.is_some_and(char::is_lowercase));
+        if !letter || camel == CamelCase::Split && (hump || acronym_end) {
+            // Names of programming languages: C#, C++.
+            return match (character, next) {
+                ('#', _) if at == first => at + 1,
+                ('+', Some('+')) if at == first => at + 2,
+                _ => at,
+            };
         }
-        if is_apostrophe(character) && next.is_some_and(char::is_alphabetic) {
-            at += 1;
-        } else if character.is_alphanumeric() || is_combining_mark(character) {
-            let hump = previous.is_lowercase() && character.is_uppercase();
-            let acronym_end = previous.is_uppercase()
-                && character.is_uppercase()
-                && next.is_some_and(char::is_lowercase)
-                && char_at(characters, at + 2).is_some_and(char::is_lowercase);
-            if camel == CamelCase::Split && (hump || acronym_end) {
-                break;
-            }
-            at += 1;
-        } else {
-            break;
-        }
+        at += character.len_utf8();
+        previous = character;
     }
-    // Names of programming languages: C#, C++.
-    if at - start == 1 {
-        match (char_at(characters, at), char_at(characters, at + 1)) {
-            (Some('#'), _) => return at + 1,
-            (Some('+'), Some('+')) => return at + 2,
-            _ => {}
-        }
-    }
-    at
 }
 
 /// Whether nothing of a piece is dropped or decomposed.
@@ -238,33 +172,19 @@ fn is_plain(raw: &str) -> bool {
     raw.bytes().all(|byte| byte.is_ascii() && !matches!(byte, b'\'' | b'`' | b','))
 }
 
-fn fold_piece(characters: &[(usize, char)], range: Range<usize>, kind: PieceKind) -> String {
-    let slice = characters.get(range).unwrap_or_default();
-    let mut folded = String::with_capacity(slice.len());
-    let possessive = kind == PieceKind::Word
-        && slice.len() > 2
-        && slice.get(slice.len() - 2).is_some_and(|&(_, character)| is_apostrophe(character))
-        && slice.last().is_some_and(|&(_, character)| matches!(character, 's' | 'S'));
-    let kept = if possessive { slice.len() - 2 } else { slice.len() };
-    let continental = kind == PieceKind::Number && {
-        let dot = slice.iter().position(|&(_, character)| character == '.');
-        let comma = slice.iter().position(|&(_, character)| character == ',');
-        matches!((dot, comma), (Some(dot), Some(comma)) if dot < comma)
-    };
-    for &(_, character) in slice.iter().take(kept) {
-        if continental && !character.is_ascii_digit() {
-            if character == ',' {
-                folded.push('.');
-            }
-            continue;
+fn fold_piece(raw: &str, kind: PieceKind) -> String {
+    match (kind, raw.find('.'), raw.find(',')) {
+        (PieceKind::Number, Some(dot), Some(comma)) if dot < comma => {
+            raw.replace('.', "").replace(',', ".")
         }
-        let dropped = (kind == PieceKind::Word && is_apostrophe(character))
-            || (kind == PieceKind::Number && character == ',');
-        if !dropped {
-            fold_char(character, &mut folded);
+        (PieceKind::Number, ..) => raw.replace(',', ""),
+        (PieceKind::Symbol, ..) => fold(raw),
+        (PieceKind::Word, ..) => {
+            let owner = raw.strip_suffix(['s', 'S']).and_then(|it| it.strip_suffix(is_apostrophe));
+            let word = owner.filter(|owner| !owner.is_empty()).unwrap_or(raw);
+            fold(&word.replace(is_apostrophe, ""))
         }
     }
-    folded
 }
 
 /// The words and numbers of a name.
@@ -274,7 +194,7 @@ pub(crate) fn atoms(name: &str) -> Vec<Piece> {
 
 /// The first words and numbers of a name, out of at most so many pieces.
 pub(crate) fn first_atoms(name: &str, most: usize) -> Vec<Piece> {
-    let mut atoms = first_pieces(name, CamelCase::Split, most);
+    let mut atoms = pieces(name, CamelCase::Split, most);
     atoms.retain(|piece| piece.kind != PieceKind::Symbol);
     atoms
 }
@@ -403,7 +323,7 @@ mod tests {
     use super::*;
 
     fn folded(text: &str, camel: CamelCase) -> Vec<String> {
-        pieces(text, camel).into_iter().map(|piece| piece.folded).collect()
+        pieces(text, camel, usize::MAX).into_iter().map(|piece| piece.folded).collect()
     }
 
     #[test]
@@ -430,6 +350,7 @@ mod tests {
     #[test]
     fn reads_commas_between_groups_of_three_digits_as_part_of_the_number() {
         assert_eq!(folded("1,500", CamelCase::Keep), ["1500"]);
+        assert_eq!(folded("1.000,50", CamelCase::Keep), ["1000.50"]);
         assert_eq!(folded("1,2", CamelCase::Keep), ["1", ",", "2"]);
     }
 

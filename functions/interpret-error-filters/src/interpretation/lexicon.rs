@@ -1,6 +1,7 @@
 //! World knowledge, read from `data/en/` once per process: which words mean the same, which are
 //! ordinary, what units measure, and the phrases that steer.
 
+use std::array;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 use std::sync::OnceLock;
@@ -52,27 +53,32 @@ classes! {
 }
 
 type ByKey<T> = HashMap<Key, T, BuildHasherDefault<KeyHasher>>;
+type ByWord<T> = HashMap<&'static str, T>;
 
 /// All that the interpreter knows before it sees a request.
+#[derive(Default)]
 pub(crate) struct Lexicon {
     words: ByKey<Vec<(Concept, Role)>>,
     concepts: Vec<Vec<&'static str>>,
     phrases: ByKey<CueSet>,
-    longest_phrase: usize,
-    phrase_words: Vec<&'static str>,
-    slashed: Vec<&'static str>,
+    /// The most words that a steering phrase has.
+    pub(crate) longest_phrase: usize,
+    /// Steering words that are long enough to be recognised when misspelt.
+    pub(crate) phrase_words: Vec<&'static str>,
+    /// Words with a slash in them, the longest first.
+    pub(crate) slashed: Vec<&'static str>,
     steering_words: HashSet<&'static str>,
-    classes: HashMap<&'static str, WordSet>,
-    units: HashMap<&'static str, Unit>,
-    dimensions: HashMap<&'static str, Vec<&'static str>>,
-    comparatives: HashMap<&'static str, Comparative>,
-    antonyms: HashMap<&'static str, Vec<&'static str>>,
-    number_words: HashMap<&'static str, NumberWord>,
+    classes: ByWord<WordSet>,
+    units: ByWord<Unit>,
+    dimensions: ByWord<Vec<&'static str>>,
+    comparatives: ByWord<Comparative>,
+    antonyms: ByWord<Vec<&'static str>>,
+    number_words: ByWord<NumberWord>,
     /// Factors after digits; one that is true has to be joined to them.
-    scales: HashMap<&'static str, (i128, bool)>,
-    numerals: HashMap<&'static str, &'static str>,
+    scales: ByWord<(i128, bool)>,
+    numerals: ByWord<&'static str>,
     affixes: Vec<(Affix, &'static str)>,
-    absences: HashMap<&'static str, Vec<&'static str>>,
+    absences: ByWord<Vec<&'static str>>,
 }
 
 /// Groups of words, and how the names and the others belong to their group.
@@ -99,9 +105,12 @@ fn lines(file: &'static str) -> impl Iterator<Item = &'static str> {
     file.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("# "))
 }
 
-/// Two fields a line.
-fn pairs(file: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
-    lines(file).filter_map(|line| line.split_once('\t'))
+/// So many fields a line.
+fn rows<const N: usize>(file: &'static str) -> impl Iterator<Item = [&'static str; N]> {
+    lines(file).map(|line| {
+        let mut fields = line.split('\t');
+        array::from_fn(|_| fields.next().unwrap_or_default())
+    })
 }
 
 /// A word without an affix; none where it has not got it.
@@ -139,25 +148,9 @@ impl Lexicon {
     }
 
     fn read() -> Self {
-        let mut lexicon = Self {
-            words: ByKey::with_capacity_and_hasher(8192, BuildHasherDefault::new()),
-            concepts: Vec::with_capacity(3072),
-            phrases: ByKey::with_capacity_and_hasher(2048, BuildHasherDefault::new()),
-            longest_phrase: 1,
-            phrase_words: Vec::new(),
-            slashed: Vec::new(),
-            steering_words: HashSet::with_capacity(1024),
-            classes: read_words(),
-            units: read_units(),
-            dimensions: HashMap::new(),
-            comparatives: HashMap::new(),
-            antonyms: HashMap::new(),
-            affixes: Vec::new(),
-            number_words: HashMap::new(),
-            scales: HashMap::new(),
-            numerals: HashMap::new(),
-            absences: HashMap::new(),
-        };
+        let mut lexicon = Self::default();
+        lexicon.words.reserve(8192);
+        lexicon.concepts.reserve(3072);
         for (file, names, others) in CONCEPT_FILES {
             lines(file).for_each(|line| lexicon.read_group(line, names, others, None));
         }
@@ -167,47 +160,14 @@ impl Lexicon {
                 lexicon.read_group(line, Role::Name, Role::Alias, Some(first));
             }
         }
+        lexicon.read_words();
         lexicon.read_phrases();
-        for line in lines(include_str!("../../data/en/dimensions.txt")) {
-            if let Some((dimension, words)) = line.split_once('\t') {
-                for word in words.split(' ') {
-                    lexicon.dimensions.entry(word).or_default().push(dimension);
-                }
-            }
-        }
-        for line in lines(include_str!("../../data/en/comparatives.txt")) {
-            let mut fields = line.split('\t');
-            let (Some(sign), Some(words), Some(dimensions)) =
-                (fields.next(), fields.next(), fields.next())
-            else {
-                continue;
-            };
-            for word in words.split(' ') {
-                let dimensions = dimensions.split(' ').collect();
-                lexicon
-                    .comparatives
-                    .insert(word, Comparative { greater: sign == "gt", dimensions });
-            }
-        }
-        for line in lines(include_str!("../../data/en/antonyms.txt")) {
-            if let Some((one, other)) = line.split_once('\t') {
-                lexicon.antonyms.entry(one).or_default().push(other);
-                lexicon.antonyms.entry(other).or_default().push(one);
-            }
-        }
+        lexicon.read_units();
         lexicon.read_numbers();
         let words = lexicon.units.keys().chain(&lexicon.steering_words);
         let is_slashed = |it: &&str| it.contains('/') && it.contains(char::is_alphabetic);
         lexicon.slashed = words.copied().filter(is_slashed).collect();
         lexicon.slashed.sort_unstable_by_key(|it| (usize::MAX - it.len(), *it));
-        for (use_of, affix) in pairs(include_str!("../../data/en/affixes.txt")) {
-            lexicon.affixes.extend(Affix::parse(use_of).map(|use_of| (use_of, affix)));
-        }
-        for line in lines(include_str!("../../data/en/absences.txt")) {
-            if let Some((word, labels)) = line.split_once('\t') {
-                lexicon.absences.insert(word, labels.split(' ').collect());
-            }
-        }
         lexicon
     }
 
@@ -235,8 +195,28 @@ impl Lexicon {
         }
     }
 
+    fn read_words(&mut self) {
+        self.classes.reserve(2048);
+        for [word, classes] in rows(include_str!("../../data/en/words.txt")) {
+            let set = self.classes.entry(word).or_default();
+            classes.split(' ').filter_map(Word::parse).for_each(|class| set.insert(class));
+        }
+        for [one, other] in rows(include_str!("../../data/en/antonyms.txt")) {
+            self.antonyms.entry(one).or_default().push(other);
+            self.antonyms.entry(other).or_default().push(one);
+        }
+        for [use_of, affix] in rows(include_str!("../../data/en/affixes.txt")) {
+            self.affixes.extend(Affix::parse(use_of).map(|use_of| (use_of, affix)));
+        }
+        for [word, labels] in rows(include_str!("../../data/en/absences.txt")) {
+            self.absences.insert(word, labels.split(' ').collect());
+        }
+    }
+
     fn read_phrases(&mut self) {
-        for (phrase, classes) in pairs(include_str!("../../data/en/phrases.txt")) {
+        self.phrases.reserve(2048);
+        self.steering_words.reserve(1024);
+        for [phrase, classes] in rows(include_str!("../../data/en/phrases.txt")) {
             let words: Vec<&str> = phrase.split(' ').collect();
             self.longest_phrase = self.longest_phrase.max(words.len());
             self.steering_words.extend(words.iter().copied());
@@ -255,14 +235,34 @@ impl Lexicon {
         }
     }
 
+    fn read_units(&mut self) {
+        for [dimension, factor, names] in rows(include_str!("../../data/en/units.txt")) {
+            let fraction = factor.split_once('/').and_then(|(numerator, denominator)| {
+                Some((numerator.parse().ok()?, denominator.parse().ok()?))
+            });
+            let Some(factor) = fraction else { continue };
+            for name in names.split(' ') {
+                self.units.entry(name).or_insert(Unit { dimension, factor });
+            }
+        }
+        for [dimension, words] in rows(include_str!("../../data/en/dimensions.txt")) {
+            for word in words.split(' ') {
+                self.dimensions.entry(word).or_default().push(dimension);
+            }
+        }
+        for [sign, words, dimensions] in rows(include_str!("../../data/en/comparatives.txt")) {
+            for word in words.split(' ') {
+                let dimensions = dimensions.split(' ').collect();
+                self.comparatives.insert(word, Comparative { greater: sign == "gt", dimensions });
+            }
+        }
+    }
+
     fn read_numbers(&mut self) {
-        for (word, meaning) in pairs(include_str!("../../data/en/numbers.txt")) {
-            let Some((kind, value)) = meaning.split_once('\t') else { continue };
+        for [word, kind, value] in rows(include_str!("../../data/en/numbers.txt")) {
             let Ok(number) = value.parse::<i64>() else { continue };
             match kind {
-                "roman" => {
-                    self.numerals.insert(word, value);
-                }
+                "roman" => _ = self.numerals.insert(word, value),
                 "scale" | "joint_scale" => {
                     self.scales.insert(word, (number.into(), kind != "scale"));
                 }
@@ -303,24 +303,9 @@ impl Lexicon {
         self.phrases.get(&key).copied()
     }
 
-    /// Words with a slash in them, the longest first.
-    pub(crate) fn slashed(&self) -> &[&'static str] {
-        &self.slashed
-    }
-
     /// Whether the word stands in any steering phrase.
     pub(crate) fn is_steering_word(&self, word: &str) -> bool {
         self.steering_words.contains(word)
-    }
-
-    /// The most words that a steering phrase has.
-    pub(crate) fn longest_phrase(&self) -> usize {
-        self.longest_phrase
-    }
-
-    /// Steering words that are long enough to be recognised when misspelt.
-    pub(crate) fn phrase_words(&self) -> &[&'static str] {
-        &self.phrase_words
     }
 
     /// Whether a word is of a class.
@@ -387,48 +372,9 @@ impl Lexicon {
         })
     }
 
-    /// Whether the word has the form of a verb that goes on.
-    pub(crate) fn is_gerund(&self, word: &str) -> bool {
-        self.has_affix(word, Affix::Gerund)
-    }
-
-    /// Whether the word is a regular participle.
-    pub(crate) fn is_past(&self, word: &str) -> bool {
-        self.has_affix(word, Affix::Past)
-    }
-
     pub(crate) fn antonyms(&self, word: &str) -> &[&'static str] {
         self.antonyms.get(word).map_or(&[], Vec::as_slice)
     }
-}
-
-fn read_words() -> HashMap<&'static str, WordSet> {
-    let mut words: HashMap<&'static str, WordSet> = HashMap::with_capacity(2048);
-    for (word, classes) in pairs(include_str!("../../data/en/words.txt")) {
-        let set = words.entry(word).or_default();
-        classes.split(' ').filter_map(Word::parse).for_each(|class| set.insert(class));
-    }
-    words
-}
-
-fn read_units() -> HashMap<&'static str, Unit> {
-    let mut units = HashMap::new();
-    for line in lines(include_str!("../../data/en/units.txt")) {
-        let mut fields = line.split('\t');
-        let (Some(dimension), Some(factor), Some(names)) =
-            (fields.next(), fields.next(), fields.next())
-        else {
-            continue;
-        };
-        let fraction = factor.split_once('/').and_then(|(numerator, denominator)| {
-            Some((numerator.parse().ok()?, denominator.parse().ok()?))
-        });
-        let Some(factor) = fraction else { continue };
-        for name in names.split(' ') {
-            units.entry(name).or_insert(Unit { dimension, factor });
-        }
-    }
-    units
 }
 
 #[cfg(test)]
@@ -437,30 +383,28 @@ mod tests {
 
     #[test]
     fn knows_each_class_of_words_and_phrases() {
-        for (phrase, classes) in pairs(include_str!("../../data/en/phrases.txt")) {
+        for [phrase, classes] in rows(include_str!("../../data/en/phrases.txt")) {
             assert!(!phrase.contains('\''), "{phrase}");
             assert!(classes.split(' ').all(|class| Class::parse(class).is_some()), "{phrase}");
         }
-        for (word, classes) in pairs(include_str!("../../data/en/words.txt")) {
+        for [word, classes] in rows(include_str!("../../data/en/words.txt")) {
             assert!(classes.split(' ').all(|class| Word::parse(class).is_some()), "{word}");
         }
     }
 
     #[test]
     fn reads_each_line_of_the_tables() {
-        assert_eq!(read_units().get("ms").map(|unit| unit.factor), Some((1, 1000)));
-        for file in [
-            include_str!("../../data/en/dimensions.txt"),
-            include_str!("../../data/en/antonyms.txt"),
-            include_str!("../../data/en/absences.txt"),
+        assert_eq!(Lexicon::get().unit("ms").map(|unit| unit.factor), Some((1, 1000)));
+        for (file, fields) in [
+            (include_str!("../../data/en/absences.txt"), 2),
+            (include_str!("../../data/en/affixes.txt"), 2),
+            (include_str!("../../data/en/antonyms.txt"), 2),
+            (include_str!("../../data/en/comparatives.txt"), 3),
+            (include_str!("../../data/en/dimensions.txt"), 2),
+            (include_str!("../../data/en/numbers.txt"), 3),
+            (include_str!("../../data/en/units.txt"), 3),
         ] {
-            assert!(lines(file).all(|line| line.split('\t').count() == 2));
-        }
-        for file in [
-            include_str!("../../data/en/units.txt"),
-            include_str!("../../data/en/comparatives.txt"),
-        ] {
-            assert!(lines(file).all(|line| line.split('\t').count() == 3));
+            assert!(lines(file).all(|line| line.split('\t').count() == fields));
         }
     }
 

@@ -43,32 +43,21 @@ pub use rules::{Example, examples};
 pub use validate::valid_filters;
 
 use catalog::Catalog;
-use context::{Role, Scene};
-use lexicon::Lexicon;
+use context::Scene;
 use link::Words;
 use word::Word;
 
 /// Interprets the query of a request as an edit of its current filters.
 pub fn interpret(request: &Request) -> Interpretation {
-    let lexicon = Lexicon::get();
     let mut tokens = token::tokenise(&request.query);
-    let mut catalog = Catalog::new(request, lexicon);
-    let numbers = number::numbers(&tokens, lexicon);
-    let spelt = number::spelt(&tokens, &numbers, lexicon);
-    let words = Words::new(&tokens, &mut catalog, &spelt, lexicon);
-    let mut links = link::links(&words, &catalog, lexicon);
-    links.extend(link::spelt_values(&spelt, &catalog));
-    links.extend(link::digit_families(&tokens, &catalog));
-    links.extend(link::initialisms(&tokens, &catalog, lexicon));
-    let ages = catalog.age_category(lexicon).is_some();
-    let elements = element::elements(&tokens, &words, links, numbers, lexicon, ages);
-    let corrected = words.corrected;
-    for (token, word) in tokens.iter_mut().zip(corrected) {
-        if let Some(word) = word {
-            token.folded = word;
-        }
-    }
-    let mut scene = Scene::new(&request.query, &tokens, &catalog, lexicon, elements);
+    let catalog = Catalog::new(request, tokens.lexicon);
+    let numbers = tokens.numbers();
+    let spelt = tokens.spelt(&numbers);
+    let words = Words::new(&tokens, &catalog, &spelt);
+    let ages = catalog.age_category().is_some();
+    let elements = element::elements(&words, words.links(), numbers, ages);
+    tokens.correct(words.corrected);
+    let mut scene = Scene::new(&tokens, &catalog, elements);
     let findings = rules::read(&mut scene);
     let unexplained = unexplained(&scene);
     let (understood, ignored) = explanation::explain(&scene, &findings);
@@ -86,19 +75,14 @@ pub fn interpret(request: &Request) -> Interpretation {
 
 /// The content words that no stage gave a meaning.
 fn unexplained(scene: &Scene<'_>) -> Vec<String> {
-    scene
-        .elements
-        .iter()
-        .enumerate()
-        .filter(|(at, element)| {
-            let word = scene.word(*at);
-            !element.used
-                && matches!(scene.role(*at), Role::Other)
-                && element.is_word()
-                && word.len() > 2
-                && !scene.says(*at, Word::Article)
-                && !(scene.lexicon.is_verb(word) || scene.says(*at, Word::Common))
-        })
-        .map(|(_, element)| scene.text(element.tokens.clone()).to_owned())
-        .collect()
+    let unread = scene.elements.iter().enumerate().filter(|(at, element)| {
+        let word = scene.word(*at);
+        !element.used
+            && scene.is_other(*at)
+            && element.is_word()
+            && word.len() > 2
+            && ![Word::Article, Word::Common].iter().any(|&class| scene.says(*at, class))
+            && !scene.lexicon.is_verb(word)
+    });
+    unread.map(|(_, element)| scene.text(element.tokens.clone()).to_owned()).collect()
 }

@@ -31,6 +31,18 @@ pub struct Category {
     pub kind: Kind,
 }
 
+impl Category {
+    /// Whether any text may be a value.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.kind, Kind::Text | Kind::Array) && self.values.is_empty()
+    }
+
+    /// The label without what stands in brackets.
+    pub(crate) fn plain_label(&self) -> &str {
+        self.label.split(['(', '[']).next().unwrap_or_default()
+    }
+}
+
 /// What the values of a category are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -129,11 +141,6 @@ impl Operator {
         }
     }
 
-    /// Whether it takes no value.
-    pub fn is_presence(self) -> bool {
-        matches!(self, Self::IsSet | Self::IsNotSet)
-    }
-
     /// The operator that holds exactly where this one does not.
     #[must_use]
     pub fn negated(self) -> Self {
@@ -149,6 +156,11 @@ impl Operator {
             Self::IsSet => Self::IsNotSet,
             Self::IsNotSet => Self::IsSet,
         }
+    }
+
+    /// Whether it gives a number a bound.
+    pub(crate) fn is_bound(self) -> bool {
+        matches!(self, Self::Gt | Self::Gte | Self::Lt | Self::Lte)
     }
 
     /// Whether it denies: its conditions on one category are all to hold (rule 2).

@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use crate::interpretation::decimal::Decimal;
 use crate::interpretation::fold;
-use crate::interpretation::lexicon::{Lexicon, Unit};
-use crate::interpretation::token::{Token, TokenKind};
+use crate::interpretation::lexicon::Unit;
+use crate::interpretation::token::{TokenKind, Tokens};
 use crate::interpretation::word::Word;
 
 pub(crate) use words::NumberWord;
@@ -32,6 +32,15 @@ pub(crate) struct Number {
 }
 
 impl Number {
+    fn of(tokens: Range<usize>, value: Decimal) -> Self {
+        let (digits, written, weak) = (value.to_string(), false, false);
+        Self { tokens, value, digits, unit: None, scale: 1, written, weak }
+    }
+
+    pub(crate) fn is_weak(&self) -> bool {
+        self.weak && self.unit.is_none()
+    }
+
     /// Whether it looks like a year.
     pub(crate) fn is_year(&self) -> bool {
         let century = ["19", "20"].iter().any(|century| self.digits.starts_with(century));
@@ -48,358 +57,249 @@ pub(crate) struct Spelt {
     pub(crate) weak: bool,
 }
 
-/// All that is spelt with words, in order: numbers, and versions, which are none.
-pub(crate) fn spelt(tokens: &[Token], numbers: &[Number], lexicon: &Lexicon) -> Vec<Spelt> {
-    let numbers = numbers.iter().filter(|number| !number.written && number.unit.is_none());
-    let mut found: Vec<Spelt> = numbers
-        .map(|number| Spelt {
+const CURRENCIES: [&str; 5] = ["$", "€", "£", "¥", "₹"];
+
+impl Tokens {
+    /// All that is spelt with words, in order: numbers, and versions, which are none.
+    pub(crate) fn spelt(&self, numbers: &[Number]) -> Vec<Spelt> {
+        let said = numbers.iter().filter(|number| !number.written && number.unit.is_none());
+        let said = said.map(|number| Spelt {
             tokens: number.tokens.clone(),
             digits: number.digits.clone(),
             weak: number.weak,
-        })
-        .collect();
-    let numerals = tokens.iter().enumerate().filter(|(_, token)| {
-        token.folded.len() > 1 && token.kind == TokenKind::Word && !token.joint
-    });
-    found.extend(numerals.filter_map(|(at, token)| {
-        let digits = lexicon.roman(&token.folded)?.to_owned();
-        Some(Spelt { tokens: at..at + 1, digits, weak: true })
-    }));
-    let mut at = 0;
-    while at < tokens.len() {
-        let version = number_words(tokens, at, lexicon)
-            .filter(|(words, _)| {
-                words.iter().filter(|word| **word == NumberWord::Point).count() > 1
-            })
-            .and_then(|(words, end)| Some((digits(&words)?, end)));
-        if let Some((digits, end)) = version {
-            found.push(Spelt { tokens: at..end, digits, weak: false });
-            at = end;
-        } else {
-            at += 1;
-        }
-    }
-    found.sort_by_key(|spelt| spelt.tokens.start);
-    found
-}
-
-/// All numbers of the query, in order, without overlap.
-pub(crate) fn numbers(tokens: &[Token], lexicon: &Lexicon) -> Vec<Number> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while at < tokens.len() {
-        if let Some(number) = written(tokens, at, lexicon).or_else(|| spoken(tokens, at, lexicon)) {
-            at = number.tokens.end.max(at + 1);
-            found.push(number);
-        } else {
-            at += 1;
-        }
-    }
-    found
-}
-
-fn is_currency(token: &Token) -> bool {
-    matches!(token.folded.as_str(), "$" | "€" | "£" | "¥" | "₹")
-}
-
-fn written(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<Number> {
-    let mut start = at;
-    let mut cursor = at;
-    let mut sign = tokens.get(cursor)?;
-    let before = at.checked_sub(1).and_then(|before| tokens.get(before));
-    let mut negative = false;
-    if sign.is("-") && tokens.get(cursor + 1)?.glued {
-        let free = before.is_none_or(|token| {
-            !sign.glued
-                || token.kind == TokenKind::Symbol && !token.is("-")
-                || token.kind == TokenKind::Separator
         });
-        if !free {
+        let numerals = self.iter().enumerate().filter_map(|(at, token)| {
+            let plain = token.kind == TokenKind::Word && !token.joint && token.folded.len() > 1;
+            let digits = self.lexicon.roman(&token.folded).filter(|_| plain)?.to_owned();
+            Some(Spelt { tokens: at..at + 1, digits, weak: true })
+        });
+        let mut found: Vec<Spelt> = said.chain(numerals).collect();
+        let mut at = 0;
+        while at < self.len() {
+            let version = self.version(at);
+            at = version.as_ref().map_or(at + 1, |version| version.tokens.end);
+            found.extend(version);
+        }
+        found.sort_by_key(|spelt| spelt.tokens.start);
+        found
+    }
+
+    /// A version that is spelt with words from here on.
+    fn version(&self, at: usize) -> Option<Spelt> {
+        let (words, end) = self.number_words(at)?;
+        let points = words.iter().filter(|word| **word == NumberWord::Point).count();
+        let digits = digits(&words).filter(|_| points > 1)?;
+        Some(Spelt { tokens: at..end, digits, weak: false })
+    }
+
+    /// All numbers of the query, in order, without overlap.
+    pub(crate) fn numbers(&self) -> Vec<Number> {
+        let mut found = Vec::new();
+        let mut at = 0;
+        while at < self.len() {
+            let number = self.written(at).or_else(|| self.spoken(at));
+            at = number.as_ref().map_or(at + 1, |number| number.tokens.end.max(at + 1));
+            found.extend(number);
+        }
+        found
+    }
+
+    fn written(&self, start: usize) -> Option<Number> {
+        let is_number = |at: usize| self.kind(at) == Some(TokenKind::Number);
+        let hyphen = self.is(start, "-");
+        let negative = hyphen || self.says(start, Word::Minus) && is_number(start + 1);
+        let sign = start + usize::from(negative);
+        let currency = is_number(sign + 1) && CURRENCIES.contains(&self.folded(sign));
+        let first = sign + usize::from(currency);
+        let digits = self.get(first).filter(|it| it.kind == TokenKind::Number && !it.joint)?;
+        if hyphen && !(self.is_glued(sign) && self.is_free_hyphen(start)) {
             return None;
         }
-        negative = true;
-        cursor += 1;
-        sign = tokens.get(cursor)?;
-    } else if lexicon.is(&sign.folded, Word::Minus)
-        && tokens.get(cursor + 1)?.kind == TokenKind::Number
-    {
-        negative = true;
-        cursor += 1;
-        sign = tokens.get(cursor)?;
-    }
-    if is_currency(sign) && tokens.get(cursor + 1)?.kind == TokenKind::Number {
-        cursor += 1;
-    } else if sign.is("#") {
-        return None;
-    }
-    let digits = tokens.get(cursor)?;
-    if digits.kind != TokenKind::Number || digits.joint {
-        return None;
-    }
-    if negative
-        && tokens.get(at).is_some_and(|token| token.is("-"))
-        && !digits.glued
-        && cursor == at + 1
-    {
-        return None;
-    }
-    let mut value = Decimal::parse(&digits.folded)?;
-    let mut spelled = digits.folded.clone();
-    let mut end = cursor + 1;
-    // 10 000
-    while let Some(group) = tokens.get(end)
-        && group.kind == TokenKind::Number
-        && group.folded.len() == 3
-        && spelled.len() <= 9
-        && !spelled.contains('.')
-        && (spelled.len() <= 3 || end > cursor + 1)
-        && group.folded.bytes().all(|byte| byte.is_ascii_digit())
-        && query_groups(tokens, cursor, end)
-    {
-        spelled.push_str(&group.folded);
-        value = Decimal::parse(&spelled)?;
-        end += 1;
-    }
-    if negative {
-        value = value.negated();
-    }
-    let mut number = Number {
-        tokens: start..end,
-        value,
-        digits: spelled,
-        unit: None,
-        scale: 1,
-        written: true,
-        weak: false,
-    };
-    if tokens.get(start).is_some_and(is_currency)
-        || tokens.get(start + 1).is_some_and(is_currency) && negative
-    {
-        number.unit = lexicon.unit("$");
-    }
-    scale(tokens, &mut number, lexicon);
-    unit(tokens, &mut number, lexicon);
-    // A number that runs on into letters (5xx, 3D) is part of a name.
-    if tokens.get(number.tokens.end).is_some_and(|token| token.joint) {
-        return None;
-    }
-    start = number.tokens.start;
-    debug_assert_eq!(start, at);
-    Some(number)
-}
-
-/// Only `1 000`-like groups: the first has at most three digits and the second follows a space.
-fn query_groups(tokens: &[Token], first: usize, group: usize) -> bool {
-    let lead = tokens.get(first).map_or(0, |token| token.folded.len());
-    let spaced = tokens.get(group).is_some_and(|token| !token.glued);
-    let zeros =
-        tokens.get(group).is_some_and(|token| token.folded == "000" || token.folded == "500");
-    lead <= 3 && spaced && zeros
-}
-
-/// `k`, `million` and the like after a number.
-fn scale(tokens: &[Token], number: &mut Number, lexicon: &Lexicon) {
-    while let Some(token) = tokens.get(number.tokens.end) {
-        let Some(factor) = lexicon.scale(&token.folded, token.joint) else { return };
-        let Some(value) = number.value.times(factor, 1) else { return };
-        number.value = value;
-        number.scale = number.scale.saturating_mul(factor);
-        number.digits = value.to_string();
-        number.tokens.end += 1;
-    }
-}
-
-fn unit(tokens: &[Token], number: &mut Number, lexicon: &Lexicon) {
-    let Some(token) = tokens.get(number.tokens.end) else { return };
-    let short = token.folded.chars().count() <= 1
-        && !token.glued
-        && token.kind == TokenKind::Word
-        && !(lexicon.is(&token.folded, Word::ShortUnit) && number.written);
-    if short || number.tokens.end == 0 {
-        return;
-    }
-    if token.is("°")
-        && tokens
-            .get(number.tokens.end + 1)
-            .is_some_and(|next| next.glued && lexicon.unit(&next.folded).is_some())
-    {
-        number.unit = lexicon.unit("°");
-        number.tokens.end += 2;
-        return;
-    }
-    // "80 square metres"
-    if lexicon.is(&token.folded, Word::Square)
-        && let Some(length) = tokens.get(number.tokens.end + 1)
-        && let Some(area) = lexicon.unit(&format!("{}2", length.folded))
-    {
-        number.unit = Some(area);
-        number.tokens.end += 2;
-        return;
-    }
-    if let Some(found) = lexicon.unit(&token.folded) {
-        number.unit = Some(found);
-        number.tokens.end += 1;
-    }
-}
-
-/// A word that ends a number as a plural: the `threes` of `five oh threes`.
-fn plural_number_word(text: &str, lexicon: &Lexicon) -> Option<NumberWord> {
-    let found = lexicon.number_word(fold::singular(text)?.as_ref())?;
-    let spelt = matches!(found, NumberWord::Digit(_) | NumberWord::Teen(_) | NumberWord::Tens(_));
-    spelt.then_some(found)
-}
-
-/// The number words that stand together from here on, and where they end.
-fn number_words(
-    tokens: &[Token],
-    at: usize,
-    lexicon: &Lexicon,
-) -> Option<(Vec<NumberWord>, usize)> {
-    let mut words: Vec<NumberWord> = Vec::new();
-    let mut end = at;
-    while let Some(token) = tokens.get(end)
-        && words.len() < 12
-    {
-        let hyphen = token.kind == TokenKind::Separator && !words.is_empty();
-        if hyphen
-            || lexicon.is(&token.folded, Word::OfFew)
-                && matches!(words.last(), Some(NumberWord::Factor(_)))
-        {
+        let mut spelled = digits.folded.clone();
+        let mut end = first + 1;
+        let grouped = digits.folded.len() <= 3 && !digits.folded.contains('.');
+        while grouped && spelled.len() <= 9 && self.is_group(end) {
+            spelled.push_str(self.folded(end));
             end += 1;
-            continue;
         }
-        if token.kind != TokenKind::Word || token.joint {
-            break;
-        }
-        let Some(word) = lexicon.number_word(&token.folded) else {
-            if matches!(
-                words.last(),
-                Some(NumberWord::Digit(_) | NumberWord::Teen(_) | NumberWord::Tens(_))
-            ) && let Some(word) = plural_number_word(&token.folded, lexicon)
-            {
-                words.push(word);
-                end += 1;
-            }
-            break;
-        };
-        if word == NumberWord::Article
-            && !words.is_empty()
-            && words.last() != Some(&NumberWord::Half)
-            && words.last() != Some(&NumberWord::And)
-        {
-            break;
-        }
-        words.push(word);
-        end += 1;
+        let value = Decimal::parse(&spelled)?;
+        let value = if negative { value.negated() } else { value };
+        let unit = currency.then(|| self.lexicon.unit("$")).flatten();
+        let number = Number::of(start..end, value);
+        let mut number = Number { digits: spelled, unit, written: true, ..number };
+        self.scale(&mut number);
+        self.measure(&mut number);
+        // A number that runs on into letters (5xx, 3D) is part of a name.
+        (!self.is_joint(number.tokens.end)).then_some(number)
     }
-    // Links at the end belong to what follows.
-    while let Some(NumberWord::And | NumberWord::Point | NumberWord::Article) = words.last() {
-        words.pop();
-        end -= 1;
-    }
-    while end > at
-        && tokens.get(end - 1).is_some_and(|token| {
-            token.kind == TokenKind::Separator
-                || lexicon.is(&token.folded, Word::OfFew)
-                || lexicon.number_word(&token.folded).is_some_and(NumberWord::is_link)
+
+    /// Whether a hyphen joins nothing to what stands before it.
+    fn is_free_hyphen(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).and_then(|before| self.get(before));
+        before.is_none_or(|before| {
+            !self.is_glued(at)
+                || before.kind == TokenKind::Symbol && !before.is("-")
+                || before.kind == TokenKind::Separator
         })
-    {
-        end -= 1;
     }
-    let begins = !matches!(words.first(), None | Some(NumberWord::And | NumberWord::Point));
-    begins.then_some((words, end))
-}
 
-fn spoken(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<Number> {
-    if lexicon.is(&tokens.get(at)?.folded, Word::Minus) {
-        let number = spoken(tokens, at + 1, lexicon).filter(|number| !number.weak)?;
-        let (value, tokens) = (number.value.negated(), at..number.tokens.end);
-        return Some(Number { tokens, value, digits: value.to_string(), ..number });
+    /// Whether three digits go on with a number after a space: `10 000`.
+    fn is_group(&self, at: usize) -> bool {
+        let number = self.kind(at) == Some(TokenKind::Number) && !self.is_glued(at);
+        number && matches!(self.folded(at), "000" | "500")
     }
-    let Some((mut words, mut end)) = number_words(tokens, at, lexicon) else {
-        return article_unit(tokens, at, lexicon);
-    };
-    if let Some(list_end) = list_break(&words) {
-        // "five and six" are two numbers.
-        words.truncate(list_end);
-        end = nth_word_end(tokens, at, list_end, lexicon);
-    }
-    let bare_article = words.iter().all(|word| *word == NumberWord::Article);
-    if bare_article || words == [NumberWord::Half] {
-        return article_unit(tokens, at, lexicon);
-    }
-    let digits = digits(&words);
-    let value = value(&words).or_else(|| Decimal::parse(digits.as_deref()?))?;
-    let digits = digits.unwrap_or_else(|| value.to_string());
-    let weak = words == [NumberWord::Digit(1)];
-    let scale = match words[..] {
-        [
-            NumberWord::Digit(_) | NumberWord::Teen(_) | NumberWord::Tens(_),
-            NumberWord::Factor(factor),
-        ] => factor.into(),
-        _ => 1,
-    };
-    let mut number =
-        Number { tokens: at..end, value, digits, unit: None, scale, written: false, weak };
-    unit(tokens, &mut number, lexicon);
-    Some(number)
-}
 
-fn nth_word_end(tokens: &[Token], at: usize, count: usize, lexicon: &Lexicon) -> usize {
-    let mut seen = 0;
-    let mut end = at;
-    while let Some(token) = tokens.get(end) {
-        if token.kind != TokenKind::Separator && !lexicon.is(&token.folded, Word::OfFew) {
-            seen += 1;
-        }
-        end += 1;
-        if seen == count {
-            break;
+    /// `k`, `million` and the like after a number.
+    fn scale(&self, number: &mut Number) {
+        while let Some(token) = self.get(number.tokens.end) {
+            let Some(factor) = self.lexicon.scale(&token.folded, token.joint) else { return };
+            let Some(value) = number.value.times(factor, 1) else { return };
+            number.value = value;
+            number.scale = number.scale.saturating_mul(factor);
+            number.digits = value.to_string();
+            number.tokens.end += 1;
         }
     }
-    end
-}
 
-/// `an hour`, `half a minute`.
-fn article_unit(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<Number> {
-    let is = |at: usize, word: NumberWord| {
-        tokens.get(at).is_some_and(|token| lexicon.number_word(&token.folded) == Some(word))
-    };
-    let (value, next) = if is(at, NumberWord::Half) && is(at + 1, NumberWord::Article) {
-        (Decimal::parse("0.5")?, at + 2)
-    } else if is(at, NumberWord::Article) {
-        (Decimal::from_integer(1), at + 1)
-    } else {
-        return None;
-    };
-    let unit = lexicon
-        .unit(&tokens.get(next)?.folded)
-        .filter(|_| tokens.get(next).is_some_and(|token| token.folded.len() > 2))?;
-    Some(Number {
-        tokens: at..next + 1,
-        value,
-        digits: value.to_string(),
-        unit: Some(unit),
-        scale: 1,
-        written: false,
-        weak: true,
-    })
+    /// The unit after a number.
+    fn measure(&self, number: &mut Number) {
+        let at = number.tokens.end;
+        let Some(token) = self.get(at) else { return };
+        let short = token.folded.chars().count() <= 1
+            && !token.glued
+            && token.kind == TokenKind::Word
+            && !(self.says(at, Word::ShortUnit) && number.written);
+        let degrees = || {
+            let named = token.is("°") && self.is_glued(at + 1) && self.unit(at + 1).is_some();
+            Some((self.unit(at).filter(|_| named)?, 2))
+        };
+        // "80 square metres"
+        let area = || {
+            let area = format!("{}2", self.folded(at + 1));
+            Some((self.lexicon.unit(&area).filter(|_| self.says(at, Word::Square))?, 2))
+        };
+        let found = degrees().or_else(area).or_else(|| Some((self.unit(at)?, 1)));
+        if let Some((unit, length)) = found.filter(|_| !short) {
+            number.unit = Some(unit);
+            number.tokens.end += length;
+        }
+    }
+
+    /// The number words that stand together from here on, and where they end.
+    fn number_words(&self, at: usize) -> Option<(Vec<NumberWord>, usize)> {
+        let mut words: Vec<NumberWord> = Vec::new();
+        let mut end = at;
+        while let Some(token) = self.get(end).filter(|_| words.len() < 12) {
+            let hyphen = token.kind == TokenKind::Separator && !words.is_empty();
+            let of =
+                self.says(end, Word::OfFew) && matches!(words.last(), Some(NumberWord::Factor(_)));
+            if hyphen || of {
+                end += 1;
+                continue;
+            }
+            if token.kind != TokenKind::Word || token.joint {
+                break;
+            }
+            let last = words.last().copied();
+            let known = self.lexicon.number_word(&token.folded);
+            // A plural ends a number: the `threes` of `five oh threes`.
+            let plural = || {
+                let found = self.lexicon.number_word(&fold::singular(&token.folded)?)?;
+                (found.spells() && last?.spells()).then_some(found)
+            };
+            let Some(word) = known.or_else(plural) else { break };
+            if word == NumberWord::Article
+                && !matches!(last, None | Some(NumberWord::Half | NumberWord::And))
+            {
+                break;
+            }
+            words.push(word);
+            end += 1;
+            if known.is_none() {
+                break;
+            }
+        }
+        // Links at the end belong to what follows.
+        let content = words.iter().rposition(|word| !word.is_link()).map_or(0, |last| last + 1);
+        words.truncate(content);
+        let idle = |at: usize| {
+            self.kind(at) == Some(TokenKind::Separator)
+                || self.says(at, Word::OfFew)
+                || self.lexicon.number_word(self.folded(at)).is_some_and(NumberWord::is_link)
+        };
+        while end > at && idle(end - 1) {
+            end -= 1;
+        }
+        let begins = !matches!(words.first(), None | Some(NumberWord::And | NumberWord::Point));
+        begins.then_some((words, end))
+    }
+
+    fn spoken(&self, at: usize) -> Option<Number> {
+        if self.says(at, Word::Minus) {
+            let number = self.spoken(at + 1).filter(|number| !number.weak)?;
+            let value = number.value.negated();
+            let (tokens, digits) = (at..number.tokens.end, value.to_string());
+            return Some(Number { tokens, value, digits, ..number });
+        }
+        let Some((mut words, mut end)) = self.number_words(at) else {
+            return self.article_unit(at);
+        };
+        if let Some(list_end) = list_break(&words) {
+            // "five and six" are two numbers.
+            words.truncate(list_end);
+            end = self.nth_word_end(at, list_end);
+        }
+        let bare_article = words.iter().all(|word| *word == NumberWord::Article);
+        if bare_article || words == [NumberWord::Half] {
+            return self.article_unit(at);
+        }
+        let digits = digits(&words);
+        let value = value(&words).or_else(|| Decimal::parse(digits.as_deref()?))?;
+        let scale = match words[..] {
+            [one, NumberWord::Factor(factor)] if one.spells() => factor.into(),
+            _ => 1,
+        };
+        let number = Number::of(at..end, value);
+        let digits = digits.unwrap_or_else(|| number.digits.clone());
+        let weak = words == [NumberWord::Digit(1)];
+        let mut number = Number { digits, scale, weak, ..number };
+        self.measure(&mut number);
+        Some(number)
+    }
+
+    fn nth_word_end(&self, at: usize, count: usize) -> usize {
+        let is_word = |&at: &usize| {
+            self.kind(at) != Some(TokenKind::Separator) && !self.says(at, Word::OfFew)
+        };
+        let mut words = (at..self.len()).filter(is_word);
+        words.nth(count.saturating_sub(1)).map_or(self.len(), |last| last + 1)
+    }
+
+    /// `an hour`, `half a minute`.
+    fn article_unit(&self, at: usize) -> Option<Number> {
+        let is =
+            |at: usize, word: NumberWord| self.lexicon.number_word(self.folded(at)) == Some(word);
+        let half = is(at, NumberWord::Half);
+        let next = at + usize::from(half);
+        let value = if half { Decimal::parse("0.5")? } else { Decimal::from_integer(1) };
+        let unit = self.unit(next + 1).filter(|_| self.folded(next + 1).len() > 2);
+        let number = Number::of(at..next + 2, value);
+        let said = unit.is_some() && is(next, NumberWord::Article);
+        said.then_some(Number { unit, weak: true, ..number })
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::interpretation::token::tokenise;
 
     fn read(query: &str) -> Vec<(String, String)> {
-        numbers(&tokenise(query), Lexicon::get())
-            .into_iter()
-            .map(|number| (number.value.to_string(), number.digits))
-            .collect()
+        let numbers = tokenise(query).numbers().into_iter();
+        numbers.map(|number| (number.value.to_string(), number.digits)).collect()
     }
 
     #[test]
-    fn reads_written_numbers() {
+    fn reads_written_and_spoken_numbers() {
         for (query, value) in [
             ("1.5k", "1500"),
             ("$1,500", "1500"),
@@ -408,14 +308,6 @@ mod tests {
             ("-20", "-20"),
             ("below minus 20", "-20"),
             ("2.50", "2.5"),
-        ] {
-            assert_eq!(read(query).first().map(|number| number.0.as_str()), Some(value), "{query}");
-        }
-    }
-
-    #[test]
-    fn reads_spoken_numbers() {
-        for (query, value) in [
             ("two thousand", "2000"),
             ("a dozen", "12"),
             ("a hundred and five", "105"),
@@ -427,7 +319,7 @@ mod tests {
             ("twice", "2"),
             ("two and a half thousand", "2500"),
         ] {
-            assert_eq!(read(query).first().map(|number| number.0.as_str()), Some(value), "{query}");
+            assert_eq!(read(query)[0].0, value, "{query}");
         }
     }
 
@@ -441,34 +333,33 @@ mod tests {
             ("oh three hundred", "0300"),
             ("ten nineties", "1090"),
         ] {
-            assert_eq!(
-                read(query).first().map(|number| number.1.as_str()),
-                Some(digits),
-                "{query}"
-            );
+            assert_eq!(read(query)[0].1, digits, "{query}");
         }
     }
 
     #[test]
     fn reads_two_numbers_joined_by_and() {
-        assert_eq!(read("one thirty seven and one thirty nine").len(), 2);
-        assert_eq!(read("five and six").len(), 2);
-        assert_eq!(read("a dozen and a hundred").len(), 2);
-        assert_eq!(read("a dozen and fifty").len(), 2);
-        assert_eq!(read("a hundred and a million").len(), 2);
-        assert_eq!(read("five hundred and five oh two").len(), 2);
-        assert_eq!(read("five hundred and five hundred").len(), 2);
-        assert_eq!(read("five hundred and five thousand").len(), 1);
-        assert_eq!(read("a hundred and two").len(), 1);
-        assert_eq!(read("two and a half").len(), 1);
+        for (query, numbers) in [
+            ("one thirty seven and one thirty nine", 2),
+            ("five and six", 2),
+            ("a dozen and a hundred", 2),
+            ("a dozen and fifty", 2),
+            ("a hundred and a million", 2),
+            ("five hundred and five oh two", 2),
+            ("five hundred and five hundred", 2),
+            ("five hundred and five thousand", 1),
+            ("a hundred and two", 1),
+            ("two and a half", 1),
+        ] {
+            assert_eq!(read(query).len(), numbers, "{query}");
+        }
     }
 
     #[test]
     fn reads_a_version_as_digits_but_not_as_a_number() {
         let tokens = tokenise("seven point two point one");
-        let numbers = numbers(&tokens, Lexicon::get());
-        let spelt = spelt(&tokens, &numbers, Lexicon::get());
-        assert!(spelt.iter().any(|spelt| spelt.digits == "7.2.1"));
+        let numbers = tokens.numbers();
+        assert!(tokens.spelt(&numbers).iter().any(|spelt| spelt.digits == "7.2.1"));
         assert!(numbers.iter().all(|number| number.tokens.len() < 5));
     }
 

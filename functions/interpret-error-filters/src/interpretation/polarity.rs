@@ -5,9 +5,14 @@
 mod clause;
 mod reach;
 
+use crate::interpretation::condition::Condition;
 use crate::interpretation::context::{Role, Scene};
 use crate::interpretation::cue::{Class, CueSet};
-use crate::interpretation::link::LabelLink;
+use crate::interpretation::element::Element;
+use crate::interpretation::lexicon::Affix;
+use crate::interpretation::link::Tier;
+use crate::interpretation::model::Kind;
+use crate::interpretation::word::Word;
 
 /// What a cue does to the mentions that it governs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,12 +72,22 @@ impl Sense {
 }
 
 /// A governor in force, and what it has governed.
-#[derive(Debug, Clone)]
 struct Reign {
     governor: Governor,
     categories: Vec<usize>,
     /// What it denied first is a current filter.
     turns: bool,
+}
+
+impl Reign {
+    fn denies(&self) -> bool {
+        self.governor.force.denies()
+    }
+
+    /// Whether it denies, and has denied nothing yet.
+    fn is_to_deny(&self) -> bool {
+        self.denies() && self.categories.is_empty()
+    }
 }
 
 /// The words between two mentions: conjunctions, and whether a preposition stands there.
@@ -92,9 +107,8 @@ impl Joint {
     }
 }
 
-/// The sense of each element. `stated` are the elements that state a text or a number, with their
-/// categories.
-pub(crate) fn senses(scene: &Scene<'_>, stated: &[(usize, usize)]) -> Vec<Sense> {
+/// The sense of each element. What states a text or a number has been read before.
+pub(crate) fn senses(scene: &Scene<'_>, stated: &[Condition]) -> Vec<Sense> {
     let mut walk = Walk {
         scene,
         senses: vec![Sense::default(); scene.elements.len()],
@@ -115,7 +129,7 @@ pub(crate) fn senses(scene: &Scene<'_>, stated: &[(usize, usize)]) -> Vec<Sense>
 struct Walk<'s, 'a> {
     scene: &'s Scene<'a>,
     senses: Vec<Sense>,
-    stated: &'s [(usize, usize)],
+    stated: &'s [Condition],
     /// Elements that state something, with their categories, as far as was walked.
     mentions: Vec<(usize, usize)>,
     reign: Option<Reign>,
@@ -141,7 +155,7 @@ impl Walk<'_, '_> {
                 self.value(at, *category, scene.catalog.value(*category, index));
                 at + 1
             }
-            Role::Label(labels) => self.label(at, labels),
+            Role::Label => self.label(at),
             Role::Context(_) => at + 1,
             Role::Other => self.other(at),
         }
@@ -176,57 +190,44 @@ impl Walk<'_, '_> {
     }
 
     fn states_text_or_number(&mut self, at: usize) {
-        let categories = self.stated.iter().filter(|stated| stated.0 == at);
-        if let Some(&(_, category)) = categories.clone().next() {
+        if let Some(category) = self.stated.iter().find(|it| it.at == at).map(|it| it.category) {
             let adds = self.adds_to(category);
             self.set(at, |sense| sense.adds = adds);
-            if self.force().is_some_and(Force::denies) {
-                self.reign = None;
-            }
+            self.reign = self.reign.take().filter(|reign| !reign.denies());
             self.finish(at, category);
         }
         let names = self.scene.element(at).is_some_and(|element| element.mention.is_some());
-        let edits = self.force().is_some_and(|force| !force.denies() && force != Force::Remove);
-        if names && edits {
-            self.reign = None;
+        if names && self.force() != Some(Force::Remove) {
+            self.reign = self.reign.take().filter(Reign::denies);
         }
     }
 
     fn value(&mut self, at: usize, category: usize, value: &str) {
-        let scene = self.scene;
-        let (noun, _) = scene.nouns_after(at);
+        let (noun, _) = self.scene.nouns_after(at);
         let listed = self.joint.is_list();
-        let ungoverned = self.reign.as_ref().is_some_and(|reign| reign.categories.is_empty());
-        if noun && ungoverned && self.force().is_some_and(Force::denies) {
+        if let Some(reign) = self.reign.as_ref().filter(|reign| noun && reign.is_to_deny()) {
             // "without the chrome filter"
-            let at_cue = self.reign.as_ref().map_or(at, |reign| reign.governor.at);
-            self.govern(at_cue, Force::Remove);
+            self.govern(reign.governor.at, Force::Remove);
         }
-        let mut governor = None;
-        if let Some(edit) = self.edit_of(category, Some(value)) {
-            governor = self.carried_out(edit, category, value, noun);
-        }
+        let edit = self.edit_of(category, Some(value));
+        let mut governor = edit.and_then(|edit| self.carried_out(edit, category, value, noun));
         if governor.is_none() {
             if self.is_action(at) {
                 self.reign = None;
             }
             let unclear = self.is_unclear(category);
-            self.set(at, |sense| sense.unclear = unclear);
             governor = self.denial_of(category);
-            if let Some(reign) = &mut self.reign
-                && reign.governor.force == Force::Deny
-            {
-                reign.turns |= scene.catalog.wants(category, value);
+            if let Some(reign) = self.reign.as_mut().filter(|it| it.governor.force == Force::Deny) {
+                reign.turns |= self.scene.catalog.wants(category, value);
             }
-            if let Some(cue) = self.denied_after(at) {
-                governor = Some(Governor { at: cue, force: Force::Deny });
-                self.set(cue, |sense| sense.part_of = Some(at));
+            if let Some(after) = self.denied_after(at) {
+                governor = Some(after);
                 if self.joint.is(Class::And) || self.joint.is(Class::Or) {
-                    self.deny_list_before(cue);
+                    self.deny_list_before(after);
                 }
             }
             let adds = self.adds_to(category);
-            self.set(at, |sense| sense.adds = adds);
+            self.set(at, |sense| (sense.unclear, sense.adds) = (unclear, adds));
         }
         self.set(at, |sense| (sense.governor, sense.listed) = (governor, listed));
         self.finish(at, category);
@@ -241,17 +242,16 @@ impl Walk<'_, '_> {
         noun: bool,
     ) -> Option<Governor> {
         let catalog = self.scene.catalog;
+        let holds = catalog.holds(category, value);
         match edit.force {
-            Force::Remove
-                if !noun && !catalog.holds(category, value) && !catalog.has_filter(category) =>
-            {
+            Force::Remove if !noun && !holds && !catalog.has_filter(category) => {
                 // Nothing to remove: the wish is not to see it.
                 if let Some(reign) = &mut self.reign {
                     reign.categories.push(category);
                 }
                 Some(Governor { force: Force::Exclude, ..edit })
             }
-            Force::Keep if self.only_follows(category) || !catalog.holds(category, value) => {
+            Force::Keep if !holds || self.only_follows(category) => {
                 // "keep t1 only" keeps nothing else.
                 self.reign = None;
                 None
@@ -260,14 +260,16 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn label(&mut self, at: usize, labels: &[LabelLink]) -> usize {
+    fn label(&mut self, at: usize) -> usize {
         let scene = self.scene;
+        let labels = scene.as_labels(at);
         let partial = labels.iter().all(|label| !label.full);
         let edit = self.force().is_some_and(|force| !force.denies());
-        if labels.is_empty() || scene.is(at, Class::Generic) && partial && !edit {
+        let Some(preferred) = scene.preferred(at) else { return at + 1 };
+        if scene.is(at, Class::Generic) && partial && !edit {
             return at + 1;
         }
-        if let Some((category, end)) = scene.label_of_no_matter(at, labels) {
+        if let Some((category, end)) = scene.label_of_no_matter(at) {
             self.take(at, end);
             self.finish(at, category);
             return end;
@@ -278,61 +280,39 @@ impl Walk<'_, '_> {
         }
         let (noun, _) = scene.nouns_after(at);
         let listed = self.joint.is_list();
-        let denial = self.reign.as_ref().filter(|reign| {
-            reign.governor.force.denies() && (reign.categories.is_empty() || listed)
-        });
-        let denial = denial.map(|reign| (reign.governor, reign.categories.is_empty()));
-        let preferred = scene.preferred(labels);
+        let denial = self.reign.as_ref().filter(|it| it.is_to_deny() || it.denies() && listed);
+        let denial = denial.map(|reign| (reign.governor, reign.is_to_deny()));
         let edit = self.edit_of(preferred, None).or_else(|| {
             denial.filter(|_| noun).map(|(cue, _)| Governor { force: Force::Remove, ..cue })
         });
-        if let Some(edit) = edit
-            && !(edit.force == Force::Keep
-                && scene.boolean_label(labels).is_some()
-                && !scene.catalog.has_filter(preferred))
+        let kept = edit.is_some_and(|edit| edit.force == Force::Keep);
+        let (category, governor, end) = if edit.is_some()
+            && !(kept && scene.boolean_label(at).is_some() && !scene.catalog.has_filter(preferred))
         {
-            self.set(at, |sense| (sense.governor, sense.listed) = (Some(edit), listed));
-            if noun && self.force().is_some_and(Force::denies) {
-                self.reign = None;
-            }
+            self.set(at, |sense| (sense.governor, sense.listed) = (edit, listed));
+            self.reign = self.reign.take().filter(|reign| !(noun && reign.denies()));
             self.finish(at, preferred);
             return at + 1;
-        }
-        if let Some(label) = scene.boolean_label(labels)
-            && let Some(said) = scene.boolean_said(at, label)
+        } else if let Some(said) = scene.boolean_said(at) {
+            let governor = self.denial_of(said.category);
+            let after = if said.end == at + 1 { self.denied_after(at) } else { None };
+            (said.category, after.or(governor), said.end)
+        } else if let Some((cue, first)) = denial
+            && let Some(category) = self.lacking(at, cue, first)
         {
-            let mut governor = self.denial_of(label.category);
-            if said.end == at + 1
-                && let Some(cue) = self.denied_after(at)
-            {
-                governor = Some(Governor { at: cue, force: Force::Deny });
-                self.set(cue, |sense| sense.part_of = Some(at));
-            }
-            let adds = self.adds_to(label.category);
-            self.set(at, |sense| *sense = Sense { governor, adds, listed, ..Sense::default() });
-            self.take(at, said.end);
-            self.finish(at, label.category);
-            return at + 1;
-        }
-        if let Some((cue, first)) = denial
-            && let Some(category) = self.lacking(at, labels, cue, first)
-        {
-            let adds = self.adds_to(category);
-            self.set(at, |sense| {
-                *sense = Sense { governor: Some(cue), adds, listed, ..Sense::default() };
-            });
             if let Some(reign) = &mut self.reign {
                 reign.categories.push(category);
             }
-            self.finish(at, category);
+            (category, Some(cue), at + 1)
+        } else if let Some((category, _, end)) = scene.presence_said(at) {
+            (category, None, end)
+        } else {
             return at + 1;
-        }
-        if let Some((category, _, end)) = scene.presence_said(at, labels) {
-            let adds = self.adds_to(category);
-            self.set(at, |sense| (sense.adds, sense.listed) = (adds, listed));
-            self.take(at, end);
-            self.finish(at, category);
-        }
+        };
+        let adds = self.adds_to(category);
+        self.set(at, |sense| *sense = Sense { governor, adds, listed, ..Sense::default() });
+        self.take(at, end);
+        self.finish(at, category);
         at + 1
     }
 }

@@ -3,8 +3,10 @@
 mod owner;
 mod unit;
 
-use crate::interpretation::context::{Role, Scene};
+use crate::interpretation::context::{COMPARES, JOINS, Scene};
 use crate::interpretation::cue::Class;
+use crate::interpretation::decimal::Decimal;
+use crate::interpretation::fold;
 use crate::interpretation::lexicon::Unit;
 use crate::interpretation::model::{Kind, Operator};
 use crate::interpretation::number::Number;
@@ -31,8 +33,8 @@ pub(crate) struct Quantity {
     pub(crate) end: usize,
     /// What the comparative speaks of.
     dimensions: Vec<&'static str>,
-    /// What the unit measures.
-    units: Vec<&'static str>,
+    /// What its unit measures.
+    unit: Option<&'static str>,
     pub(crate) denied: bool,
     /// It says how long ago something was.
     pub(crate) ago: bool,
@@ -48,18 +50,18 @@ impl Quantity {
 impl Scene<'_> {
     /// A number that nothing has read.
     pub(crate) fn free_number(&self, at: usize) -> Option<&Number> {
-        self.element(at).filter(|_| self.is_free(at)).and_then(|element| element.number.as_ref())
+        self.element(at).filter(|_| self.is_free(at))?.number.as_ref()
     }
 
     pub(crate) fn unit_of(&self, at: usize) -> Option<Unit> {
-        self.element(at).and_then(|element| element.number.as_ref()).and_then(|it| it.unit)
+        self.element(at)?.number.as_ref()?.unit
     }
 
     /// The other end of the range that a number begins.
     fn range_end(&self, at: usize) -> Option<usize> {
         let link = at + 1;
         self.free_number(link + 1)?;
-        let between = self.previous(at).is_some_and(|before| self.is(before, Class::Between))
+        let between = self.follows_any(at, &[Class::Between])
             || at.checked_sub(1).is_some_and(|before| self.is(before, Class::Between));
         let to = self.is(link, Class::To) && !self.is(link, Class::Contains);
         let and = between && self.is(link, Class::And);
@@ -68,10 +70,11 @@ impl Scene<'_> {
 
     /// Whether the number goes on a list of numbers: "137, 143".
     pub(crate) fn joins_number(&self, start: usize) -> bool {
-        let Some(join) = start.checked_sub(1) else { return false };
-        let before = join.checked_sub(1).and_then(|before| self.element(before));
-        self.is_any(join, &[Class::And, Class::Or, Class::Comma])
-            && before.is_some_and(|element| element.number.is_some())
+        let before = start.checked_sub(2);
+        before.is_some_and(|before| {
+            self.is_number(before)
+                && self.is_any(before + 1, &[Class::And, Class::Or, Class::Comma])
+        })
     }
 
     /// A number with the comparators before and after it.
@@ -86,7 +89,7 @@ impl Scene<'_> {
             start: first,
             end: second.unwrap_or(first) + 1,
             dimensions: Vec::new(),
-            units: unit.map(|unit| unit.dimension).into_iter().collect(),
+            unit: unit.map(|unit| unit.dimension),
             denied: false,
             ago: false,
         };
@@ -102,10 +105,9 @@ impl Scene<'_> {
         let first = quantity.at;
         let mut cursor = first;
         while let Some(before) = cursor.checked_sub(1) {
-            let comparator = COMPARATORS.iter().find(|(class, _)| self.is(before, *class));
-            let operator = comparator
-                .map(|(_, operator)| *operator)
-                .filter(|operator| !(*operator == Operator::Is && self.is(before, Class::Is)));
+            let comparator = COMPARATORS.iter().find(|it| self.is(before, it.0));
+            let operator = comparator.map(|it| it.1);
+            let operator = operator.filter(|it| *it != Operator::Is || !self.is(before, Class::Is));
             let copula = cursor == first || cursor + 1 == first && self.is(cursor, Class::Is);
             if let Some(operator) = operator.filter(|_| quantity.operator.is_none()) {
                 quantity.operator = Some(operator);
@@ -156,8 +158,7 @@ impl Scene<'_> {
             return;
         }
         // "10 users or more", "30 percent off or more"
-        let skips_label =
-            matches!(self.role(after), Role::Label(_)) || self.is(after, Class::False);
+        let skips_label = self.is_label(after) || self.is(after, Class::False);
         if self.suffix(after).is_none() && skips_label {
             after += 1;
         }
@@ -171,11 +172,9 @@ impl Scene<'_> {
 
     /// A numeric label between a comparator and its number.
     fn bounds_label(&self, label: usize) -> bool {
-        const BOUNDS: [Class; 5] = [Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::Between];
-        let mut labels = self.labels(label).iter();
-        matches!(self.role(label), Role::Label(_))
-            && labels.any(|label| self.catalog.kind(label.category) == Kind::Numeric)
-            && label.checked_sub(1).is_some_and(|before| self.is_any(before, &BOUNDS))
+        self.is_label(label)
+            && self.labels_number(label)
+            && label.checked_sub(1).is_some_and(|before| self.is_any(before, &COMPARES))
     }
 
     fn suffix(&self, at: usize) -> Option<Operator> {
@@ -183,30 +182,18 @@ impl Scene<'_> {
         let numbered = self.free_number(self.next(at)).is_some()
             && !self.is_any(at, &[Class::And, Class::Or])
             && self.is_any(at, &[Class::Gte, Class::Lte]);
-        if numbered {
-            None
-        } else if self.is(at, Class::AfterGte) {
-            Some(Operator::Gte)
-        } else {
-            self.is(at, Class::AfterLte).then_some(Operator::Lte)
-        }
+        let suffixes = [(Class::AfterGte, Operator::Gte), (Class::AfterLte, Operator::Lte)];
+        suffixes.into_iter().find(|it| !numbered && self.is(at, it.0)).map(|it| it.1)
     }
 
     /// "slower than", "more events than": the comparative before `than`.
     fn compares(&self, than: usize) -> Option<(usize, Operator, Vec<&'static str>)> {
-        for steps in 1..=3 {
-            let at = than.checked_sub(steps)?;
-            if let Some(comparative) = self.lexicon.comparative(self.word(at)) {
-                let operator = if comparative.greater { Operator::Gt } else { Operator::Lt };
-                return Some((at, operator, comparative.dimensions.clone()));
-            }
-            if self.is(at, Class::Gt) {
-                return Some((at, Operator::Gt, Vec::new()));
-            }
-            if self.is(at, Class::Lt) {
-                return Some((at, Operator::Lt, Vec::new()));
-            }
-        }
-        None
+        (1..=3).filter_map(|steps| than.checked_sub(steps)).find_map(|at| {
+            let comparative = self.lexicon.comparative(self.word(at));
+            let dimensions = comparative.map(|it| it.dimensions.clone()).unwrap_or_default();
+            let greater = comparative.map_or(self.is(at, Class::Gt), |it| it.greater);
+            let found = comparative.is_some() || greater || self.is(at, Class::Lt);
+            found.then_some((at, if greater { Operator::Gt } else { Operator::Lt }, dimensions))
+        })
     }
 }

@@ -1,5 +1,5 @@
-//! Stage 7: the rules that make readings of the query, in rounds. At each element the reading with
-//! the highest score is taken; what it spans is read by no rule after it.
+//! Stage 7: the rules that make readings of the query, in rounds. At each element the reading of the
+//! first rule that has one is taken; what it spans is read by no rule after it.
 //!
 //! A rule is a pure function from a view of the elements to a reading. Adding one: CONTRIBUTING.md,
 //! "Adding a rule".
@@ -29,10 +29,12 @@ mod value;
 
 use std::ops::Range;
 
-use crate::interpretation::condition::{Condition, Findings, Removal};
-use crate::interpretation::context::Scene;
-use crate::interpretation::model::{Filter, Operator};
-use crate::interpretation::polarity::{self, Sense};
+use crate::interpretation::condition::{Condition, Findings, Selection};
+use crate::interpretation::context::{Role, Scene, Text};
+use crate::interpretation::cue::Class;
+use crate::interpretation::model::{Filter, Kind, Operator};
+use crate::interpretation::polarity::{self, Force, Sense};
+use crate::interpretation::word::Word;
 
 /// One way to read some elements of a query.
 pub(crate) struct Rule {
@@ -68,42 +70,50 @@ impl View<'_> {
 }
 
 /// What some elements mean.
-#[derive(Debug)]
 pub(crate) struct Reading {
     /// The elements.
     pub(crate) span: Range<usize>,
     /// A label apart from them that they rest on.
     pub(crate) besides: Option<usize>,
     pub(crate) effects: Vec<Effect>,
-    /// Which of several readings counts: `weights.rs`.
-    pub(crate) score: f32,
 }
 
 impl Reading {
-    pub(crate) fn new(span: Range<usize>, effects: Vec<Effect>, score: f32) -> Self {
-        Self { span, besides: None, effects, score }
+    pub(crate) fn new(span: Range<usize>, effects: impl IntoIterator<Item = Effect>) -> Self {
+        Self { span, besides: None, effects: effects.into_iter().collect() }
     }
 }
 
 /// What a reading does.
-#[derive(Debug)]
 pub(crate) enum Effect {
-    /// The element states a condition.
-    State {
-        at: usize,
-        category: usize,
-        operator: Operator,
-        value: String,
-    },
-    Remove(Removal),
-    /// A reset leaves this category, or one value of it.
-    Keep(usize, Option<String>),
+    State(Condition),
+    Remove(Selection),
+    /// A reset leaves these filters.
+    Keep(Selection),
     Reset,
     /// The rest of the filters goes.
     DropRest,
     Flip,
     /// What stands before was a slip.
     Correct,
+}
+
+impl Effect {
+    /// The element `at` states a condition.
+    pub(crate) fn state(
+        at: usize,
+        category: usize,
+        operator: Operator,
+        value: impl Into<String>,
+    ) -> Self {
+        Self::State(Condition { category, operator, value: value.into(), adds: false, at })
+    }
+
+    /// Texts state conditions, each at its first element.
+    pub(crate) fn state_texts(category: usize, operator: Operator, texts: Vec<Text>) -> Vec<Self> {
+        let state = |(at, text): Text| Self::state(at.start, category, operator, text);
+        texts.into_iter().map(state).collect()
+    }
 }
 
 /// A rule that fired.
@@ -117,31 +127,30 @@ pub(crate) struct Fired {
     pub(crate) filters: Vec<Filter>,
 }
 
-/// The rules of each round, from left to right before the next. Of equal scores the first counts.
-/// Polarity is found before the last round: it passes over texts and numbers.
+/// The rules of each round, which goes over the query from left to right before the next. Of the
+/// rules that could read an element, the first does: they stand from the most special to the
+/// plainest. Polarity is found before the last round: it passes over texts and numbers.
 pub(crate) static ROUNDS: [&[&Rule]; 4] = [
     &[&labelled_text::RULE, &text_in_label::RULE, &mentioned::RULE, &address::RULE],
     &[&quote::RULE],
     &[&number::RULE, &http_class::RULE],
-    &LAST_ROUND,
-];
-
-static LAST_ROUND: [&Rule; 15] = [
-    &reset::RULE,
-    &any::RULE,
-    &correction::RULE,
-    &replacement::RULE,
-    &rest::RULE,
-    &flip::RULE,
-    &no_matter::RULE,
-    &kept_label::RULE,
-    &edited_label::RULE,
-    &boolean::RULE,
-    &absence::RULE,
-    &presence::RULE,
-    &absence_word::RULE,
-    &edited_value::RULE,
-    &value::RULE,
+    &[
+        &reset::RULE,
+        &any::RULE,
+        &correction::RULE,
+        &replacement::RULE,
+        &rest::RULE,
+        &flip::RULE,
+        &no_matter::RULE,
+        &kept_label::RULE,
+        &edited_label::RULE,
+        &edited_value::RULE,
+        &boolean::RULE,
+        &absence::RULE,
+        &absence_word::RULE,
+        &presence::RULE,
+        &value::RULE,
+    ],
 ];
 
 /// All that the rules find in a query.
@@ -151,9 +160,7 @@ pub(crate) fn read(scene: &mut Scene<'_>) -> Findings {
     for rules in before {
         round(rules, scene, &[], &mut findings);
     }
-    let conditions = findings.conditions.iter();
-    let stated: Vec<(usize, usize)> = conditions.map(|it| (it.at, it.category)).collect();
-    let senses = polarity::senses(scene, &stated);
+    let senses = polarity::senses(scene, &findings.conditions);
     for condition in &mut findings.conditions {
         condition.adds |= senses.get(condition.at).is_some_and(|sense| sense.adds);
     }
@@ -170,43 +177,37 @@ fn round(rules: &[&Rule], scene: &mut Scene<'_>, senses: &[Sense], findings: &mu
             continue;
         }
         let view = View { scene, senses, findings };
-        let mut best: Option<(&Rule, Reading)> = None;
-        for rule in rules {
-            if let Some(reading) = (rule.read)(&view, at)
-                && best.as_ref().is_none_or(|(_, other)| other.score < reading.score)
-            {
-                best = Some((rule, reading));
-            }
-        }
-        if let Some((rule, reading)) = best {
+        let read = |rule: &&Rule| (rule.read)(&view, at).map(|reading| (rule.name, reading));
+        if let Some((rule, reading)) = rules.iter().find_map(read) {
             apply(rule, at, reading, scene, senses, findings);
         }
     }
 }
 
 fn apply(
-    rule: &Rule,
+    rule: &'static str,
     at: usize,
     reading: Reading,
     scene: &mut Scene<'_>,
     senses: &[Sense],
     findings: &mut Findings,
 ) {
-    for read in reading.span.clone().chain(reading.besides) {
+    let Reading { span: elements, besides, effects } = reading;
+    for read in elements.clone().chain(besides) {
         if let Some(element) = scene.elements.get_mut(read) {
             element.used = true;
         }
     }
     let mut filters = Vec::new();
-    for effect in reading.effects {
+    for effect in effects {
         match effect {
-            Effect::State { at, category, operator, value } => {
-                let adds = senses.get(at).is_some_and(|sense| sense.adds);
-                filters.extend(scene.catalog.filter(category, operator, &value));
-                findings.conditions.push(Condition { category, operator, value, adds, at });
+            Effect::State(mut condition) => {
+                condition.adds = senses.get(condition.at).is_some_and(|sense| sense.adds);
+                filters.extend(condition.filter(scene.catalog.request));
+                findings.conditions.push(condition);
             }
-            Effect::Remove(removal) => findings.removals.push(removal),
-            Effect::Keep(category, value) => findings.kept.push((category, value)),
+            Effect::Remove(removed) => findings.removals.push(removed),
+            Effect::Keep(kept) => findings.kept.push(kept),
             Effect::Reset => {
                 findings.reset = true;
                 findings.conditions.retain(|condition| condition.at > at);
@@ -216,6 +217,5 @@ fn apply(
             Effect::Correct => findings.corrections.push(at),
         }
     }
-    let (elements, besides) = (reading.span, reading.besides);
-    findings.trace.push(Fired { rule: rule.name, elements, besides, filters });
+    findings.trace.push(Fired { rule, elements, besides, filters });
 }

@@ -4,61 +4,11 @@
 
 use crate::interpretation::catalog::Catalog;
 use crate::interpretation::fold::{self, Key};
-use crate::interpretation::lexicon::Lexicon;
-use crate::interpretation::token::{Token, TokenKind};
+use crate::interpretation::token::{TokenKind, Tokens};
 use crate::interpretation::word::Word;
 
 /// Bounds the work on hostile requests.
 const MOST_COMPARISONS: usize = 20_000;
-
-/// For each token, the word that it is meant for when it is none itself.
-pub(crate) fn corrections(
-    tokens: &[Token],
-    catalog: &mut Catalog<'_>,
-    lexicon: &Lexicon,
-) -> Vec<Option<String>> {
-    let mut budget = MOST_COMPARISONS;
-    (0..tokens.len())
-        .map(|at| {
-            let word = tokens.get(at)?.folded.as_str();
-            let knowledge = knowledge(tokens, at, catalog, lexicon);
-            if knowledge == Knowledge::Sure {
-                return None;
-            }
-            let spellings = catalog.spellings(lexicon);
-            let mut nearest = match knowledge {
-                Knowledge::OtherWord => short_for(word, spellings).into_iter().collect(),
-                _ => nearest(word, spellings, &mut budget),
-            };
-            // The plural of a misspelt word: `requsts`.
-            if nearest.is_empty()
-                && knowledge == Knowledge::None
-                && let Some(base) = fold::singular(word).filter(|base| base.len() >= 6)
-            {
-                nearest = self::nearest(&base, spellings, &mut budget);
-            }
-            let nearest: Vec<String> = nearest.into_iter().map(str::to_owned).collect();
-            let beside = nearest.iter().position(|word| names_beside(tokens, at, word, catalog));
-            let meant = match knowledge {
-                Knowledge::StemOnly => beside?,
-                _ => beside.unwrap_or(0),
-            };
-            let same_word = |other: &String| {
-                knowledge == Knowledge::StemOnly && fold::stem(other) == fold::stem(word)
-            };
-            nearest.into_iter().nth(meant).filter(|meant| !same_word(meant))
-        })
-        .collect()
-}
-
-/// Whether a word and the one beside it are a name together: of words that are equally near, that
-/// one is meant (`smoke detecter`: detector, not detected).
-fn names_beside(tokens: &[Token], at: usize, word: &str, catalog: &Catalog<'_>) -> bool {
-    let folded = |at: usize| tokens.get(at).map(|token| token.folded.as_str());
-    let before = at.checked_sub(1).and_then(folded).map(|before| [before, word]);
-    let after = folded(at + 1).map(|after| [word, after]);
-    [before, after].into_iter().flatten().any(|pair| catalog.has(Key::of(pair)))
-}
 
 /// How sure it is that a word is spelt as it was meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,65 +21,94 @@ enum Knowledge {
     None,
 }
 
-fn knowledge(tokens: &[Token], at: usize, catalog: &Catalog<'_>, lexicon: &Lexicon) -> Knowledge {
-    let Some(token) = tokens.get(at) else { return Knowledge::Sure };
-    let word = token.folded.as_str();
-    let next_joint = tokens.get(at + 1).is_some_and(|next| next.joint);
-    if token.kind != TokenKind::Word
-        || token.joint
-        || next_joint
-        || word.len() < 4
-        || word.len() > 32
-    {
-        return Knowledge::Sure;
+/// Whether this holds of a word or of its singular.
+fn in_any_number(word: &str, holds: impl Fn(&str) -> bool) -> bool {
+    holds(word) || fold::singular(word).is_some_and(|base| holds(&base))
+}
+
+impl Catalog<'_> {
+    /// For each token, the word that it is meant for when it is none itself.
+    pub(crate) fn corrections(&self, tokens: &Tokens) -> Vec<Option<String>> {
+        let mut budget = MOST_COMPARISONS;
+        (0..tokens.len()).map(|at| self.correction(tokens, at, &mut budget)).collect()
     }
-    if lexicon.is(word, Word::Common)
-        || fold::singular(word).is_some_and(|base| lexicon.is(&base, Word::Common))
-        || lexicon.unit(word).is_some()
-        || lexicon.comparative(word).is_some()
-    {
-        return Knowledge::Sure;
+
+    fn correction(&self, tokens: &Tokens, at: usize, budget: &mut usize) -> Option<String> {
+        let word = tokens.folded(at);
+        let knowledge = self.knowledge(tokens, at);
+        if knowledge == Knowledge::Sure {
+            return None;
+        }
+        let spellings = self.spellings();
+        let mut meant = match knowledge {
+            Knowledge::OtherWord => short_for(word, spellings).into_iter().collect(),
+            _ => nearest(word, spellings, budget),
+        };
+        // The plural of a misspelt word: `requsts`.
+        if meant.is_empty()
+            && knowledge == Knowledge::None
+            && let Some(base) = fold::singular(word).filter(|base| base.len() >= 6)
+        {
+            meant = nearest(&base, spellings, budget);
+        }
+        let beside = meant.iter().copied().find(|word| self.names_beside(tokens, at, word));
+        let other = |meant: &&str| fold::stem(meant) != fold::stem(word);
+        let meant = match knowledge {
+            Knowledge::StemOnly => beside.filter(other),
+            _ => beside.or(meant.first().copied()),
+        };
+        meant.map(str::to_owned)
     }
-    if lexicon.is_steering_word(word) {
-        return Knowledge::Sure;
+
+    /// Whether a word and the one beside it are a name together: of words that are equally near,
+    /// that one is meant (`smoke detecter`: detector, not detected).
+    fn names_beside(&self, tokens: &Tokens, at: usize, word: &str) -> bool {
+        let folded = |at: usize| tokens.get(at).map(|token| token.folded.as_str());
+        let before = at.checked_sub(1).and_then(folded).map(|before| [before, word]);
+        let after = folded(at + 1).map(|after| [word, after]);
+        before.into_iter().chain(after).any(|pair| self.has(Key::of(pair)))
     }
-    let names = |form: &str| {
-        let key = Key::of([form]);
-        catalog.has(key)
-            || lexicon
-                .concepts_of(key)
-                .iter()
-                .any(|&(concept, _)| catalog.has(Key::of_concept(concept)))
-    };
-    // "audio books" for Audiobook.
-    let joins = |before: usize, after: usize| {
-        let token = |at: usize| tokens.get(at).filter(|token| token.kind == TokenKind::Word);
-        token(before).zip(token(after)).is_some_and(|(before, after)| {
-            [Some(after.folded.as_str().into()), fold::singular(&after.folded)]
-                .into_iter()
-                .flatten()
-                .any(|last| names(&format!("{}{last}", before.folded)))
-        })
-    };
-    if joins(at, at + 1) || at.checked_sub(1).is_some_and(|before| joins(before, at)) {
-        return Knowledge::Sure;
+
+    /// Whether a word, or one of the same meaning, names something.
+    fn knows(&self, tokens: &Tokens, word: &str) -> bool {
+        let key = Key::of([word]);
+        let mut concepts = tokens.lexicon.concepts_of(key).iter();
+        self.has(key) || concepts.any(|found| self.has(Key::of_concept(found.0)))
     }
-    let is_word = |form: &str| !lexicon.concepts_of(Key::of([form])).is_empty();
-    if names(word) || fold::singular(word).is_some_and(|singular| names(&singular)) {
-        Knowledge::Sure
-    } else if names(&fold::stem(word)) {
-        Knowledge::StemOnly
-    } else if is_word(word) || fold::singular(word).is_some_and(|singular| is_word(&singular)) {
-        Knowledge::OtherWord
-    } else {
-        Knowledge::None
+
+    fn knowledge(&self, tokens: &Tokens, at: usize) -> Knowledge {
+        let (word, lexicon) = (tokens.folded(at), tokens.lexicon);
+        let is_word = |at: usize| tokens.kind(at) == Some(TokenKind::Word);
+        let whole = is_word(at) && !tokens.is_joint(at) && !tokens.is_joint(at + 1);
+        // "audio books" for Audiobook.
+        let joins = |before: usize, after: usize| {
+            let pair = |last: &str| self.knows(tokens, &format!("{}{last}", tokens.folded(before)));
+            is_word(before) && is_word(after) && in_any_number(tokens.folded(after), pair)
+        };
+        if !whole
+            || !(4..=32).contains(&word.len())
+            || in_any_number(word, |word| lexicon.is(word, Word::Common))
+            || lexicon.unit(word).is_some()
+            || lexicon.comparative(word).is_some()
+            || lexicon.is_steering_word(word)
+            || joins(at, at + 1)
+            || at.checked_sub(1).is_some_and(|before| joins(before, at))
+            || in_any_number(word, |word| self.knows(tokens, word))
+        {
+            Knowledge::Sure
+        } else if self.knows(tokens, &fold::stem(word)) {
+            Knowledge::StemOnly
+        } else if in_any_number(word, |word| !lexicon.concepts_of(Key::of([word])).is_empty()) {
+            Knowledge::OtherWord
+        } else {
+            Knowledge::None
+        }
     }
 }
 
 fn letters(word: &str) -> u32 {
-    word.bytes()
-        .filter(u8::is_ascii_lowercase)
-        .fold(0, |letters, byte| letters | 1 << (byte - b'a'))
+    let letters = word.bytes().filter(u8::is_ascii_lowercase);
+    letters.fold(0, |letters, byte| letters | 1 << (byte - b'a'))
 }
 
 /// What a word may cost at most to be the same word, by its length: where a misspelling is as likely
@@ -161,8 +140,7 @@ fn cost(word: &str, other: &str) -> usize {
     let inflects = word.bytes().next_back() != other.bytes().next_back()
         && own > 0
         && !other.starts_with(word);
-    let last = usize::from(inflects);
-    2 * strsim::osa_distance(word, other) + replaced + 2 * last
+    2 * strsim::osa_distance(word, other) + replaced + 2 * usize::from(inflects)
 }
 
 /// The words at the least cost, or the one that it is short for.

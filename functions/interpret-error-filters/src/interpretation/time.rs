@@ -3,148 +3,117 @@
 
 use std::ops::Range;
 
-use crate::interpretation::lexicon::Lexicon;
+use crate::interpretation::lexicon::Unit;
 use crate::interpretation::number::Number;
-use crate::interpretation::token::{Token, TokenKind};
+use crate::interpretation::token::{TokenKind, Tokens};
 use crate::interpretation::word::Word;
 
-/// The spans of all time expressions.
-pub(crate) fn expressions(
-    tokens: &[Token],
-    numbers: &[Number],
-    lexicon: &Lexicon,
-) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while at < tokens.len() {
-        match end(tokens, at, numbers, lexicon) {
-            Some(end) if end > at => {
-                found.push(at..end);
-                at = end;
+impl Unit {
+    pub(crate) fn is_time(&self) -> bool {
+        self.dimension == "time"
+    }
+}
+
+impl Tokens {
+    /// The spans of all time expressions.
+    pub(crate) fn times(&self, numbers: &[Number]) -> Vec<Range<usize>> {
+        let mut found = Vec::new();
+        let mut at = 0;
+        while at < self.len() {
+            let end = self.time_end(at, numbers).filter(|end| *end > at);
+            found.extend(end.map(|end| at..end));
+            at = end.unwrap_or(at + 1);
+        }
+        found
+    }
+
+    fn is_span(&self, at: usize) -> bool {
+        let unit = self.unit(at).filter(|_| self.folded(at).len() > 2);
+        self.kind(at) == Some(TokenKind::Word)
+            && (unit.is_some_and(|unit| unit.is_time()) || self.says(at, Word::Span))
+    }
+
+    /// A time of day: its end, and whether it cannot be a mere number (`9:30`, `6 pm`, not `6`).
+    fn clock(&self, at: usize) -> Option<(usize, bool)> {
+        let digits = |at: usize| {
+            let number = self.get(at).filter(|token| token.kind == TokenKind::Number)?;
+            number.folded.parse::<u8>().ok().filter(|_| number.folded.len() <= 2)
+        };
+        digits(at).filter(|hour| *hour <= 24)?;
+        let minutes = self.is(at + 1, ":")
+            && self.is_glued(at + 1)
+            && digits(at + 2).is_some_and(|minute| minute < 60);
+        let end = if minutes { at + 3 } else { at + 1 };
+        // "pm", "p.m.", "o'clock": letters with signs between them.
+        let mut spelt = String::new();
+        for (rest, token) in self.iter().enumerate().skip(end) {
+            let sign = token.is(".") || token.is("'");
+            if spelt.len() >= 6 || !(sign && rest > end || token.kind == TokenKind::Word) {
+                break;
             }
-            _ => at += 1,
+            if !sign {
+                spelt.push_str(&token.folded);
+            }
+            if self.lexicon.is(&spelt, Word::Clock) {
+                return Some((rest + 1, true));
+            }
         }
+        Some((end, minutes))
     }
-    found
-}
 
-fn word(tokens: &[Token], at: usize) -> &str {
-    tokens
-        .get(at)
-        .filter(|token| token.kind == TokenKind::Word)
-        .map_or("", |token| token.folded.as_str())
-}
+    /// From one time of day to another, `6 and 9 pm`: the end of the second.
+    fn clock_range(&self, at: usize) -> Option<usize> {
+        let (between, first_sure) = self.clock(at)?;
+        let joins = self.is(between, "-") || self.says(between, Word::ToTime);
+        let (end, sure) = self.clock(between + 1).filter(|_| joins)?;
+        (first_sure || sure).then_some(end)
+    }
 
-/// The dimension of units of time, as `data/en/units.txt` names it.
-const TIME: &str = "time";
-
-fn is_span(word: &str, lexicon: &Lexicon) -> bool {
-    word.len() > 2 && lexicon.unit(word).is_some_and(|unit| unit.dimension == TIME)
-        || lexicon.is(word, Word::Span)
-}
-
-/// A time of day: its end, and whether it cannot be a mere number (`9:30`, `6 pm`, not `6`).
-fn clock(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<(usize, bool)> {
-    let digits = |at: usize| {
-        tokens
-            .get(at)
-            .filter(|token| token.kind == TokenKind::Number)
-            .filter(|token| token.folded.len() <= 2)
-            .and_then(|token| token.folded.parse::<u8>().ok())
-    };
-    digits(at).filter(|hour| *hour <= 24)?;
-    let colon = tokens.get(at + 1).is_some_and(|token| token.is(":") && token.glued);
-    let minutes = colon && digits(at + 2).is_some_and(|minute| minute < 60);
-    let end = if minutes { at + 3 } else { at + 1 };
-    // "pm", "p.m.", "o'clock": letters with signs between them.
-    let mut spelt = String::new();
-    let mut mark = None;
-    let signs = |at: usize| tokens.get(at).is_some_and(|token| token.is(".") || token.is("'"));
-    let mut rest = end;
-    while spelt.len() < 6 && (signs(rest) && rest > end || !word(tokens, rest).is_empty()) {
-        if !signs(rest) {
-            spelt.push_str(word(tokens, rest));
+    fn time_end(&self, at: usize, numbers: &[Number]) -> Option<usize> {
+        let says =
+            |at: usize, class: Word| self.kind(at) == Some(TokenKind::Word) && self.says(at, class);
+        // "over the last", "in the past", "since"
+        let lead = says(at, Word::BeforeTime);
+        let since = says(at, Word::FromTime);
+        let mut cursor = at + usize::from(lead);
+        cursor += usize::from(lead && says(cursor, Word::Definite));
+        let relative = says(cursor, Word::Relative);
+        cursor += usize::from(relative);
+        let number = numbers.iter().find(|number| number.tokens.start == cursor);
+        let after = number.map_or(cursor, |number| number.tokens.end);
+        let timed = number.and_then(|number| number.unit).is_some_and(|unit| unit.is_time());
+        if relative && number.is_some() {
+            return if timed { Some(after) } else { self.is_span(after).then_some(after + 1) };
         }
-        rest += 1;
-        if lexicon.is(&spelt, Word::Clock) {
-            mark = Some(rest);
-            break;
+        if relative {
+            // "the last couple of days"
+            let few = says(cursor, Word::Few);
+            cursor += usize::from(few);
+            cursor += usize::from(few && says(cursor, Word::OfFew));
+            return (self.is_span(cursor) || says(cursor, Word::Day)).then_some(cursor + 1);
         }
-    }
-    Some((mark.unwrap_or(end), minutes || mark.is_some()))
-}
-
-/// From one time of day to another, `6 and 9 pm`: the end of the second.
-fn clock_range(tokens: &[Token], at: usize, lexicon: &Lexicon) -> Option<usize> {
-    let (first_end, first_sure) = clock(tokens, at, lexicon)?;
-    let joins = tokens
-        .get(first_end)
-        .is_some_and(|token| token.is("-") || lexicon.is(&token.folded, Word::ToTime));
-    let (end, sure) = clock(tokens, first_end + 1, lexicon).filter(|_| joins)?;
-    (first_sure || sure).then_some(end)
-}
-
-fn end(tokens: &[Token], at: usize, numbers: &[Number], lexicon: &Lexicon) -> Option<usize> {
-    let number_at = |at: usize| numbers.iter().find(|number| number.tokens.start == at);
-    let mut cursor = at;
-    // "over the last", "in the past", "since"
-    let says = |at: usize, class: Word| lexicon.is(word(tokens, at), class);
-    let lead = says(cursor, Word::BeforeTime);
-    let since = says(cursor, Word::FromTime);
-    if lead {
-        cursor += 1;
-        if says(cursor, Word::Definite) {
-            cursor += 1;
+        if lead && since && says(cursor, Word::Day) || says(cursor, Word::AlwaysTime) {
+            return Some(cursor + 1 + usize::from(says(cursor + 1, Word::PartOfDay)));
         }
-    }
-    let relative = says(cursor, Word::Relative);
-    if relative {
-        cursor += 1;
-        if let Some(number) = number_at(cursor) {
-            let timed = number.unit.is_some_and(|unit| unit.dimension == TIME);
-            return (timed).then_some(number.tokens.end).or_else(|| {
-                is_span(word(tokens, number.tokens.end), lexicon).then_some(number.tokens.end + 1)
-            });
+        if let Some(end) = self.clock_range(cursor) {
+            return Some(end);
         }
-        // "the last couple of days"
-        if says(cursor, Word::Few) {
-            cursor += 1;
-            cursor += usize::from(says(cursor, Word::OfFew));
+        if let Some((end, true)) = self.clock(cursor).filter(|_| lead) {
+            return Some(end);
         }
-        return (is_span(word(tokens, cursor), lexicon) || says(cursor, Word::Day))
-            .then_some(cursor + 1);
+        let ends = timed && says(after, Word::Ago) || lead && says(after, Word::Clock);
+        number.filter(|_| ends).map(|_| after + 1)
     }
-    if lead && since && says(cursor, Word::Day) || says(cursor, Word::AlwaysTime) {
-        return Some(cursor + 1 + usize::from(says(cursor + 1, Word::PartOfDay)));
-    }
-    if let Some(end) = clock_range(tokens, cursor, lexicon) {
-        return Some(end);
-    }
-    if let Some((end, true)) = clock(tokens, cursor, lexicon).filter(|_| lead) {
-        return Some(end);
-    }
-    if let Some(number) = number_at(cursor) {
-        let timed = number.unit.is_some_and(|unit| unit.dimension == TIME);
-        if says(number.tokens.end, Word::Ago) && timed {
-            return Some(number.tokens.end + 1);
-        }
-        if lead && says(number.tokens.end, Word::Clock) {
-            return Some(number.tokens.end + 1);
-        }
-    }
-    None
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interpretation::number::numbers;
     use crate::interpretation::token::tokenise;
 
     fn ignored(query: &str) -> usize {
         let tokens = tokenise(query);
-        let lexicon = Lexicon::get();
-        expressions(&tokens, &numbers(&tokens, lexicon), lexicon).iter().map(Range::len).sum()
+        tokens.times(&tokens.numbers()).iter().map(Range::len).sum()
     }
 
     #[test]

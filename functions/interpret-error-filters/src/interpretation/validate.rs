@@ -30,35 +30,23 @@ fn validated(request: &Request, filter: Filter) -> Option<Filter> {
 
 /// The value as the category spells it, when category and operator allow it.
 fn valid_value(category: &Category, operator: Operator, value: &str) -> Option<String> {
-    let closed = |value: &str| {
-        if category.values.is_empty() {
-            return is_text(value).then(|| value.to_owned());
+    let open = category.values.is_empty() && is_text(value);
+    let valid = match (category.kind, operator) {
+        (Kind::Numeric, operator)
+            if operator.is_bound() || matches!(operator, Operator::Is | Operator::IsNot) =>
+        {
+            return Decimal::parse(value).map(|number| number.to_string());
         }
-        category.values.iter().find(|known| *known == value).cloned()
-    };
-    match (category.kind, operator) {
-        (Kind::Boolean, Operator::Is) => {
-            matches!(value, "true" | "false").then(|| value.to_owned())
-        }
-        (
-            Kind::Numeric,
-            Operator::Is
-            | Operator::IsNot
-            | Operator::Gt
-            | Operator::Gte
-            | Operator::Lt
-            | Operator::Lte,
-        ) => Decimal::parse(value).map(|number| number.to_string()),
-        (Kind::Text | Kind::Array, Operator::IsSet | Operator::IsNotSet) => {
-            value.is_empty().then(String::new)
-        }
+        (Kind::Boolean, Operator::Is) => matches!(value, "true" | "false"),
+        (Kind::Text | Kind::Array, Operator::IsSet | Operator::IsNotSet) => value.is_empty(),
         (Kind::Text, Operator::Is | Operator::IsNot)
-        | (Kind::Array, Operator::Contains | Operator::NotContains) => closed(value),
-        (Kind::Text, Operator::Contains | Operator::NotContains) if category.values.is_empty() => {
-            is_text(value).then(|| value.to_owned())
+        | (Kind::Array, Operator::Contains | Operator::NotContains) => {
+            open || category.values.iter().any(|known| known == value)
         }
-        _ => None,
-    }
+        (Kind::Text, Operator::Contains | Operator::NotContains) => open,
+        _ => false,
+    };
+    valid.then(|| value.to_owned())
 }
 
 /// Whether a value of an open category can be sent back as a current filter.

@@ -16,7 +16,7 @@ import { SegmentPage } from "./pages/segment";
 import { SegmentsPage } from "./pages/segments";
 import { SettingsPage } from "./pages/settings";
 import { SignIn } from "./pages/sign-in";
-import { currentKey, onKeyChange } from "./session";
+import { currentKey, onKeyChange, rememberCaller, rememberedCaller } from "./session";
 import { keptParams } from "./time/range";
 import { Dialog } from "./ui/confirm";
 import { Icon, type IconName } from "./ui/icons";
@@ -87,11 +87,15 @@ export function App() {
       }),
     [],
   );
-  const caller = useLoaded(key ? `caller ${key.slice(0, 19)}` : null, (signal) =>
-    answered(api.GET("/v0/me", { signal })),
-  );
+  // The page need not wait to be told again; what no longer holds is put right once it is.
+  const remembered = useMemo(() => rememberedCaller<CallerTold>(), [key]);
+  const caller = useLoaded(key ? `caller ${key.slice(0, 19)}` : null, async (signal) => {
+    const told = await answered(api.GET("/v0/me", { signal }));
+    rememberCaller(told);
+    return told;
+  });
   if (!key) return <SignIn />;
-  return <Frame caller={caller.data} refusal={caller.error} retry={caller.reload} />;
+  return <Frame caller={caller.data ?? remembered} refusal={caller.error} retry={caller.reload} />;
 }
 
 interface FrameProps {

@@ -1,6 +1,8 @@
 /** The API key of this tab: kept until the tab is closed, and nowhere else. */
 
 const NAME = "waymark.key";
+/** What the key was last said to be and to may: a page that is opened again need not wait for it. */
+const CALLER = "waymark.caller";
 
 type Listener = () => void;
 const listeners = new Set<Listener>();
@@ -11,6 +13,7 @@ export function currentKey(): string | null {
 
 export function openWithKey(key: string): void {
   sessionStorage.setItem(NAME, key);
+  sessionStorage.removeItem(CALLER);
   for (const listener of listeners) listener();
 }
 
@@ -24,6 +27,7 @@ export function whyForgotten(): string | null {
 export function forgetKey(why: string | null = null): void {
   notice = why;
   sessionStorage.removeItem(NAME);
+  sessionStorage.removeItem(CALLER);
   for (const listener of listeners) listener();
 }
 
@@ -39,6 +43,17 @@ export function onKeyChange(listener: Listener): () => void {
 export function takeKeyFromAddress(): void {
   const key = new URLSearchParams(location.hash.slice(1)).get("key");
   if (!key) return;
+  if (key !== currentKey()) sessionStorage.removeItem(CALLER);
   sessionStorage.setItem(NAME, key);
   history.replaceState(null, "", location.pathname + location.search);
+}
+
+/** Who calls, as far as that was told in this tab before. */
+export function rememberedCaller<T>(): T | undefined {
+  const told = sessionStorage.getItem(CALLER);
+  return told === null ? undefined : (JSON.parse(told) as T);
+}
+
+export function rememberCaller(caller: unknown): void {
+  if (currentKey()) sessionStorage.setItem(CALLER, JSON.stringify(caller));
 }

@@ -10,7 +10,7 @@ use crate::timestamp::Timestamp;
 pub const GRACE: Duration = Duration::from_secs(90);
 /// From how many rows on they are packed at once. Each query reads what is not packed row by row, at some
 /// thirty times the read units: so it is as few as 0.05 write units an event for packing allow.
-pub const ENOUGH_ROWS: usize = 1_000;
+pub const ENOUGH_ROWS: usize = 500;
 /// From how many bytes of rows on.
 const ENOUGH_BYTES: usize = 1_000_000;
 /// How long a row waits at most.
@@ -104,8 +104,8 @@ mod tests {
     #[test]
     fn many_rows_or_old_ones_are_packed() {
         let is_worth = |rows, age| backlog(rows, age).is_worth_packing(now());
-        assert!(!is_worth(0, HOUR) && !is_worth(999, 23 * HOUR));
-        assert!(is_worth(1_000, HOUR) && is_worth(1, 24 * HOUR));
+        assert!(!is_worth(0, HOUR) && !is_worth(499, 23 * HOUR));
+        assert!(is_worth(500, HOUR) && is_worth(1, 24 * HOUR));
         assert!(Backlog { bytes: 1_000_000, ..backlog(1, HOUR) }.is_worth_packing(now()));
     }
 
@@ -113,13 +113,25 @@ mod tests {
     fn a_project_is_looked_at_again_when_enough_rows_can_be_expected() {
         let visit = |rows, age| backlog(rows, age).next_visit(now());
         assert_eq!(visit(0, HOUR), now().plus(24 * HOUR));
-        assert_eq!(visit(250, HOUR), now().plus(3 * HOUR));
+        assert_eq!(visit(125, HOUR), now().plus(3 * HOUR));
         assert_eq!(visit(1, 10 * HOUR), now().plus(14 * HOUR));
-        assert_eq!(visit(999, HOUR), now().plus(Duration::from_mins(1)));
+        assert_eq!(visit(499, HOUR), now().plus(Duration::from_mins(1)));
         let packed = |rows, age| backlog(rows, age).next_visit_once_packed(now());
-        assert_eq!(packed(1_000, HOUR), now().plus(HOUR));
-        assert_eq!(packed(20_000, HOUR), now().plus(3 * Duration::from_mins(1)));
+        assert_eq!(packed(500, HOUR), now().plus(HOUR));
+        assert_eq!(packed(10_000, HOUR), now().plus(3 * Duration::from_mins(1)));
         assert_eq!(packed(24, 24 * HOUR), now().plus(24 * HOUR));
+    }
+
+    #[test]
+    fn of_a_hundred_events_a_second_no_more_than_15_000_wait() {
+        for minutes in [1, 3, 60] {
+            let age = Duration::from_mins(minutes);
+            let rows = usize::try_from(100 * age.as_secs()).unwrap();
+            let visit = backlog(rows, age).next_visit_once_packed(now());
+            let pause = visit.as_millis() - now().as_millis();
+            let waiting = GRACE + Duration::from_millis(pause.unsigned_abs());
+            assert!(100 * waiting.as_secs() <= 15_000, "{minutes}: {waiting:?}");
+        }
     }
 
     #[test]
@@ -127,7 +139,7 @@ mod tests {
         let minute = Duration::from_mins(1);
         assert_eq!(early_visit(0, minute, now()), None);
         assert_eq!(early_visit(2, HOUR, now()), None);
-        assert_eq!(early_visit(40, minute, now()), Some(now().plus(25 * minute)));
+        assert_eq!(early_visit(20, minute, now()), Some(now().plus(25 * minute)));
         assert_eq!(early_visit(100_000, minute, now()), Some(now().plus(minute)));
     }
 }

@@ -281,14 +281,14 @@ impl Counter<'_> {
 
 /// Which buckets count a day.
 #[derive(Debug)]
-struct DayBuckets {
+pub(super) struct DayBuckets {
     positions: Range<usize>,
     /// The bucket of an hour that lies in one bucket as a whole.
     of_hours: [Option<usize>; 24],
 }
 
 impl DayBuckets {
-    fn new(range: &QueryRange, day: Day) -> Self {
+    pub(super) fn new(range: &QueryRange, day: Day) -> Self {
         let mut of_hours = [None; 24];
         if range.bucket_size().has_whole_hours() {
             let whole = range.whole_hours_of(day);
@@ -300,7 +300,8 @@ impl DayBuckets {
         Self { positions: range.buckets_of(day), of_hours }
     }
 
-    fn of_hour(&self, hour: u8) -> Option<usize> {
+    /// The bucket of an hour that lies in one bucket as a whole.
+    pub(super) fn of_hour(&self, hour: u8) -> Option<usize> {
         self.of_hours.get(usize::from(hour)).copied().flatten()
     }
 }

@@ -1,8 +1,7 @@
 //! The events of a run that a query counts: what all that is counted of events rests on.
 
-use super::count::CountedErrors;
+use super::count::{CountedErrors, DayBuckets};
 use super::filter::EventFilters;
-use super::tally::DayRun;
 use super::time_bucket::QueryRange;
 use crate::error_tracking::log::day::{Day, Hours};
 use crate::error_tracking::log::row::Fingerprint;
@@ -16,14 +15,6 @@ pub(super) struct EventsOfRun<'r> {
     pub(super) needs_minutes: bool,
     /// Which fingerprints are deleted.
     pub(super) is_hidden: &'r dyn Fn(Fingerprint) -> bool,
-}
-
-impl<'r> EventsOfRun<'r> {
-    /// A run of a day whose events are counted over the range as a whole, not by bucket.
-    pub(super) fn within(range: &QueryRange, day: Day, run: &DayRun<'r>) -> Self {
-        let needs_minutes = range.cuts(day, run.plan.columns);
-        Self { columns: run.columns, needs_minutes, is_hidden: run.is_hidden }
-    }
 }
 
 /// A run, decoded as far as it tells which of its events count.
@@ -118,6 +109,26 @@ impl CountedRun {
                 };
                 if part.passes(index) && (is_whole || is_within()) {
                     take(part.error, part.start + index);
+                }
+            }
+        }
+    }
+
+    /// Takes the error, the position and the bucket of each event of some hours that counts, in order.
+    pub(super) fn for_each_in_buckets(
+        &self,
+        range: &QueryRange,
+        day: Day,
+        hours: Hours,
+        mut take: impl FnMut(u32, usize, usize),
+    ) {
+        let buckets = DayBuckets::new(range, day);
+        for part in self.parts(hours) {
+            let of_hour = buckets.of_hour(part.hour);
+            for index in (0..part.length).filter(|index| part.passes(*index)) {
+                let of_minute = || range.bucket_of(part.minute(day, index)?);
+                if let Some(bucket) = of_hour.or_else(of_minute) {
+                    take(part.error, part.start + index, bucket);
                 }
             }
         }

@@ -29,11 +29,26 @@ pub enum Counted {
     /// They and their errors, by bucket.
     Buckets,
     /// They and their users, by error.
-    Errors,
+    Errors {
+        /// Whether also by bucket.
+        by_bucket: bool,
+    },
     /// They and their errors, by the value of an attribute.
     Values(Attribute),
     /// They, by the values of each of some attributes.
     Categories(&'static [Attribute]),
+}
+
+impl Counted {
+    /// Whether counting these hours of a day takes the minute of each event.
+    pub fn needs_minutes(self, range: &QueryRange, day: Day, hours: Hours) -> bool {
+        match self {
+            Self::Buckets | Self::Errors { by_bucket: true } => range.needs_minutes(day, hours),
+            Self::Errors { by_bucket: false } | Self::Values(_) | Self::Categories(_) => {
+                range.cuts(day, hours)
+            }
+        }
+    }
 }
 
 /// What a query asks of events, as far as it decides what has to be read.
@@ -82,12 +97,7 @@ impl Demand<'_> {
 
     /// Whether counting these hours of a day takes the minute of each event.
     pub fn needs_minutes(&self, day: Day, hours: Hours) -> bool {
-        match self.counted {
-            Counted::Buckets => self.range.needs_minutes(day, hours),
-            Counted::Errors | Counted::Values(_) | Counted::Categories(_) => {
-                self.range.cuts(day, hours)
-            }
-        }
+        self.counted.needs_minutes(self.range, day, hours)
     }
 
     /// The columns of a run that tell what is counted in some of its hours.
@@ -103,7 +113,7 @@ impl Demand<'_> {
     /// The categories of events that are filtered by or counted.
     pub fn categories(&self) -> Vec<Category> {
         let is_counted = |category: &Category| match (self.counted, category) {
-            (Counted::Errors, Category::User) => true,
+            (Counted::Errors { .. }, Category::User) => true,
             (Counted::Values(by), Category::Attribute(attribute)) => by == *attribute,
             (Counted::Categories(all), Category::Attribute(attribute)) => all.contains(attribute),
             _ => false,

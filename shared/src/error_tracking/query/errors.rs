@@ -12,10 +12,13 @@ use super::range_counter::{RangeCounts, RunInRange};
 use super::tally::{RowTally, counted_error};
 use super::users::DistinctUsers;
 use crate::error_tracking::attribute::UserHash;
+use crate::error_tracking::log::day::minute_of;
 use crate::error_tracking::log::row::{EventRow, Fingerprint};
 use crate::error_tracking::log::run::{Damaged, Decoder};
-use crate::error_tracking::{ErrorId, ErrorRecord, ShownError};
-use crate::json::{Fault, Fields, Json, JsonPath, ViolationCode, Violations, number, text};
+use crate::error_tracking::{ErrorId, ErrorRecord, ErrorStatus, ShownError};
+use crate::json::{
+    Fault, Fields, Json, JsonPath, ViolationCode, Violations, boolean, number, text,
+};
 use crate::page::Page;
 use crate::timestamp::Timestamp;
 
@@ -95,6 +98,8 @@ impl Position {
 pub struct ErrorsQuery {
     /// Which events count. All buckets count.
     pub events: EventQuery,
+    /// Whether the events of each error are told by bucket.
+    pub with_series: bool,
     sort: ErrorSort,
     limit: usize,
     asked_at: Timestamp,
@@ -113,12 +118,14 @@ impl ErrorsQuery {
             let sort = fields.optional("sort", violations, text(ErrorSort::parse)).or_default();
             let parse = |written: &str| parse_limit(written, MAX_LIMIT);
             let limit = fields.optional("limit", violations, number(parse)).or_default();
+            let with_series = fields.optional("series", violations, boolean).or_default();
             let parse_cursor = |cursor: &str| parse_cursor(&open(cursor)?, sort).map(Some);
             let after = fields.optional("cursor", violations, text(parse_cursor)).or_default();
             let asked_at = after.flatten().map_or(now, |after| after.asked_at);
             let events = EventQuery::read(fields, asked_at, violations, |_, _| Some(None));
             Some(Self {
                 events: events?,
+                with_series: with_series?,
                 sort: sort?,
                 limit: usize::from(limit?.unwrap_or(DEFAULT_LIMIT)),
                 asked_at,
@@ -154,6 +161,7 @@ impl ErrorsQuery {
                 fingerprint: error.fingerprint,
                 count: count.events,
                 users: count.users.count(),
+                series: self.with_series.then_some(count.series),
             };
             let value = match self.sort {
                 ErrorSort::LastSeen => error.last_seen.as_millis(),
@@ -170,6 +178,12 @@ impl ErrorsQuery {
         ranked.sort_unstable_by_key(|(place, _)| Reverse(*place));
         let has_more = ranked.len() > self.limit;
         ranked.truncate(self.limit);
+        for (_, error) in &mut ranked {
+            // Buckets after the last of its events.
+            if let Some(series) = &mut error.series {
+                series.resize(self.events.range.bucket_count(), 0);
+            }
+        }
         let end = ranked.last().filter(|_| has_more).map(|((value, id), _)| {
             let (sort, asked_at) = (self.sort, self.asked_at);
             Position { sort, asked_at, value: *value, id: *id }.write()
@@ -196,6 +210,8 @@ pub struct ErrorOutline {
     pub fingerprint: Fingerprint,
     /// Its identifier.
     pub id: ErrorId,
+    /// Its status.
+    pub status: ErrorStatus,
     /// When the first of its events occurred.
     pub first_seen: Timestamp,
     /// When the last of its events occurred, to the minute.
@@ -205,13 +221,13 @@ pub struct ErrorOutline {
 impl From<&ErrorRecord> for ErrorOutline {
     fn from(error: &ErrorRecord) -> Self {
         let fingerprint = error.description.fingerprint;
-        let ErrorRecord { id, first_seen, last_seen, .. } = *error;
-        Self { fingerprint, id, first_seen, last_seen }
+        let ErrorRecord { id, status, first_seen, last_seen, .. } = *error;
+        Self { fingerprint, id, status, first_seen, last_seen }
     }
 }
 
 /// An error of a page, and what was counted of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RankedError {
     /// Its identifier.
     pub id: ErrorId,
@@ -221,16 +237,19 @@ pub struct RankedError {
     pub count: u64,
     /// Their distinct users.
     pub users: u64,
+    /// How many of them each bucket of the range has, oldest first; `None` where nobody asked.
+    pub series: Option<Vec<u64>>,
 }
 
 impl RankedError {
     /// What is answered of it, if the last of all its events occurred at `last_seen`.
     pub fn shown<'e>(
-        &self,
+        &'e self,
         error: &'e ErrorRecord,
         last_seen: Option<Timestamp>,
     ) -> MatchingError<'e> {
-        MatchingError { error: error.shown(self.count, last_seen), users: self.users }
+        let error = error.shown(self.count, last_seen);
+        MatchingError { error, users: self.users, series: self.series.as_deref() }
     }
 }
 
@@ -242,6 +261,9 @@ pub struct MatchingError<'e> {
     pub error: ShownError<'e>,
     /// The distinct users of these events.
     pub users: u64,
+    /// How many of them each bucket has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series: Option<&'e [u64]>,
 }
 
 /// What is counted of each error, by its number.
@@ -250,31 +272,62 @@ pub struct ErrorCounts {
     errors: Vec<ErrorCount>,
     /// How many users are kept of all errors.
     users: usize,
+    by_bucket: bool,
 }
 
 #[derive(Debug, Clone, Default)]
 struct ErrorCount {
     events: u64,
     users: DistinctUsers,
+    /// The events of each bucket up to the last that has any, where these are counted. A project has at
+    /// most some 10,000 errors and a range 401 buckets, so those of all errors take 32 MB at most.
+    series: Vec<u64>,
+}
+
+impl ErrorCount {
+    fn add_in_bucket(&mut self, bucket: usize, events: u64) {
+        if bucket >= self.series.len() {
+            self.series.resize(bucket + 1, 0);
+        }
+        if let Some(count) = self.series.get_mut(bucket) {
+            *count += events;
+        }
+    }
 }
 
 impl ErrorCounts {
+    /// Counts of no events yet, with what a query asks for.
+    pub fn new(query: &ErrorsQuery) -> Self {
+        Self { by_bucket: query.with_series, ..Self::default() }
+    }
+
     fn has_too_many_users(&self) -> bool {
         self.users > MAX_USERS
     }
 
-    fn add(&mut self, error: u32, events: u64, users: impl IntoIterator<Item = UserHash>) {
+    fn count_of(&mut self, error: u32) -> Option<&mut ErrorCount> {
         let index = error as usize;
         if index >= self.errors.len() {
             self.errors.resize_with(index + 1, ErrorCount::default);
         }
-        let Some(count) = self.errors.get_mut(index) else { return };
+        self.errors.get_mut(index)
+    }
+
+    fn add_in_bucket(&mut self, error: u32, bucket: usize, events: u64) {
+        if let Some(count) = self.count_of(error) {
+            count.add_in_bucket(bucket, events);
+        }
+    }
+
+    fn add(&mut self, error: u32, events: u64, users: impl IntoIterator<Item = UserHash>) {
+        let Some(count) = self.count_of(error) else { return };
         count.events += events;
         let before = count.users.kept();
         for user in users {
             count.users.add(user);
         }
-        self.users = (self.users + count.users.kept()).saturating_sub(before);
+        let after = count.users.kept();
+        self.users = (self.users + after).saturating_sub(before);
     }
 }
 
@@ -282,6 +335,11 @@ impl RowTally for ErrorCounts {
     fn add(&mut self, row: &EventRow, demand: &Demand<'_>, errors: &mut CountedErrors) {
         if let Some(error) = counted_error(row, demand, errors) {
             self.add(error, 1, row.attributes.user());
+            if demand.counted == (Counted::Errors { by_bucket: true })
+                && let Some(bucket) = demand.range.bucket_of(minute_of(row.occurred_at))
+            {
+                self.add_in_bucket(error, bucket, 1);
+            }
         }
     }
 }
@@ -290,7 +348,7 @@ impl RangeCounts for ErrorCounts {
     type Rows = Self;
 
     fn counted(&self) -> Counted {
-        Counted::Errors
+        Counted::Errors { by_bucket: self.by_bucket }
     }
 
     fn add_run(&mut self, run: &RunInRange<'_>, decoder: &mut Decoder) -> Result<(), Damaged> {
@@ -298,10 +356,15 @@ impl RangeCounts for ErrorCounts {
             return Ok(());
         }
         let users = run.columns.users(decoder, run.base())?;
-        run.for_each(|error, event| {
-            let user = users.of_events().get(event).copied().flatten();
-            self.add(error, 1, user);
-        });
+        let user_of = |event: usize| users.of_events().get(event).copied().flatten();
+        if self.by_bucket {
+            run.for_each_in_buckets(|error, event, bucket| {
+                self.add(error, 1, user_of(event));
+                self.add_in_bucket(error, bucket, 1);
+            });
+        } else {
+            run.for_each(|error, event| self.add(error, 1, user_of(event)));
+        }
         Ok(())
     }
 
@@ -309,6 +372,9 @@ impl RangeCounts for ErrorCounts {
         for (error, count) in (0..).zip(rows.errors) {
             if count.events > 0 {
                 self.add(error, count.events, count.users);
+                for (bucket, events) in count.series.into_iter().enumerate() {
+                    self.add_in_bucket(error, bucket, events);
+                }
             }
         }
     }

@@ -1,10 +1,12 @@
 //! What queries that count events have in common: which events count
 //! (`docs/semantics/error-tracking.md`, "Timeseries").
 
-use super::filter::EventFilters;
+use super::error_filter::ErrorFilters;
+use super::errors::ErrorOutline;
+use super::filter::{EventFilters, QueryFilters};
 use super::search::{SearchQuery, SearchedError};
 use super::time_bucket::{QueryRange, WrittenTime};
-use crate::error_tracking::{ErrorRecord, ErrorStatus};
+use crate::error_tracking::ErrorStatus;
 use crate::json::{Fault, Fields, JsonPath, ViolationCode, Violations, number, text};
 use crate::json_number::JsonNumber;
 use crate::timestamp::Timestamp;
@@ -20,6 +22,8 @@ pub struct EventQuery {
     pub search: SearchQuery,
     /// What events must pass, those of the search included.
     pub event_filters: EventFilters,
+    /// Which errors count, by their identifiers.
+    pub error_filters: ErrorFilters,
 }
 
 /// Reads how many buckets are shown, where a query has any; `None` if that is invalid.
@@ -28,8 +32,13 @@ pub(super) type ReadBucketLimit = fn(&Fields<'_, '_, '_>, &mut Violations) -> Op
 impl EventQuery {
     /// All events of a range.
     pub fn all(range: QueryRange) -> Self {
-        let (search, event_filters) = (SearchQuery::default(), EventFilters::default());
-        Self { range, status: None, search, event_filters }
+        Self {
+            range,
+            status: None,
+            search: SearchQuery::default(),
+            event_filters: EventFilters::default(),
+            error_filters: ErrorFilters::default(),
+        }
     }
 
     /// Reads the members `from`, `to`, `searchQuery`, `status` and `filters` of a query, as it is asked
@@ -44,28 +53,30 @@ impl EventQuery {
         let search = fields.optional("searchQuery", violations, text(SearchQuery::parse));
         let parse_status = |name: &str| ErrorStatus::parse(name).map(Some);
         let status = fields.optional("status", violations, text(parse_status));
-        let filters = fields.optional("filters", violations, EventFilters::read);
+        let filters = fields.optional("filters", violations, QueryFilters::read);
         let search = search.or_default()?;
-        let mut event_filters = filters.or_default()?;
+        let QueryFilters { events: mut event_filters, errors: error_filters } =
+            filters.or_default()?;
         event_filters.require(search.event_filters().clone());
-        Some(Self { range: range?, status: status.or_default()?, search, event_filters })
+        let status = status.or_default()?;
+        Some(Self { range: range?, status, search, event_filters, error_filters })
     }
 
     /// Whether every error counts, whatever is known of it.
     pub fn wants_every_error(&self) -> bool {
-        self.status.is_none() && self.search.matches_every_error()
+        self.status.is_none() && !self.asks_for_texts() && self.error_filters.is_empty()
+    }
+
+    /// Whether the texts of an error tell whether it counts.
+    pub fn asks_for_texts(&self) -> bool {
+        !self.search.matches_every_error()
     }
 
     /// Whether the events of an error count.
-    pub fn wants(&self, error: &ErrorRecord) -> bool {
-        let description = &error.description;
-        self.status.is_none_or(|status| status == error.status)
-            && self.search.matches(&SearchedError {
-                error_type: &description.error_type,
-                message: &description.message,
-                title: &description.title,
-                culprit: &description.culprit,
-            })
+    pub fn wants(&self, error: &ErrorOutline, texts: &SearchedError<'_>) -> bool {
+        self.error_filters.matches(error.id)
+            && self.status.is_none_or(|status| status == error.status)
+            && self.search.matches(texts)
     }
 }
 

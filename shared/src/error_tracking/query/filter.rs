@@ -1,11 +1,16 @@
 //! Filters on the attributes of events (`docs/semantics/error-tracking.md`, "Filters").
 
 use super::case_folding::Folded;
+use super::error_filter::{ErrorFilters, ErrorTest};
+use crate::error_tracking::ErrorId;
 use crate::error_tracking::attribute::{Attribute, Attributes, Category, UserHash};
 use crate::json::{Fault, Fields, Json, JsonPath, ViolationCode, Violations, array, text};
 
 /// The most filters of a query.
 const MAX_FILTERS: usize = 20;
+
+/// The name of the category that tells errors apart, of which no event keeps anything by itself.
+const ERROR_ID: &str = "errorId";
 
 /// A condition on one category of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,6 +118,34 @@ impl Filter {
     }
 }
 
+/// What a filter is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Filtered {
+    Event(Category),
+    /// The error that the event belongs to.
+    Error,
+}
+
+impl Filtered {
+    fn parse(name: &str) -> Result<Self, Fault> {
+        if name == ERROR_ID {
+            return Ok(Self::Error);
+        }
+        Category::parse(name).map(Self::Event).ok_or_else(|| {
+            let names = Category::all().map(Category::name).chain([ERROR_ID]);
+            let names = names.collect::<Vec<_>>().join(", ");
+            Fault::new(ViolationCode::InvalidValue, format_args!("must be one of {names}"))
+        })
+    }
+}
+
+/// A filter as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ReadFilter {
+    OnEvents(Filter),
+    OnErrors(ErrorTest),
+}
+
 /// The names of operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operator {
@@ -136,18 +169,26 @@ impl Operator {
     /// Operators that compare numbers. No category is a number.
     const NUMERIC: [&str; 4] = ["gt", "gte", "lt", "lte"];
 
-    /// Reads the operator of a filter on `category`, if that is known.
-    fn parse(name: &str, category: Option<Category>) -> Result<Self, Fault> {
-        let is_user = category == Some(Category::User);
-        let is_allowed =
-            |operator| !(is_user && matches!(operator, Self::Contains | Self::NotContains));
+    /// Reads the operator of a filter on `filtered`, if that is known.
+    fn parse(name: &str, filtered: Option<Filtered>) -> Result<Self, Fault> {
+        let is_allowed = |operator| match filtered {
+            Some(Filtered::Error) => matches!(operator, Self::Is | Self::IsNot),
+            Some(Filtered::Event(Category::User)) => {
+                !matches!(operator, Self::Contains | Self::NotContains)
+            }
+            _ => true,
+        };
         let found = Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, it)| *it);
         if let Some(operator) = found.filter(|operator| is_allowed(*operator)) {
             return Ok(operator);
         }
         let allowed = Self::NAMES.into_iter().filter(|(_, operator)| is_allowed(*operator));
         let allowed = allowed.map(|(name, _)| name).collect::<Vec<_>>().join(", ");
-        let message = if found.is_some() {
+        let message = if found.is_some() && filtered == Some(Filtered::Error) {
+            format!(
+                "every event has an `errorId`, and only the whole of it says anything; use {allowed}"
+            )
+        } else if found.is_some() {
             format!("`user` is kept as a hash, which has no parts; use {allowed}")
         } else if Self::NUMERIC.contains(&name) {
             format!("`{name}` compares numbers, and every category here is text; use {allowed}")
@@ -157,17 +198,34 @@ impl Operator {
         Err(Fault::new(ViolationCode::InvalidValue, message))
     }
 
-    fn with_value(self, category: Option<Category>, value: &str) -> Result<Option<Filter>, Fault> {
+    fn with_value(
+        self,
+        filtered: Option<Filtered>,
+        value: &str,
+    ) -> Result<Option<ReadFilter>, Fault> {
         if matches!(self, Self::IsSet | Self::IsNotSet) && !value.is_empty() {
             let message = "`is_set` and `is_not_set` take the value \"\"";
             return Err(Fault::new(ViolationCode::InvalidValue, message));
         }
-        Ok(match category {
-            Some(Category::Attribute(attribute)) => {
-                Some(Filter(Condition::Attribute(attribute, self.test(value))))
+        let condition = match filtered {
+            Some(Filtered::Event(Category::Attribute(attribute))) => {
+                Some(Condition::Attribute(attribute, self.test(value)))
             }
-            Some(Category::User) => self.user_test(value).map(|test| Filter(Condition::User(test))),
+            Some(Filtered::Event(Category::User)) => self.user_test(value).map(Condition::User),
+            Some(Filtered::Error) => return self.error_test(value),
             None => None,
+        };
+        Ok(condition.map(|condition| ReadFilter::OnEvents(Filter(condition))))
+    }
+
+    fn error_test(self, value: &str) -> Result<Option<ReadFilter>, Fault> {
+        let message = "must be the id of an error, a UUID";
+        let fault = || Fault::new(ViolationCode::InvalidFormat, message);
+        let id = ErrorId::parse(value).ok_or_else(fault)?;
+        Ok(match self {
+            Self::Is => Some(ReadFilter::OnErrors(ErrorTest::Is(id))),
+            Self::IsNot => Some(ReadFilter::OnErrors(ErrorTest::IsNot(id))),
+            Self::Contains | Self::NotContains | Self::IsSet | Self::IsNotSet => None,
         })
     }
 
@@ -197,14 +255,14 @@ fn read_filter(
     json: &Json<'_>,
     path: &JsonPath<'_>,
     violations: &mut Violations,
-) -> Option<Filter> {
+) -> Option<ReadFilter> {
     Fields::read(json, path, violations, |fields, violations| {
-        let category = fields.required("categoryId", violations, text(parse_category));
-        let parse_operator = |name: &str| Operator::parse(name, category);
+        let filtered = fields.required("categoryId", violations, text(Filtered::parse));
+        let parse_operator = |name: &str| Operator::parse(name, filtered);
         let operator = fields.required("operator", violations, text(parse_operator));
         match operator {
             Some(operator) => {
-                let filter = |value: &str| operator.with_value(category, value);
+                let filter = |value: &str| operator.with_value(filtered, value);
                 fields.required("value", violations, text(filter)).flatten()
             }
             // Its own faults are still worth telling.
@@ -213,11 +271,31 @@ fn read_filter(
     })
 }
 
-fn parse_category(name: &str) -> Result<Category, Fault> {
-    Category::parse(name).ok_or_else(|| {
-        let names = Category::all().map(Category::name).collect::<Vec<_>>().join(", ");
-        Fault::new(ViolationCode::InvalidValue, format_args!("must be one of {names}"))
-    })
+/// The filters of a query.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct QueryFilters {
+    /// Those on events.
+    pub(super) events: EventFilters,
+    /// Those on the errors that events belong to.
+    pub(super) errors: ErrorFilters,
+}
+
+impl QueryFilters {
+    /// Reads the member `filters` of a query: at most 20 of `{categoryId, operator, value}`.
+    pub(super) fn read(
+        json: &Json<'_>,
+        path: &JsonPath<'_>,
+        violations: &mut Violations,
+    ) -> Option<Self> {
+        let (mut events, mut errors) = (Vec::new(), Vec::new());
+        for filter in array(MAX_FILTERS, read_filter)(json, path, violations)? {
+            match filter {
+                ReadFilter::OnEvents(filter) => events.push(filter),
+                ReadFilter::OnErrors(test) => errors.push(test),
+            }
+        }
+        Some(Self { events: EventFilters::new(events), errors: ErrorFilters::new(errors) })
+    }
 }
 
 /// What an event must pass to be counted: one filter of each group.
@@ -234,11 +312,6 @@ struct Alternatives {
 }
 
 impl EventFilters {
-    /// Reads the member `filters` of a query: at most 20 of `{categoryId, operator, value}`.
-    pub fn read(json: &Json<'_>, path: &JsonPath<'_>, violations: &mut Violations) -> Option<Self> {
-        array(MAX_FILTERS, read_filter)(json, path, violations).map(Self::new)
-    }
-
     /// The filters of a query: `is` and `contains` of one category are alternatives, everything
     /// else must hold.
     pub fn new(filters: Vec<Filter>) -> Self {
@@ -318,211 +391,4 @@ impl EventFilters {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::{Value, json};
-
-    fn read(filters: &Value) -> Result<EventFilters, Vec<(String, ViolationCode)>> {
-        let text = filters.to_string();
-        let json = Json::parse(&text, 8).unwrap();
-        let mut violations = Violations::default();
-        let path = JsonPath::Root.member("filters");
-        let read = EventFilters::read(&json, &path, &mut violations);
-        violations.into_result(read).map_err(|violations| {
-            violations.listed().iter().map(|v| (v.pointer.clone(), v.code)).collect()
-        })
-    }
-
-    fn filters(filters: &[[&str; 3]]) -> EventFilters {
-        let filters = filters.iter().map(|[category, operator, value]| {
-            json!({"categoryId": category, "operator": operator, "value": value})
-        });
-        read(&Value::Array(filters.collect())).unwrap()
-    }
-
-    fn event(values: &[(&str, &str)]) -> Attributes {
-        let mut attributes = Attributes::default();
-        for (name, value) in values {
-            attributes.set(Attribute::parse(name).unwrap(), Some((*value).to_owned()));
-        }
-        attributes
-    }
-
-    #[test]
-    fn each_operator_means_what_its_name_says() {
-        let cases = [
-            ("is", "Chrome", [true, false, false, false, false]),
-            ("is_not", "Chrome", [false, true, true, true, true]),
-            ("contains", "CHROME", [true, true, true, false, false]),
-            ("not_contains", "chrome", [false, false, false, true, true]),
-            ("is_set", "", [true, true, true, true, false]),
-            ("is_not_set", "", [false, false, false, false, true]),
-        ];
-        let values = [Some("Chrome"), Some("chrome"), Some("Chrome Mobile"), Some("Firefox"), None];
-        for (operator, value, expected) in cases {
-            let filters = filters(&[["browser", operator, value]]);
-            let found = values.map(|value| filters.match_value(Attribute::Browser, value));
-            assert_eq!(found, expected, "{operator}");
-        }
-    }
-
-    #[test]
-    fn is_compares_bytes() {
-        let composed = filters(&[["transaction", "is", "/caf\u{e9}"]]);
-        assert!(composed.match_value(Attribute::Transaction, Some("/caf\u{e9}")));
-        assert!(!composed.match_value(Attribute::Transaction, Some("/cafe\u{301}")));
-        assert!(!composed.match_value(Attribute::Transaction, Some("/caf\u{e9} ")));
-    }
-
-    #[test]
-    fn is_and_contains_of_one_attribute_are_alternatives() {
-        let filters = filters(&[
-            ["browser", "is", "Chrome"],
-            ["browser", "contains", "fox"],
-            ["browser", "is", "Safari"],
-        ]);
-        for (browser, passes) in
-            [("Chrome", true), ("Firefox", true), ("Safari", true), ("Edge", false)]
-        {
-            assert_eq!(filters.matches(&event(&[("browser", browser)])), passes, "{browser}");
-        }
-        assert!(!filters.matches(&event(&[])));
-    }
-
-    #[test]
-    fn all_negative_filters_must_hold() {
-        let filters = filters(&[
-            ["browser", "is_not", "Chrome"],
-            ["browser", "not_contains", "fox"],
-            ["browser", "is_not", "Safari"],
-        ]);
-        for (browser, passes) in
-            [("Chrome", false), ("Firefox", false), ("Safari", false), ("Edge", true)]
-        {
-            assert_eq!(filters.matches(&event(&[("browser", browser)])), passes, "{browser}");
-        }
-        assert!(filters.matches(&event(&[])));
-    }
-
-    #[test]
-    fn filters_on_different_attributes_must_all_hold() {
-        let filters = filters(&[["browser", "is", "Chrome"], ["os", "is", "Android"]]);
-        assert!(filters.matches(&event(&[("browser", "Chrome"), ("os", "Android")])));
-        assert!(!filters.matches(&event(&[("browser", "Chrome"), ("os", "Windows")])));
-        assert!(!filters.matches(&event(&[("os", "Android")])));
-    }
-
-    #[test]
-    fn positive_and_negative_filters_on_one_attribute_must_both_hold() {
-        let filters = filters(&[
-            ["release", "contains", "2."],
-            ["release", "is_not", "2.0.1"],
-            ["release", "is_set", ""],
-        ]);
-        assert!(filters.matches(&event(&[("release", "2.0.0")])));
-        assert!(!filters.matches(&event(&[("release", "2.0.1")])));
-        assert!(!filters.matches(&event(&[("release", "1.0.0")])));
-    }
-
-    #[test]
-    fn tells_which_attributes_it_needs() {
-        let filters = filters(&[["os", "is", "a"], ["browser", "is", "b"], ["os", "is_not", "c"]]);
-        let names: Vec<&str> = filters.attributes().map(Attribute::name).collect();
-        assert_eq!(names, ["browser", "os"]);
-        assert!(!filters.is_empty());
-        assert!(EventFilters::new(Vec::new()).is_empty());
-        assert!(EventFilters::default().matches(&event(&[])));
-    }
-
-    #[test]
-    fn every_attribute_is_a_category() {
-        for attribute in Attribute::ALL {
-            let filters = filters(&[[attribute.name(), "is", "x"]]);
-            assert_eq!(filters.attributes().collect::<Vec<_>>(), [attribute]);
-        }
-    }
-
-    #[test]
-    fn every_fault_is_told_at_its_place() {
-        let body = json!([
-            {"categoryId": "browser", "operator": "is", "value": "Chrome"},
-            {"categoryId": "uri", "operator": "starts_with", "value": "x"},
-            {"categoryId": "level", "operator": "gt", "value": "1"},
-            {"categoryId": "level", "operator": "is", "value": ["a"]},
-            {"operator": "is_set", "value": "x", "not": true},
-            {"categoryId": "Browser", "operator": null, "value": 1},
-            "browser:Chrome",
-        ]);
-        let expected = [
-            ("/filters/1/categoryId", ViolationCode::InvalidValue),
-            ("/filters/1/operator", ViolationCode::InvalidValue),
-            ("/filters/2/operator", ViolationCode::InvalidValue),
-            ("/filters/3/value", ViolationCode::InvalidType),
-            ("/filters/4/not", ViolationCode::UnknownField),
-            ("/filters/4/categoryId", ViolationCode::Required),
-            ("/filters/4/value", ViolationCode::InvalidValue),
-            ("/filters/5/categoryId", ViolationCode::InvalidValue),
-            ("/filters/5/operator", ViolationCode::Required),
-            ("/filters/5/value", ViolationCode::InvalidType),
-            ("/filters/6", ViolationCode::InvalidType),
-        ];
-        let expected = expected.map(|(pointer, code)| (pointer.to_owned(), code));
-        assert_eq!(read(&body).unwrap_err(), expected);
-    }
-
-    #[test]
-    fn numeric_operators_are_refused_at_the_operator() {
-        for operator in Operator::NUMERIC {
-            let body = json!([{"categoryId": "release", "operator": operator, "value": "2"}]);
-            let expected = [("/filters/0/operator".to_owned(), ViolationCode::InvalidValue)];
-            assert_eq!(read(&body).unwrap_err(), expected, "{operator}");
-        }
-    }
-
-    #[test]
-    fn a_user_is_found_by_the_identity_that_was_sent() {
-        let of = |identity: &str| {
-            let mut attributes = Attributes::default();
-            attributes.set_user(UserHash::of(identity));
-            attributes
-        };
-        let users = ["42", "alice@example.com", ""];
-        for (operator, value, expected) in [
-            ("is", "42", [true, false, false]),
-            ("is_not", "42", [false, true, true]),
-            ("is", "", [false, false, false]),
-            ("is_not", "", [true, true, true]),
-            ("is_set", "", [true, true, false]),
-            ("is_not_set", "", [false, false, true]),
-        ] {
-            let filters = filters(&[["user", operator, value]]);
-            assert!(filters.ask_for_user() && filters.attributes().next().is_none());
-            assert_eq!(users.map(|user| filters.matches(&of(user))), expected, "{operator}");
-            assert_eq!(
-                users.map(|user| filters.match_user(UserHash::of(user))),
-                expected,
-                "{operator}"
-            );
-        }
-        let both = filters(&[["user", "is", "42"], ["user", "is", "43"], ["user", "is_not", "43"]]);
-        assert_eq!(["42", "43", "44"].map(|user| both.matches(&of(user))), [true, false, false]);
-    }
-
-    #[test]
-    fn a_user_has_no_parts() {
-        for operator in ["contains", "not_contains", "gt", "lte", "starts_with"] {
-            let body = json!([{"categoryId": "user", "operator": operator, "value": "4"}]);
-            let expected = [("/filters/0/operator".to_owned(), ViolationCode::InvalidValue)];
-            assert_eq!(read(&body).unwrap_err(), expected, "{operator}");
-        }
-    }
-
-    #[test]
-    fn takes_at_most_20_filters() {
-        let many =
-            |count| json!(vec![json!({"categoryId": "os", "operator": "is", "value": "a"}); count]);
-        assert!(read(&many(MAX_FILTERS)).is_ok());
-        let expected = [("/filters".to_owned(), ViolationCode::TooManyItems)];
-        assert_eq!(read(&many(MAX_FILTERS + 1)).unwrap_err(), expected);
-    }
-}
+mod tests;

@@ -6,6 +6,7 @@ pub mod categories;
 pub mod count;
 mod counted_run;
 pub mod day_plan;
+pub mod error_filter;
 pub mod errors;
 pub mod event_query;
 pub mod filter;

@@ -1,4 +1,4 @@
-//! Counting the events of a range as a whole, not by bucket.
+//! Counting the events of a range as a whole, or by bucket of something else than all of them.
 
 use super::count::CountedErrors;
 use super::counted_run::{CountedRun, EventsOfRun};
@@ -42,6 +42,12 @@ impl RunInRange<'_> {
     pub(super) fn for_each(&self, take: impl FnMut(u32, usize)) {
         self.counted.for_each(self.range, self.day, self.hours, take);
     }
+
+    /// Takes the error, the position and the bucket of each event, in order: of counts that need the
+    /// minutes which that takes.
+    pub(super) fn for_each_in_buckets(&self, take: impl FnMut(u32, usize, usize)) {
+        self.counted.for_each_in_buckets(self.range, self.day, self.hours, take);
+    }
 }
 
 /// Counts the events of a query.
@@ -72,9 +78,10 @@ impl<C: RangeCounts> RangeCounter<'_, C> {
         run: &DayRun<'_>,
     ) -> Result<(), Damaged> {
         let EventQuery { range, event_filters, .. } = self.query;
-        let events = EventsOfRun::within(range, day, run);
-        let counted = CountedRun::decode(&events, &mut self.decoder, event_filters, errors)?;
         let (columns, hours) = (run.columns, run.plan.columns);
+        let needs_minutes = self.counts.counted().needs_minutes(range, day, hours);
+        let events = EventsOfRun { columns, needs_minutes, is_hidden: run.is_hidden };
+        let counted = CountedRun::decode(&events, &mut self.decoder, event_filters, errors)?;
         let run = RunInRange { columns, counted, range, day, hours };
         self.counts.add_run(&run, &mut self.decoder)
     }

@@ -3,6 +3,7 @@
 
 use super::case_folding::Folded;
 use super::filter::{EventFilters, Filter};
+use crate::error_tracking::ErrorDescription;
 use crate::error_tracking::attribute::{Attribute, Category};
 use crate::json::{Fault, ViolationCode};
 
@@ -10,7 +11,7 @@ use crate::json::{Fault, ViolationCode};
 const MAX_SEARCH_CHARACTERS: usize = 1_024;
 
 /// What a search looks at in an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SearchedError<'e> {
     /// The type of the exception.
     pub error_type: &'e str,
@@ -20,6 +21,13 @@ pub struct SearchedError<'e> {
     pub title: &'e str,
     /// Where it comes from.
     pub culprit: &'e str,
+}
+
+impl<'e> From<&'e ErrorDescription> for SearchedError<'e> {
+    fn from(description: &'e ErrorDescription) -> Self {
+        let ErrorDescription { error_type, message, title, culprit, .. } = description;
+        Self { error_type, message, title, culprit }
+    }
 }
 
 /// A search query: words and phrases that an error must contain or lack, and filters on events.

@@ -7,10 +7,12 @@
 //! | `columns#PROJECT#COLUMN#DAY-MOD-8` | `DAY#RUN#PART` | up to 350 kB of a column of a larger run |
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use crate::dynamodb::item::{Item, ItemReader, b, key};
+use crate::dynamodb::unchanging::{Place, place};
 use crate::dynamodb::{Store, StoreError};
 use crate::error_tracking::log::day::{Day, MINUTES_PER_DAY};
 use crate::error_tracking::log::manifest::{Run, RunForm, RunId};
@@ -77,8 +79,7 @@ impl Store {
     }
 
     /// Columns of runs, in the order of what is wanted; `None` for a run of which some are damaged or
-    /// missing, which is reported. What is written never changes, so eventually consistent reads tell it,
-    /// or that it is not there yet: then it is read again.
+    /// missing, which is reported.
     pub(super) async fn read_columns(
         &self,
         project: ProjectId,
@@ -88,12 +89,7 @@ impl Store {
             .iter()
             .flat_map(|wanted| keys_of(project, wanted.day, wanted.run, &wanted.names))
             .collect();
-        let mut found = by_key(self.get_all_eventually(TABLE, keys.clone()).await?);
-        let missing: Vec<Item> =
-            keys.into_iter().filter(|key| !found.contains_key(&place(key))).collect();
-        if !missing.is_empty() {
-            found.extend(by_key(self.get_all(TABLE, missing).await?));
-        }
+        let found = self.get_all_unchanging(TABLE, keys).await?;
         let assemble = |wanted: &WantedColumns<'_>| {
             let first = keys_of(project, wanted.day, wanted.run, &wanted.names).into_iter().next();
             let columns = assemble(project, wanted, &found);
@@ -147,20 +143,10 @@ fn keys_of(project: ProjectId, day: Day, run: &Run, names: &[ColumnName]) -> Vec
     }
 }
 
-/// What tells the items of a table apart.
-fn place(item: &Item) -> (String, String) {
-    let text = |name| item.get(name).and_then(|value| value.as_s().ok()).cloned();
-    (text("pk").unwrap_or_default(), text("sk").unwrap_or_default())
-}
-
-fn by_key(items: Vec<Item>) -> HashMap<(String, String), Item> {
-    items.into_iter().map(|item| (place(&item), item)).collect()
-}
-
 fn assemble(
     project: ProjectId,
     wanted: &WantedColumns<'_>,
-    found: &HashMap<(String, String), Item>,
+    found: &HashMap<Place, Arc<Item>>,
 ) -> Result<Columns, StoreError> {
     let missing = || StoreError::Damaged { table: TABLE, attribute: "pk" };
     let find = |key: Item| found.get(&place(&key)).ok_or_else(missing);

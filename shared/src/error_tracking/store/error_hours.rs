@@ -14,6 +14,7 @@ use crate::error_tracking::log::run::{Base, ColumnName, Decoder};
 use crate::error_tracking::log::tombstone::Tombstones;
 use crate::error_tracking::query::day_plan::RunPlan;
 use crate::error_tracking::query::errors::ErrorOutline;
+use crate::error_tracking::query::search::SearchedError;
 use crate::error_tracking::spike::{EventsAround, FEWEST_EVENTS, Hour, hours_of_day};
 use crate::error_tracking::{ErrorId, ErrorRecord};
 use crate::projects::happening::Happening;
@@ -123,8 +124,10 @@ impl Store {
         if counts.is_empty() {
             return Ok(ErrorSummary::default());
         }
-        let is_new = |error: &ErrorRecord| range.contains(&Hour::of(error.first_seen));
-        let new = self.find_errors_that(project, is_new, now).await?;
+        let is_new = |error: &ErrorOutline, _: &SearchedError<'_>| {
+            range.contains(&Hour::of(error.first_seen))
+        };
+        let new = self.find_errors_that(project, false, is_new, now).await?;
         let count = |error: &ErrorOutline| counts.get(&error.fingerprint).copied();
         let mut ranked: Vec<(u64, ErrorId)> =
             new.iter().map(|error| (count(error).unwrap_or_default(), error.id)).collect();

@@ -11,6 +11,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 
 use crate::error_tracking::log::row::Fingerprint;
 use crate::error_tracking::query::errors::ErrorOutline;
+use crate::error_tracking::query::search::SearchedError;
 use crate::error_tracking::{
     ErrorDescription, ErrorId, ErrorRecord, ErrorStatus, KnownError, NewError,
 };
@@ -240,16 +241,21 @@ impl Store {
         Ok(Page { items: kept.collect(), end })
     }
 
-    /// The errors of a project that are `wanted`. Strongly consistent: a status
-    /// that was just set counts.
+    /// The errors of a project that are `wanted`, which is asked with their texts if `with_texts`: else
+    /// these are not read. Strongly consistent: a status that was just set counts.
     pub(super) async fn find_errors_that(
         &self,
         project: ProjectId,
-        wanted: impl Fn(&ErrorRecord) -> bool,
+        with_texts: bool,
+        wanted: impl Fn(&ErrorOutline, &SearchedError<'_>) -> bool,
         now: Timestamp,
     ) -> Result<Vec<ErrorOutline>, StoreError> {
+        let mut names = OUTLINE.to_vec();
+        if with_texts {
+            names.extend(TEXTS);
+        }
         let mut items = self
-            .query(TABLE)
+            .query_attributes(TABLE, &names)
             .consistent_read(true)
             .key_condition_expression("pk = :pk")
             .filter_expression("expiresAt > :now")
@@ -261,13 +267,21 @@ impl Store {
         let mut found = Vec::new();
         while let Some(item) = items.next().await {
             let item = item?;
+            let read = read_outline(&item).and_then(|outline| {
+                let texts = if with_texts { read_texts(&item)? } else { SearchedError::default() };
+                Ok(wanted(&outline, &texts).then_some(outline))
+            });
             // A damaged error is found by nothing that it says, and hides no other.
-            let error = self.unless_damaged(&item, read_error(&item))?;
-            found.extend(error.filter(&wanted).as_ref().map(ErrorOutline::from));
+            found.extend(self.unless_damaged(&item, read)?.flatten());
         }
         Ok(found)
     }
 }
+
+/// The attributes of an outline, and what tells the item.
+const OUTLINE: [&str; 6] = ["pk", "sk", "fingerprint", "status", "firstSeen", "lastSeen"];
+/// The attributes that a search looks at.
+const TEXTS: [&str; 4] = ["type", "message", "title", "culprit"];
 
 /// An event, as far as its error has seen it.
 #[derive(Debug, Clone, Copy)]
@@ -330,25 +344,44 @@ fn write_error(project: ProjectId, error: &ErrorRecord) -> Item {
     item
 }
 
+fn read_outline(item: &Item) -> Result<ErrorOutline, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    Ok(ErrorOutline {
+        fingerprint: Fingerprint(reader.bytes("fingerprint")?),
+        id: reader.parsed("sk", ErrorId::parse)?,
+        status: reader.parsed("status", |text| ErrorStatus::parse(text).ok())?,
+        first_seen: reader.time("firstSeen")?,
+        last_seen: reader.time("lastSeen")?,
+    })
+}
+
+fn read_texts(item: &Item) -> Result<SearchedError<'_>, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    Ok(SearchedError {
+        error_type: reader.text("type")?,
+        message: reader.text("message")?,
+        title: reader.text("title")?,
+        culprit: reader.text("culprit")?,
+    })
+}
+
 fn read_error(item: &Item) -> Result<ErrorRecord, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     let version = reader.optional_count("version")?;
     let expires_at = reader.optional_integer("expiresAt")?;
     let expires_at = expires_at.ok_or_else(|| reader.damaged("expiresAt"))?;
+    let ErrorOutline { fingerprint, id, status, first_seen, last_seen } = read_outline(item)?;
+    let SearchedError { error_type, message, title, culprit } = read_texts(item)?;
+    let [error_type, message, title, culprit] =
+        [error_type, message, title, culprit].map(str::to_owned);
     Ok(ErrorRecord {
-        id: reader.parsed("sk", ErrorId::parse)?,
-        description: ErrorDescription {
-            fingerprint: Fingerprint(reader.bytes("fingerprint")?),
-            title: reader.text("title")?.to_owned(),
-            error_type: reader.text("type")?.to_owned(),
-            message: reader.text("message")?.to_owned(),
-            culprit: reader.text("culprit")?.to_owned(),
-        },
-        status: reader.parsed("status", |text| ErrorStatus::parse(text).ok())?,
+        id,
+        description: ErrorDescription { fingerprint, title, error_type, message, culprit },
+        status,
         resolved_at: reader.optional_time("resolvedAt")?,
         version: version.ok_or_else(|| reader.damaged("version"))?,
-        first_seen: reader.time("firstSeen")?,
-        last_seen: reader.time("lastSeen")?,
+        first_seen,
+        last_seen,
         events_since: reader.optional_millis("eventsSince")?,
         event_shards: reader.small_count("eventShards")?,
         expires_at: Timestamp::from_millis(expires_at.saturating_mul(1_000)),

@@ -18,6 +18,7 @@ use crate::error_tracking::query::count::CountedErrors;
 use crate::error_tracking::query::day_plan::{Counted, Demand, RunPlan};
 use crate::error_tracking::query::errors::{ErrorOutline, RankedError};
 use crate::error_tracking::query::event_query::EventQuery;
+use crate::error_tracking::query::search::SearchedError;
 use crate::error_tracking::query::tally::{DayRun, RowTally, Tally};
 use crate::error_tracking::{ErrorId, ErrorRecord};
 use crate::projects::project::ProjectId;
@@ -220,7 +221,8 @@ impl Store {
     ) -> Result<ProjectEvents<'s, R>, StoreError> {
         let range = &query.range;
         // Errors that are answered must be known; that they are there goes before their events.
-        let every_fingerprint_counts = query.wants_every_error() && counted != Counted::Errors;
+        let every_fingerprint_counts =
+            query.wants_every_error() && !matches!(counted, Counted::Errors { .. });
         let filters = &query.event_filters;
         let demand = Demand { range, filters, every_fingerprint_counts, counted };
         let mut events = ProjectEvents {
@@ -242,8 +244,7 @@ impl Store {
             let read_rows = async {
                 let (mut errors, mut outlines) = (CountedErrors::default(), Vec::new());
                 if !every_fingerprint_counts {
-                    let wanted = |error: &ErrorRecord| query.wants(error);
-                    outlines = self.find_errors_that(project, wanted, now).await?;
+                    outlines = self.find_wanted_errors(project, query, now).await?;
                     let wanted = outlines.iter().map(|error| (error.fingerprint, error.id));
                     errors = CountedErrors::only(wanted);
                 }
@@ -275,6 +276,24 @@ impl Store {
             return Ok(events);
         }
         Err(StoreError::Contended("the log kept being packed".into()))
+    }
+
+    /// The errors that a query wants, whatever is counted of them. Strongly consistent.
+    async fn find_wanted_errors(
+        &self,
+        project: ProjectId,
+        query: &EventQuery,
+        now: Timestamp,
+    ) -> Result<Vec<ErrorOutline>, StoreError> {
+        let wanted = |error: &ErrorOutline, texts: &SearchedError<'_>| query.wants(error, texts);
+        let Some(ids) = query.error_filters.candidates() else {
+            let with_texts = query.asks_for_texts();
+            return self.find_errors_that(project, with_texts, wanted, now).await;
+        };
+        let found = self.find_errors(project, ids.iter().copied(), now).await?;
+        let outlines = found.values().map(|error| (ErrorOutline::from(error), &error.description));
+        let wanted = outlines.filter(|(outline, texts)| wanted(outline, &(*texts).into()));
+        Ok(wanted.map(|(outline, _)| outline).collect())
     }
 
     /// Counts the rows of a log that readers count as rows. Answers also how many of them could have
@@ -327,16 +346,17 @@ impl Store {
     pub async fn find_ranked_errors(
         &self,
         project: ProjectId,
-        ranked: &[RankedError],
+        ranked: Vec<RankedError>,
         now: Timestamp,
     ) -> Result<Vec<(RankedError, ErrorRecord, Option<Timestamp>)>, StoreError> {
         let ids = ranked.iter().map(|error| error.id);
         let mut records = self.find_errors(project, ids, now).await?;
         let events = records.values().map(Into::into);
         let latest = self.latest_events(project, events, now).await?;
-        let found = ranked.iter().filter_map(|error| {
+        let found = ranked.into_iter().filter_map(|error| {
             let record = records.remove(&error.id)?;
-            Some((*error, record, latest.get(&error.fingerprint).copied()))
+            let latest = latest.get(&error.fingerprint).copied();
+            Some((error, record, latest))
         });
         Ok(found.collect())
     }

@@ -112,18 +112,10 @@ impl Store {
         let pk = log_pk(range.project, shard);
         let to = range.to.map_or_else(|| END.to_owned(), ToString::to_string);
         let start = after.map(|after| key(&pk, after));
-        let mut query = self.query(TABLE);
-        if let Some(names) = range.categories.names() {
-            // By placeholders: a name may be a reserved word.
-            let names: Vec<_> =
-                (0..).map(|number: u32| format!("#read{number}")).zip(names).collect();
-            let read: Vec<&str> =
-                names.iter().map(|(placeholder, _)| placeholder.as_str()).collect();
-            query = query.projection_expression(read.join(", "));
-            for (placeholder, name) in names {
-                query = query.expression_attribute_names(placeholder, name);
-            }
-        }
+        let query = match range.categories.names() {
+            None => self.query(TABLE),
+            Some(names) => self.query_attributes(TABLE, &names),
+        };
         let answer = query
             .consistent_read(true)
             // No row has the sort key of a position, so the end is left out.

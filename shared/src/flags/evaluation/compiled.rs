@@ -11,8 +11,11 @@ use crate::projects::project::ProjectId;
 
 use super::attribute::{AttributePaths, Found};
 use super::bucketing::{Bucketing, Shares};
-use super::condition::CompiledCondition;
+use super::compiler::Compiler;
+use super::condition::{self, CompiledCondition, TEXT_BYTES};
 use super::context::Context;
+use super::effort::Effort;
+use super::outcome::EvaluationError;
 use super::segments::Memberships;
 use super::variant::TypedVariant;
 
@@ -35,6 +38,12 @@ pub struct CompiledFlag {
     targets: HashMap<Box<str>, usize>,
     bucketing: Bucketing,
 }
+
+/// What a flag takes compiled, in bytes, besides what there are several of; and what a rule does, and a variant
+/// or an individual of a target or rollout.
+const FLAG_BYTES: usize = 1_000;
+const RULE_BYTES: usize = 256;
+const ENTRY_BYTES: usize = 96;
 
 /// Why a stored flag cannot be evaluated. No write lets one arise.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -61,20 +70,26 @@ impl CompiledRule {
         rule: &Rule,
         indices: &VariantIndices<'_>,
         attributes: &mut AttributePaths,
+        compiler: &mut Compiler,
     ) -> Result<Self, DamagedFlag> {
         let id = rule.id.clone();
-        let compiled: Result<_, _> = rule
+        let conditions: Result<_, _> = rule
             .conditions
             .iter()
-            .map(|condition| CompiledCondition::new(condition, attributes))
+            .map(|condition| CompiledCondition::new(condition, attributes, compiler))
             .collect();
-        let conditions = compiled
+        let conditions = conditions
             .map_err(|reason| DamagedFlag::new(format_args!("in its rule {id}, {reason}")))?;
         Ok(Self { id, conditions, serve: indices.serve(&rule.serve)? })
     }
 
-    fn holds(&self, attributes: &Found<'_, '_>, memberships: &Memberships<'_, '_>) -> bool {
-        self.conditions.iter().all(|condition| condition.holds(attributes, memberships))
+    fn holds(
+        &self,
+        attributes: &Found<'_, '_>,
+        memberships: &Memberships<'_, '_>,
+        effort: &Effort,
+    ) -> bool {
+        self.conditions.iter().all(|condition| condition.holds(attributes, memberships, effort))
     }
 }
 
@@ -89,10 +104,10 @@ pub(super) enum CompiledServe {
 
 impl CompiledFlag {
     /// Compiles a flag. Fails only on one that no write lets arise.
-    pub fn new(flag: &FeatureFlag) -> Result<Self, DamagedFlag> {
+    pub fn new(flag: &FeatureFlag, compiler: &mut Compiler) -> Result<Self, DamagedFlag> {
         let indices = VariantIndices::of(flag);
         let mut attributes = AttributePaths::default();
-        let rule = |rule| CompiledRule::new(rule, &indices, &mut attributes);
+        let rule = |rule| CompiledRule::new(rule, &indices, &mut attributes, compiler);
         let target = |target: &Target| match target.kind {
             TargetKind::Identifier => {
                 Ok((target.value.as_str().into(), indices.get(&target.variant)?))
@@ -115,15 +130,46 @@ impl CompiledFlag {
         })
     }
 
+    /// About how much memory a flag takes compiled, in bytes, at most: without its patterns, which
+    /// [`ProjectPatterns`](super::patterns::ProjectPatterns) counts, and with what other flags have of the
+    /// same as if each had it alone.
+    pub(super) fn bytes_of(flag: &FeatureFlag) -> usize {
+        let bytes_of_serve = |serve: &Serve| match serve {
+            Serve::Rollout(entries) => entries.len() * ENTRY_BYTES,
+            Serve::CodeDefault | Serve::Variant(_) => 0,
+        };
+        let bytes_of_rule = |rule: &Rule| {
+            RULE_BYTES + bytes_of_serve(&rule.serve) + condition::bytes_of(&rule.conditions)
+        };
+        let bytes_of_text = |text: &str| ENTRY_BYTES + TEXT_BYTES + text.len();
+        FLAG_BYTES
+            + bytes_of_serve(&flag.fallthrough)
+            + flag.rules.iter().map(bytes_of_rule).sum::<usize>()
+            + flag.variants.iter().map(|it| bytes_of_text(&it.value)).sum::<usize>()
+            + flag.targets.iter().map(|it| bytes_of_text(&it.value)).sum::<usize>()
+            + flag.prerequisites.len() * (ENTRY_BYTES + 2 * TEXT_BYTES)
+    }
+
     /// Whether anything but the variant decides what is served to whom.
     pub(super) fn has_targeting(&self) -> bool {
         !(self.rules.is_empty() && self.targets.is_empty() && self.prerequisites.is_empty())
     }
 
     /// The first rule whose conditions all hold.
-    pub(super) fn matching_rule(&self, memberships: &Memberships<'_, '_>) -> Option<&CompiledRule> {
+    pub(super) fn matching_rule(
+        &self,
+        memberships: &Memberships<'_, '_>,
+    ) -> Result<Option<&CompiledRule>, EvaluationError<'_>> {
         let attributes = Found::new(&self.attributes, memberships.context().attributes());
-        self.rules.iter().find(|rule| rule.holds(&attributes, memberships))
+        let effort = Effort::of_flag();
+        let holds = |rule: &&CompiledRule| {
+            effort.is_exhausted() || rule.holds(&attributes, memberships, &effort)
+        };
+        let found = self.rules.iter().find(holds);
+        if effort.is_exhausted() {
+            return Err(EvaluationError::TooMuchWork(&self.key));
+        }
+        Ok(found)
     }
 
     pub(super) fn off_variant(&self) -> Option<&TypedVariant> {

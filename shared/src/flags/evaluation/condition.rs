@@ -1,19 +1,22 @@
 //! Conditions compiled for their evaluation.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use ipnet::IpNet;
-use regex::Regex;
 use semver::Version;
 
 use crate::flags::SegmentKey;
 use crate::flags::condition::{
-    Condition, NOW, Operator, compile_pattern, is_number, parse_address_range, parse_version,
+    Condition, NOW, Operator, is_number, parse_address_range, parse_version,
 };
 use crate::json_number::JsonNumber;
 use crate::timestamp::Timestamp;
 
 use super::attribute::{Attribute, AttributePaths, Found, Text};
+use super::compiler::Compiler;
+use super::effort::Effort;
+use super::patterns::{Pattern, ProjectPatterns};
 use super::segments::Memberships;
 
 /// A condition whose values are parsed; attributes are indices of the flag's [`AttributePaths`].
@@ -24,7 +27,7 @@ pub(super) enum CompiledCondition {
     /// The attribute is there, and not null, or neither.
     Presence { of: usize, expected: bool },
     /// The attribute matches one of the values, or none.
-    Attribute { of: usize, test: Test, negated: bool },
+    Attribute { of: usize, test: Arc<Test>, negated: bool },
     /// The context is in one of the segments, or in none.
     Segments { any_of: Box<[SegmentKey]>, negated: bool },
 }
@@ -39,7 +42,7 @@ pub(super) enum Test {
     Contains(Box<[Box<str>]>),
     StartsWith(Box<[Box<str>]>),
     EndsWith(Box<[Box<str>]>),
-    Matches(Box<[Regex]>),
+    Matches(Box<[Pattern]>),
     Number(Comparison, Box<[JsonNumber]>),
     Date(Comparison, Box<[MomentOfTime]>),
     Version(Comparison, Box<[Version]>),
@@ -55,7 +58,11 @@ pub(super) struct MomentOfTime {
 
 impl CompiledCondition {
     /// Compiles a condition. The error says which value its operator cannot use.
-    pub(super) fn new(condition: &Condition, paths: &mut AttributePaths) -> Result<Self, String> {
+    pub(super) fn new(
+        condition: &Condition,
+        paths: &mut AttributePaths,
+        compiler: &mut Compiler,
+    ) -> Result<Self, String> {
         use Operator as O;
         let Condition { attribute, operator, values } = condition;
         let operator = *operator;
@@ -78,16 +85,62 @@ impl CompiledCondition {
             };
         }
         let of = paths.index_of(attribute);
-        let test = match operator {
-            O::Exists | O::NotExists => {
-                return Ok(Self::Presence { of, expected: operator == O::Exists });
+        if let O::Exists | O::NotExists = operator {
+            return Ok(Self::Presence { of, expected: operator == O::Exists });
+        }
+        let test = compiler.test(operator, values)?;
+        Ok(Self::Attribute { of, test, negated: is_negated(operator) })
+    }
+
+    /// Whether the condition holds. One on an attribute that is missing, null or of a type that
+    /// the operator does not know fails, negated or not; only `not_exists` can hold then. That a
+    /// segment's condition fails so means that the context is not in the segment. What it answers counts only if
+    /// the effort is not exhausted then.
+    pub(super) fn holds(
+        &self,
+        attributes: &Found<'_, '_>,
+        memberships: &Memberships<'_, '_>,
+        effort: &Effort,
+    ) -> bool {
+        let now = memberships.now();
+        match self {
+            Self::Now { holds, than } => holds(now.cmp(than)),
+            Self::Presence { of, expected } => attributes.get(*of).is_some() == *expected,
+            Self::Attribute { of, test, negated } => match attributes.get(*of) {
+                None => false,
+                Some(Attribute::List(items)) => {
+                    let matches = |item: &Attribute<'_>| test.matches(item) == Some(true);
+                    items.iter().any(|item| effort.spend(test.work(item)) && matches(item))
+                        != *negated
+                }
+                Some(scalar) => {
+                    effort.spend(test.work(scalar))
+                        && test.matches(scalar).is_some_and(|matches| matches != *negated)
+                }
+            },
+            Self::Segments { any_of, negated } => {
+                any_of.iter().any(|segment| memberships.includes(segment, effort)) != *negated
             }
-            O::Equals | O::In | O::NotEquals | O::NotIn => Test::OneOf(OneOf::new(values)),
-            O::Contains | O::NotContains => Test::Contains(texts(values)),
-            O::StartsWith | O::NotStartsWith => Test::StartsWith(texts(values)),
-            O::EndsWith | O::NotEndsWith => Test::EndsWith(texts(values)),
+        }
+    }
+}
+
+impl Test {
+    /// What an operator that asks for an attribute's value compares it with. The error says which value it
+    /// cannot use.
+    pub(super) fn new(
+        operator: Operator,
+        values: &[String],
+        patterns: &Arc<ProjectPatterns>,
+    ) -> Result<Self, String> {
+        use Operator as O;
+        Ok(match operator {
+            O::Equals | O::In | O::NotEquals | O::NotIn => Self::OneOf(OneOf::new(values)),
+            O::Contains | O::NotContains => Self::Contains(texts(values)),
+            O::StartsWith | O::NotStartsWith => Self::StartsWith(texts(values)),
+            O::EndsWith | O::NotEndsWith => Self::EndsWith(texts(values)),
             O::Matches | O::NotMatches => {
-                Test::Matches(parse_all(values, |value| compile_pattern(value).ok())?)
+                Self::Matches(parse_all(values, |value| patterns.pattern(value).ok())?)
             }
             O::GreaterThan => numbers(Ordering::is_gt, values)?,
             O::GreaterThanOrEqual => numbers(Ordering::is_ge, values)?,
@@ -100,41 +153,39 @@ impl CompiledCondition {
             O::SemverGreaterThanOrEqual => versions(Ordering::is_ge, values)?,
             O::SemverLessThan => versions(Ordering::is_lt, values)?,
             O::SemverLessThanOrEqual => versions(Ordering::is_le, values)?,
-            O::InCidr => Test::AddressIn(parse_all(values, parse_address_range)?),
+            O::InCidr => Self::AddressIn(parse_all(values, parse_address_range)?),
+            O::Exists | O::NotExists => {
+                return Err("whether there is an attribute is asked of no value".to_owned());
+            }
             O::InSegment | O::NotInSegment => {
                 return Err("an operator asks for segments of an attribute".to_owned());
             }
+        })
+    }
+
+    /// About how many nanoseconds [`Self::matches`] takes of an attribute, at worst.
+    fn work(&self, attribute: &Attribute<'_>) -> u64 {
+        const OF_COMPARISON: usize = 10;
+        let bytes = match attribute {
+            Attribute::Text(text) => text.as_str().len(),
+            _ => 0,
         };
-        Ok(Self::Attribute { of, test, negated: is_negated(operator) })
-    }
-
-    /// Whether the condition holds. One on an attribute that is missing, null or of a type that
-    /// the operator does not know fails, negated or not; only `not_exists` can hold then. That a
-    /// segment's condition fails so means that the context is not in the segment.
-    pub(super) fn holds(
-        &self,
-        attributes: &Found<'_, '_>,
-        memberships: &Memberships<'_, '_>,
-    ) -> bool {
-        let now = memberships.now();
-        match self {
-            Self::Now { holds, than } => holds(now.cmp(than)),
-            Self::Presence { of, expected } => attributes.get(*of).is_some() == *expected,
-            Self::Attribute { of, test, negated } => match attributes.get(*of) {
-                None => false,
-                Some(Attribute::List(items)) => {
-                    items.iter().any(|item| test.matches(item) == Some(true)) != *negated
-                }
-                Some(scalar) => test.matches(scalar).is_some_and(|matches| matches != *negated),
-            },
-            Self::Segments { any_of, negated } => {
-                any_of.iter().any(|segment| memberships.includes(segment)) != *negated
+        let work = match self {
+            Self::OneOf(_) => FEW_VALUES * OF_COMPARISON,
+            Self::Contains(parts) => parts.len().saturating_mul(bytes + OF_COMPARISON),
+            Self::StartsWith(parts) | Self::EndsWith(parts) => parts.len() * OF_COMPARISON,
+            Self::Matches(patterns) => {
+                let of_byte = patterns.iter().map(Pattern::work_of_byte).sum::<usize>();
+                of_byte.saturating_mul(bytes.saturating_add(1))
             }
-        }
+            Self::Number(_, values) => values.len() * OF_COMPARISON,
+            Self::Date(_, values) => values.len() * OF_COMPARISON,
+            Self::Version(_, values) => values.len() * OF_COMPARISON,
+            Self::AddressIn(values) => values.len() * OF_COMPARISON,
+        };
+        u64::try_from(work).unwrap_or(u64::MAX)
     }
-}
 
-impl Test {
     /// Whether a value of the test matches; nothing if the test does not know the attribute's type.
     fn matches(&self, attribute: &Attribute<'_>) -> Option<bool> {
         match self {
@@ -146,7 +197,7 @@ impl Test {
             Self::EndsWith(parts) => any_text(attribute, parts, |text, part| text.ends_with(part)),
             Self::Matches(patterns) => {
                 let text = text_of(attribute)?.as_str();
-                Some(patterns.iter().any(|pattern| pattern.is_match(text)))
+                Some(patterns.iter().any(|pattern| pattern.is_in(text)))
             }
             Self::Number(holds, values) => {
                 let number = match attribute {
@@ -180,6 +231,28 @@ impl Test {
             }
         }
     }
+}
+
+/// What a condition takes compiled, in bytes, besides its values.
+const CONDITION_BYTES: usize = 128;
+/// What a text takes, besides its own bytes: its place in a list, and what the allocator has with it.
+pub(super) const TEXT_BYTES: usize = 48;
+/// What a value takes that is a number too.
+const NUMBER_BYTES: usize = 80;
+
+/// About how much memory conditions take compiled, in bytes, at most: without their patterns, and with what
+/// other flags have of the same as if each had it alone.
+pub(super) fn bytes_of(conditions: &[Condition]) -> usize {
+    let bytes_of_value = |value: &String| {
+        let may_be_number = value.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+        TEXT_BYTES + value.len() + if may_be_number { NUMBER_BYTES + value.len() } else { 0 }
+    };
+    let bytes_of_condition = |it: &Condition| {
+        CONDITION_BYTES
+            + it.attribute.as_ref().map_or(0, |name| 2 * (TEXT_BYTES + name.len()))
+            + it.values.iter().map(bytes_of_value).sum::<usize>()
+    };
+    conditions.iter().map(bytes_of_condition).sum()
 }
 
 /// Up to this number, values are found sooner one by one, since most differ in length.

@@ -6,9 +6,12 @@
 pub(crate) mod attribute;
 mod bucketing;
 pub(crate) mod compiled;
+pub(crate) mod compiler;
 mod condition;
 pub(crate) mod context;
+mod effort;
 pub(crate) mod outcome;
+pub(crate) mod patterns;
 mod prerequisites;
 pub(crate) mod project_flags;
 pub(crate) mod segments;
@@ -17,8 +20,10 @@ pub(crate) mod test_flags;
 pub(crate) mod variant;
 
 pub use compiled::{CompiledFlag, DamagedFlag};
+pub use compiler::Compiler;
 pub use context::{Context, InvalidContext};
 pub use outcome::{ErrorCode, Evaluation, EvaluationError, Metadata, Reason};
+pub use patterns::ProjectPatterns;
 pub use project_flags::{Flags, LoadedFlag};
 pub use segments::{LoadedSegment, Segments};
 pub use variant::TypedVariant;

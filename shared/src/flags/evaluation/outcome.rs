@@ -79,6 +79,8 @@ pub enum EvaluationError<'f> {
     PrerequisiteCycle(&'f FlagKey),
     /// This flag has too long a chain of prerequisites.
     PrerequisitesTooDeep(&'f FlagKey),
+    /// To compare this context with the conditions of this flag would take too long.
+    TooMuchWork(&'f FlagKey),
 }
 
 /// The codes of `OpenFeature` errors that evaluation has.
@@ -125,6 +127,7 @@ impl EvaluationError<'_> {
         match self {
             Self::FlagNotFound => ErrorCode::FlagNotFound,
             Self::TargetingKeyMissing(_) => ErrorCode::TargetingKeyMissing,
+            Self::TooMuchWork(_) => ErrorCode::InvalidContext,
             Self::Damaged(..)
             | Self::SegmentDamaged(..)
             | Self::PrerequisiteCycle(_)
@@ -159,6 +162,11 @@ impl fmt::Display for EvaluationError<'_> {
                 "the flag {flag} has a chain of prerequisites of more than \
                  {MAX_PREREQUISITE_DEPTH} flags"
             ),
+            Self::TooMuchWork(flag) => write!(
+                formatter,
+                "the context's texts and lists are too long for the conditions of the flag {flag}: \
+                 comparing them would take too long"
+            ),
         }
     }
 }
@@ -184,7 +192,7 @@ impl CompiledFlag {
         if let Some(damaged) = self.segments.iter().find(|key| !memberships.knows(key)) {
             return Err(EvaluationError::SegmentDamaged(&self.key, damaged));
         }
-        if let Some(rule) = self.matching_rule(memberships) {
+        if let Some(rule) = self.matching_rule(memberships)? {
             let metadata = Metadata { rule_id: Some(&rule.id), ..self.metadata() };
             let (variant, bucketed) = self.serve(&rule.serve, context)?;
             let metadata = Metadata { bucketed: Some(bucketed), ..metadata };

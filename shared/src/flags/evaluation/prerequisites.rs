@@ -3,8 +3,6 @@
 //! Writes let no cycle and no chain of more than ten flags arise; this guards against stored ones
 //! all the same. The result for a flag does not depend on which flags were evaluated before it.
 
-use std::collections::HashMap;
-
 use crate::flags::{FlagKey, MAX_PREREQUISITE_DEPTH, Prerequisite};
 use crate::timestamp::Timestamp;
 
@@ -20,11 +18,13 @@ type Outcome<'f> = Result<Evaluation<'f>, EvaluationError<'f>>;
 pub(super) struct Evaluator<'f, 'c> {
     flags: &'f Flags,
     memberships: Memberships<'f, 'c>,
-    progress: HashMap<usize, Progress<'f>>,
+    /// By index of the project's flags.
+    progress: Box<[Progress<'f>]>,
 }
 
 /// How far the evaluation of a flag has come.
 enum Progress<'f> {
+    NotBegun,
     Begun,
     Done { outcome: Outcome<'f>, chain: usize },
 }
@@ -36,14 +36,10 @@ struct Reached<'f> {
 }
 
 impl<'f, 'c> Evaluator<'f, 'c> {
-    pub(super) fn new(
-        flags: &'f Flags,
-        context: &'c Context<'c>,
-        now: Timestamp,
-        expected_flags: usize,
-    ) -> Self {
+    pub(super) fn new(flags: &'f Flags, context: &'c Context<'c>, now: Timestamp) -> Self {
         let memberships = Memberships::new(flags.segments(), context, now);
-        Self { flags, memberships, progress: HashMap::with_capacity(expected_flags) }
+        let progress = (0..flags.len()).map(|_| Progress::NotBegun).collect();
+        Self { flags, memberships, progress }
     }
 
     /// Evaluates the flag at an index of the project's flags.
@@ -57,7 +53,7 @@ impl<'f, 'c> Evaluator<'f, 'c> {
             return Reached { outcome: Err(EvaluationError::FlagNotFound), chain: 1 };
         };
         let too_deep = EvaluationError::PrerequisitesTooDeep(flag.key());
-        match self.progress.get(&index) {
+        match self.progress.get(index) {
             Some(Progress::Begun) => {
                 let cycle = EvaluationError::PrerequisiteCycle(flag.key());
                 return Reached { outcome: Err(cycle), chain: 1 };
@@ -69,10 +65,10 @@ impl<'f, 'c> Evaluator<'f, 'c> {
             Some(Progress::Done { outcome, chain }) => {
                 return Reached { outcome: *outcome, chain: *chain };
             }
-            None if depth > MAX_PREREQUISITE_DEPTH => {
+            _ if depth > MAX_PREREQUISITE_DEPTH => {
                 return Reached { outcome: Err(too_deep), chain: 1 };
             }
-            None => {}
+            _ => {}
         }
         let compiled = match flag.compiled() {
             Ok(compiled) => compiled,
@@ -81,16 +77,22 @@ impl<'f, 'c> Evaluator<'f, 'c> {
                 return Reached { outcome, chain: 1 };
             }
         };
-        self.progress.insert(index, Progress::Begun);
+        self.note(index, Progress::Begun);
         let reached = self.evaluate_compiled(compiled, depth);
         // A chain that is too long from here may be short enough from further down.
         if depth > 1 && matches!(reached.outcome, Err(EvaluationError::PrerequisitesTooDeep(_))) {
-            self.progress.remove(&index);
+            self.note(index, Progress::NotBegun);
         } else {
             let Reached { outcome, chain } = reached;
-            self.progress.insert(index, Progress::Done { outcome, chain });
+            self.note(index, Progress::Done { outcome, chain });
         }
         reached
+    }
+
+    fn note(&mut self, index: usize, progress: Progress<'f>) {
+        if let Some(place) = self.progress.get_mut(index) {
+            *place = progress;
+        }
     }
 
     fn evaluate_compiled(&mut self, flag: &'f CompiledFlag, depth: usize) -> Reached<'f> {

@@ -1,7 +1,6 @@
 //! A project's flags, ready to be evaluated.
 
-use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use uuid::Uuid;
 
@@ -10,40 +9,45 @@ use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
 use super::compiled::{CompiledFlag, DamagedFlag};
+use super::compiler::Compiler;
 use super::context::Context;
 use super::outcome::{Evaluation, EvaluationError};
 use super::prerequisites::Evaluator;
 use super::segments::Segments;
 
-/// A flag as it was read from its store. It is compiled when it is first evaluated: whoever asks for
-/// one flag of a project of thousands waits for no other.
+/// A flag as it was read from its store, compiled: what was read of it is not kept besides.
+#[derive(Debug)]
 pub struct LoadedFlag {
     key: FlagKey,
     id_and_version: Option<(Uuid, u64)>,
-    compiled: LazyLock<Result<CompiledFlag, DamagedFlag>, Compile>,
+    compiled: Result<CompiledFlag, DamagedFlag>,
+    bytes: usize,
 }
-
-type Compile = Box<dyn FnOnce() -> Result<CompiledFlag, DamagedFlag> + Send>;
 
 impl LoadedFlag {
     /// A flag that could be read.
-    pub fn new(flag: FeatureFlag) -> Self {
+    pub fn new(flag: &FeatureFlag, compiler: &mut Compiler) -> Self {
         Self {
             key: flag.key.clone(),
             id_and_version: Some((flag.id, flag.version)),
-            compiled: LazyLock::new(Box::new(move || CompiledFlag::new(&flag))),
+            compiled: CompiledFlag::new(flag, compiler),
+            bytes: CompiledFlag::bytes_of(flag),
         }
     }
 
     /// A flag that is there but could not be read: its evaluation fails, that of others does not.
     pub fn damaged(key: FlagKey, damage: DamagedFlag) -> Self {
-        let compiled = LazyLock::new(Box::new(move || Err(damage)) as Compile);
-        Self { key, id_and_version: None, compiled }
+        Self { key, id_and_version: None, compiled: Err(damage), bytes: 0 }
     }
 
     /// The flag's key.
     pub fn key(&self) -> &FlagKey {
         &self.key
+    }
+
+    /// About how much memory it takes, in bytes, without its patterns.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Whether this is the given version of the flag with the given id. Then it need not be read
@@ -58,14 +62,6 @@ impl LoadedFlag {
 
     pub(super) fn is_enabled(&self) -> bool {
         self.compiled().is_ok_and(|flag| flag.enabled)
-    }
-}
-
-impl fmt::Debug for LoadedFlag {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = formatter.debug_struct("LoadedFlag");
-        shown.field("key", &self.key).field("id_and_version", &self.id_and_version);
-        shown.finish_non_exhaustive()
     }
 }
 
@@ -120,7 +116,7 @@ impl Flags {
         now: Timestamp,
     ) -> Result<Evaluation<'f>, EvaluationError<'f>> {
         let index = self.index_of(key).ok_or(EvaluationError::FlagNotFound)?;
-        Evaluator::new(self, context, now, 0).evaluate(index)
+        Evaluator::new(self, context, now).evaluate(index)
     }
 
     /// Evaluates all flags, sorted by key. Those that cannot be evaluated stand among the others.
@@ -128,11 +124,17 @@ impl Flags {
         &'f self,
         context: &Context<'_>,
         now: Timestamp,
-    ) -> Vec<(&'f FlagKey, Result<Evaluation<'f>, EvaluationError<'f>>)> {
-        let mut evaluator = Evaluator::new(self, context, now, self.live.len());
-        let evaluated =
-            |(index, flag): (usize, &'f Arc<LoadedFlag>)| (flag.key(), evaluator.evaluate(index));
-        self.live.iter().enumerate().map(evaluated).collect()
+    ) -> impl Iterator<Item = (&'f FlagKey, Result<Evaluation<'f>, EvaluationError<'f>>)> {
+        let mut evaluator = Evaluator::new(self, context, now);
+        let evaluated = move |(index, flag): (usize, &'f Arc<LoadedFlag>)| {
+            (flag.key(), evaluator.evaluate(index))
+        };
+        self.live.iter().enumerate().map(evaluated)
+    }
+
+    /// How many flags there are.
+    pub(super) fn len(&self) -> usize {
+        self.live.len()
     }
 
     pub(super) fn at(&self, index: usize) -> Option<&LoadedFlag> {
@@ -149,7 +151,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::flags::evaluation::test_flags::{context, flag, flags, now, project};
+    use crate::flags::evaluation::test_flags::{context, flag, flags, now, project, resident};
 
     #[test]
     fn a_flag_of_the_same_version_can_be_kept() {
@@ -166,6 +168,48 @@ mod tests {
         assert!(old.get("g").is_none());
         let damaged = LoadedFlag::damaged(kept.key().clone(), DamagedFlag::new("x"));
         assert!(!damaged.is(id, version));
+    }
+
+    #[test]
+    fn a_flag_takes_no_more_memory_than_is_counted() {
+        let list = |of: fn(usize) -> String| (0..30).map(of).collect::<Vec<_>>();
+        let numbers: Vec<String> = (0..250).map(|number| number.to_string()).collect();
+        let texts: Vec<String> = (0..250).map(|number| format!("{number:x}t")).collect();
+        let condition = |values: &[String], name: &str| {
+            let operators = ["in", "contains", "starts_with"];
+            let of = |operator| json!({"attribute": name, "operator": operator, "values": values});
+            operators.map(of)
+        };
+        let rule = |values: &[String], number: usize| {
+            let conditions: Vec<_> =
+                (0..10).flat_map(|it| condition(values, &format!("a{it}.b{number}"))).collect();
+            json!({"conditions": conditions, "serve": {"variant": "on"}})
+        };
+        let target = |number: usize| json!({"kind": "identifier", "value": format!("{number}"), "variant": "on"});
+        let targets: Vec<_> = (0..1_000).map(target).collect();
+        let variant = |name: String| json!({"key": name, "value": if name == "on" { "true" } else { "false" }});
+        let many: Vec<_> = list(|number| format!("v{number}")).into_iter().map(variant).collect();
+        let forms = [
+            json!({"rules": [rule(&numbers, 0), rule(&numbers, 1)]}),
+            json!({"rules": [rule(&texts, 0), rule(&texts, 1)]}),
+            json!({"targets": targets}),
+            json!({"variants": many, "offVariant": "v0", "fallthrough": {"variant": "v1"}}),
+            json!({}),
+        ];
+        for form in forms {
+            let flag = flag("f", &form);
+            let mut loaded = Vec::with_capacity(2_000);
+            loaded.push(LoadedFlag::new(&flag, &mut Compiler::default()));
+            let times = (8_000_000 / loaded[0].bytes()).min(2_000);
+            let before = resident();
+            for _ in 0..times {
+                // As if each had conditions of its own.
+                loaded.push(LoadedFlag::new(&flag, &mut Compiler::default()));
+            }
+            let grown = resident().saturating_sub(before);
+            let counted = times * loaded[0].bytes();
+            assert!(grown < counted + 500_000, "{grown}, {counted}: {:.200}", form.to_string());
+        }
     }
 
     #[test]

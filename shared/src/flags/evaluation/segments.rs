@@ -11,14 +11,21 @@ use crate::timestamp::Timestamp;
 
 use super::attribute::{AttributePaths, Found};
 use super::compiled::DamagedFlag;
-use super::condition::CompiledCondition;
+use super::compiler::Compiler;
+use super::condition::{self, CompiledCondition};
 use super::context::Context;
+use super::effort::Effort;
+use super::patterns::ProjectPatterns;
+
+/// What a segment takes, in bytes, besides its conditions.
+const SEGMENT_BYTES: usize = 1_000;
 
 /// A segment as it was read from its store. It is compiled when a flag first asks for it.
 pub struct LoadedSegment {
     key: SegmentKey,
     id_and_version: Option<(Uuid, u64)>,
     compiled: LazyLock<Result<CompiledSegment, DamagedFlag>, Compile>,
+    bytes: usize,
 }
 
 type Compile = Box<dyn FnOnce() -> Result<CompiledSegment, DamagedFlag> + Send>;
@@ -31,11 +38,14 @@ struct CompiledSegment {
 
 impl LoadedSegment {
     /// A segment that could be read.
-    pub fn new(segment: Segment) -> Self {
+    pub fn new(segment: Segment, compiler: &Compiler) -> Self {
+        let patterns = Arc::clone(compiler.patterns());
+        let bytes = SEGMENT_BYTES + condition::bytes_of(&segment.conditions);
         Self {
+            bytes,
             key: segment.key.clone(),
             id_and_version: Some((segment.id, segment.version)),
-            compiled: LazyLock::new(Box::new(move || CompiledSegment::new(&segment))),
+            compiled: LazyLock::new(Box::new(move || CompiledSegment::new(&segment, &patterns))),
         }
     }
 
@@ -43,7 +53,12 @@ impl LoadedSegment {
     pub fn damaged(key: SegmentKey) -> Self {
         let damage = DamagedFlag::new("it cannot be read");
         let compiled = LazyLock::new(Box::new(move || Err(damage)) as Compile);
-        Self { key, id_and_version: None, compiled }
+        Self { key, id_and_version: None, compiled, bytes: 0 }
+    }
+
+    /// About how much memory it takes, in bytes, without its patterns.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Whether this is the given version of the segment with the given id. Then it need not be read
@@ -62,12 +77,15 @@ impl fmt::Debug for LoadedSegment {
 }
 
 impl CompiledSegment {
-    fn new(segment: &Segment) -> Result<Self, DamagedFlag> {
+    fn new(segment: &Segment, patterns: &Arc<ProjectPatterns>) -> Result<Self, DamagedFlag> {
         let mut attributes = AttributePaths::default();
-        let compile = |condition| match CompiledCondition::new(condition, &mut attributes)? {
+        let mut compiler = Compiler::new(Arc::clone(patterns));
+        let mut compile =
+            |condition| CompiledCondition::new(condition, &mut attributes, &mut compiler);
+        let compile = |condition| match compile(condition)? {
             // Otherwise segments could ask for each other in a circle.
             CompiledCondition::Segments { .. } => Err("it asks for segments".to_owned()),
-            compiled => Ok(compiled),
+            of_attribute => Ok(of_attribute),
         };
         let conditions: Result<_, String> = segment.conditions.iter().map(compile).collect();
         Ok(Self { conditions: conditions.map_err(DamagedFlag::new)?, attributes })
@@ -105,7 +123,8 @@ pub(super) struct Memberships<'f, 'c> {
     segments: &'f Segments,
     context: &'c Context<'c>,
     now: Timestamp,
-    known: Box<[OnceCell<bool>]>,
+    /// Nothing where it would take too long to tell.
+    known: Box<[OnceCell<Option<bool>>]>,
 }
 
 impl<'f, 'c> Memberships<'f, 'c> {
@@ -127,17 +146,25 @@ impl<'f, 'c> Memberships<'f, 'c> {
         self.segments.get(segment).is_some_and(|segment| segment.compiled.is_ok())
     }
 
-    /// Whether the context is in a segment; nobody is in one of which it cannot be said.
-    pub(super) fn includes(&self, segment: &SegmentKey) -> bool {
+    /// Whether the context is in a segment; nobody is in one of which it cannot be said. Exhausts whoever asks
+    /// where it would take too long to tell.
+    pub(super) fn includes(&self, segment: &SegmentKey, asking: &Effort) -> bool {
         let Some(index) = self.segments.index_of(segment) else { return false };
         let (Some(known), Some(segment)) = (self.known.get(index), self.segments.0.get(index))
         else {
             return false;
         };
-        *known.get_or_init(|| {
-            let Ok(compiled) = segment.compiled.as_ref() else { return false };
+        let known = *known.get_or_init(|| {
+            let Ok(compiled) = segment.compiled.as_ref() else { return Some(false) };
             let attributes = Found::new(&compiled.attributes, self.context.attributes());
-            compiled.conditions.iter().all(|condition| condition.holds(&attributes, self))
+            let effort = Effort::of_segment();
+            let mut conditions = compiled.conditions.iter();
+            let holds = conditions.all(|condition| condition.holds(&attributes, self, &effort));
+            (!effort.is_exhausted()).then_some(holds)
+        });
+        known.unwrap_or_else(|| {
+            asking.exhaust();
+            false
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Flags and contexts of tests.
 
+use std::fs;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -12,6 +13,7 @@ use crate::json::{Json, MAX_BODY_DEPTH};
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
+use super::compiler::Compiler;
 use super::context::Context;
 use super::project_flags::{Flags, LoadedFlag};
 
@@ -41,8 +43,20 @@ pub(crate) fn segment(key: &str, conditions: &Value) -> Segment {
     draft.into_segment(project(), now(), Uuid::from_u128(1)).unwrap()
 }
 
+/// A flag as an evaluation has it.
+pub(crate) fn loaded(flag: &FeatureFlag) -> LoadedFlag {
+    LoadedFlag::new(flag, &mut Compiler::default())
+}
+
 pub(crate) fn flags(flags: impl IntoIterator<Item = FeatureFlag>) -> Flags {
-    Flags::new(project(), flags.into_iter().map(LoadedFlag::new).map(Arc::new))
+    Flags::new(project(), flags.into_iter().map(|flag| Arc::new(loaded(&flag))))
+}
+
+/// How much memory the process has taken, in bytes. The tests that ask have a process each.
+pub(crate) fn resident() -> usize {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1_024
 }
 
 pub(crate) fn context(text: &str) -> Context<'_> {

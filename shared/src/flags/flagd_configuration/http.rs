@@ -1,5 +1,7 @@
 //! The answer to whoever fetches the flags of a project for flagd.
 
+use std::fmt;
+
 use lambda_http::http::StatusCode;
 use lambda_http::http::header::ETAG;
 
@@ -16,21 +18,28 @@ impl FlagdConfiguration {
         &self,
         if_none_match: impl IntoIterator<Item = &'v [u8]>,
     ) -> Result<Answer, Problem> {
-        let bytes = bytes_within_json(&self.document);
-        if bytes > MAX_ANSWER_BYTES {
+        let too_large = |what: fmt::Arguments<'_>| {
             let detail = format!(
-                "The project's flags make a configuration of {bytes} bytes as Lambda sends it, of which \
-                 {MAX_ANSWER_BYTES} are allowed. Export them to a file with `waymark flags export`, or \
-                 archive flags that are no longer needed."
+                "The project's flags {what}. Export them to a file with `waymark flags export`, or archive \
+                 flags that are no longer needed."
             );
-            return Err(Problem::new(ProblemCode::FlagdConfigurationTooLarge, detail));
+            Problem::new(ProblemCode::FlagdConfigurationTooLarge, detail)
+        };
+        let Self::Document(document, etag) = self else {
+            return Err(too_large(format_args!("have more than 8 MB")));
+        };
+        let bytes = bytes_within_json(document);
+        if bytes > MAX_ANSWER_BYTES {
+            return Err(too_large(format_args!(
+                "make a configuration of {bytes} bytes as Lambda sends it, of which {MAX_ANSWER_BYTES} are allowed"
+            )));
         }
-        let answer = if self.etag.is_named_by(if_none_match) {
+        let answer = if etag.is_named_by(if_none_match) {
             Answer::empty(StatusCode::NOT_MODIFIED)
         } else {
-            Answer::of_json_text(StatusCode::OK, Some(self.document.clone()))
+            Answer::of_json_text(StatusCode::OK, Some(document.clone()))
         };
-        Ok(answer.with_header(ETAG, header_value(self.etag.as_str())?))
+        Ok(answer.with_header(ETAG, header_value(etag.as_str())?))
     }
 }
 
@@ -45,7 +54,7 @@ mod tests {
         let answer = |quotes: usize| {
             let document = "\"".repeat(quotes);
             let etag = EntityTag::of(&document);
-            FlagdConfiguration { document, etag }.to_answer([])
+            FlagdConfiguration::Document(document, etag).to_answer([])
         };
         assert_eq!(answer(MAX_ANSWER_BYTES / 2).unwrap().status(), StatusCode::OK);
         let refused = answer(MAX_ANSWER_BYTES / 2 + 1).unwrap_err();

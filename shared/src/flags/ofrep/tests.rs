@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::flags::FlagKey;
-use crate::flags::evaluation::test_flags::{flag, flags, now, project};
+use crate::flags::evaluation::test_flags::{flag, flags, loaded, now, project};
 use crate::flags::evaluation::{DamagedFlag, LoadedFlag};
 
 fn failure(body: &[u8]) -> (ErrorCode, String) {
@@ -131,7 +131,7 @@ fn metadata_says_what_decided() {
 fn failures_have_their_status_code_and_details() {
     let damaged =
         LoadedFlag::damaged(FlagKey::parse("d").unwrap(), DamagedFlag::new("it is \"x\""));
-    let split = LoadedFlag::new(flag("s", &json!({"fallthrough": split()})));
+    let split = loaded(&flag("s", &json!({"fallthrough": split()})));
     let flags = Flags::new(project(), [damaged, split].map(Arc::new));
     let not_found = r#"{"key":"a\"b","errorCode":"FLAG_NOT_FOUND","errorDetails":"the project has no flag of this key"}"#;
     assert_eq!(one(&flags, "a\"b", ""), (404, not_found.to_owned()));

@@ -214,7 +214,7 @@ impl Store {
         let uses = UseChange::between(&stored.segments(), &BTreeSet::new());
         actions.extend(self.count_uses(stored.project_id, &uses)?);
         actions.push(self.announce(&stored.deleted(author, now))?);
-        actions.push(self.mark_freed(stored)?);
+        actions.push(self.mark_freed(stored.project_id, stored.key.as_str())?);
         let cancelled = self.commit_all(actions).await?;
         Ok(if cancelled.is_none() { FlagDeletion::Done } else { FlagDeletion::Outdated })
     }

@@ -8,7 +8,10 @@ use std::sync::Arc;
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 
-use crate::flags::evaluation::{DamagedFlag, Flags, LoadedFlag, LoadedSegment, Segments};
+use crate::flags::draft::flag_bytes;
+use crate::flags::evaluation::{
+    Compiler, DamagedFlag, Flags, LoadedFlag, LoadedSegment, ProjectPatterns, Segments,
+};
 use crate::flags::{FeatureFlag, FlagKey, MAX_PREREQUISITE_DEPTH, Segment, SegmentKey};
 use crate::projects::project::ProjectId;
 
@@ -25,12 +28,15 @@ use crate::dynamodb::{Store, StoreError};
 pub struct StoredFlags {
     /// The flags.
     pub flags: Flags,
-    /// About how many bytes they have.
+    /// About how much memory they take, in bytes.
     pub bytes: usize,
     /// The number of the state that the project's flags were in, read no later than they were; of one
     /// flag, at the same time.
     pub state: i64,
 }
+
+/// The most bytes of flags that are exported to one document: a document of more flags fits no answer.
+const MAX_EXPORTED_BYTES: usize = 8_000_000;
 
 /// Flags that were read to be exported.
 #[derive(Debug, Default)]
@@ -41,6 +47,8 @@ pub struct ExportedFlags {
     pub segments: Vec<Segment>,
     /// The number of the state that they were in, read no later than they were.
     pub state: i64,
+    /// Whether there are more flags than one document may have, so that some were not read.
+    pub is_cut: bool,
 }
 
 /// Flags that are being read, with what is still known of an earlier reading.
@@ -48,6 +56,7 @@ struct Reading<'k> {
     store: &'k Store,
     project: ProjectId,
     known: Option<&'k Flags>,
+    compiler: Compiler,
     flags: Vec<Arc<LoadedFlag>>,
     segments: Vec<Arc<LoadedSegment>>,
     bytes: usize,
@@ -61,9 +70,10 @@ impl Store {
         &self,
         project: ProjectId,
         known: Option<&Flags>,
+        patterns: &Arc<ProjectPatterns>,
     ) -> Result<StoredFlags, StoreError> {
         let mut pages = self.flags_and_segments(project).into_paginator().items().send();
-        let mut reading = Reading::new(self, project, known);
+        let mut reading = Reading::new(self, project, known, patterns);
         while let Some(item) = pages.next().await {
             reading.take(&item?)?;
         }
@@ -74,15 +84,21 @@ impl Store {
     /// consistent, as [`Self::flags_to_evaluate`]; what cannot be read is left out, and reported.
     pub async fn flags_to_export(&self, project: ProjectId) -> Result<ExportedFlags, StoreError> {
         let mut pages = self.flags_and_segments(project).into_paginator().items().send();
-        let mut read = ExportedFlags::default();
+        let (mut read, mut bytes) = (ExportedFlags::default(), 0);
         while let Some(item) = pages.next().await {
             let item = item?;
+            if bytes > MAX_EXPORTED_BYTES {
+                read.is_cut = true;
+                break;
+            }
             if is_project(&item) {
                 read.state = read_state(&item)?;
             } else if is_segment(&item) {
                 read.segments.extend(self.unless_damaged(&item, read_segment(project, &item))?);
             } else {
-                read.flags.extend(self.unless_damaged(&item, read_flag(project, &item))?);
+                let flag = self.unless_damaged(&item, read_flag(project, &item))?;
+                bytes = bytes.saturating_add(flag.as_ref().map_or(0, flag_bytes));
+                read.flags.extend(flag);
             }
         }
         Ok(read)
@@ -113,8 +129,9 @@ impl Store {
         project: ProjectId,
         flag: &FlagKey,
         known: Option<&Flags>,
+        patterns: &Arc<ProjectPatterns>,
     ) -> Result<StoredFlags, StoreError> {
-        let mut reading = Reading::new(self, project, known);
+        let mut reading = Reading::new(self, project, known, patterns);
         let mut wanted = HashSet::from([PROJECT_ITEM.to_owned(), flag.to_string()]);
         let mut asked_for = HashSet::new();
         // One level more than a chain may have shows that a chain is too long.
@@ -138,9 +155,15 @@ impl Store {
 }
 
 impl<'k> Reading<'k> {
-    fn new(store: &'k Store, project: ProjectId, known: Option<&'k Flags>) -> Self {
+    fn new(
+        store: &'k Store,
+        project: ProjectId,
+        known: Option<&'k Flags>,
+        patterns: &Arc<ProjectPatterns>,
+    ) -> Self {
         let (flags, segments) = (Vec::new(), Vec::new());
-        Self { store, project, known, flags, segments, bytes: 0, state: 0 }
+        let compiler = Compiler::new(Arc::clone(patterns));
+        Self { store, project, known, compiler, flags, segments, bytes: 0, state: 0 }
     }
 
     fn take(&mut self, item: &Item) -> Result<(), StoreError> {
@@ -160,16 +183,16 @@ impl<'k> Reading<'k> {
             // Nobody can ask for a flag whose key is none.
             Err(damage) => return self.report(item, &damage),
         };
-        self.bytes += item.get("definition").and_then(|it| it.as_s().ok()).map_or(0, String::len);
         let loaded = self.known_flag(&key, item).unwrap_or_else(|| {
             Arc::new(match read_flag(self.project, item) {
-                Ok(flag) => LoadedFlag::new(flag),
+                Ok(flag) => LoadedFlag::new(&flag, &mut self.compiler),
                 Err(damage) => {
                     self.report(item, &damage);
                     LoadedFlag::damaged(key, DamagedFlag::new(damage_of(&damage)))
                 }
             })
         });
+        self.bytes += loaded.bytes();
         self.flags.push(loaded);
     }
 
@@ -179,16 +202,16 @@ impl<'k> Reading<'k> {
             // No flag can ask for a segment whose key is none.
             Err(damage) => return self.report(item, &damage),
         };
-        self.bytes += item.get("conditions").and_then(|it| it.as_s().ok()).map_or(0, String::len);
         let loaded = self.known_segment(&key, item).unwrap_or_else(|| {
             Arc::new(match read_segment(self.project, item) {
-                Ok(segment) => LoadedSegment::new(segment),
+                Ok(segment) => LoadedSegment::new(segment, &self.compiler),
                 Err(damage) => {
                     self.report(item, &damage);
                     LoadedSegment::damaged(key)
                 }
             })
         });
+        self.bytes += loaded.bytes();
         self.segments.push(loaded);
     }
 

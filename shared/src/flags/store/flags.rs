@@ -83,7 +83,7 @@ impl Store {
             let mut records = vec![self.record_change(change)?, self.announce(&happening)?];
             let never_freed = actions.len() + usize::from(idempotent.is_some()) + records.len();
             if !flag.is_successor {
-                records.push(self.require_never_freed(flag)?);
+                records.push(self.require_never_freed(flag.project_id, flag.key.as_str())?);
             }
             let commit = self.commit_with_records(actions, idempotent, flag.created_at, records);
             let cancelled = match commit.await? {

@@ -37,8 +37,8 @@ pub(super) const PROJECT_ITEM: &str = "#";
 /// No sort key of a flag is below, that of the project's item is.
 pub(super) const FIRST_FLAG: &str = "0";
 
-/// What the sort key of an item begins with that marks a key of which a flag was deleted: it comes before
-/// all that queries read.
+/// What the sort key of an item begins with that marks another sort key, of which a flag or segment was
+/// deleted: it comes before all that queries read.
 const FREED: &str = "!";
 
 /// What a transaction does to the item that belongs to the project beside growing the number of its
@@ -81,17 +81,22 @@ impl Store {
         })
     }
 
-    /// The action that marks a flag's key as one that was in use.
-    pub(super) fn mark_freed(&self, flag: &FeatureFlag) -> Result<TransactWriteItem, StoreError> {
-        self.put(TABLE, freed_key(flag)).into_action()
+    /// The action that marks a flag's or segment's sort key as one that was in use.
+    pub(super) fn mark_freed(
+        &self,
+        project: ProjectId,
+        sort_key: &str,
+    ) -> Result<TransactWriteItem, StoreError> {
+        self.put(TABLE, freed_key(project, sort_key)).into_action()
     }
 
-    /// The action that checks that no other flag ever had a flag's key.
+    /// The action that checks that nothing that was deleted had a flag's or segment's sort key.
     pub(super) fn require_never_freed(
         &self,
-        flag: &FeatureFlag,
+        project: ProjectId,
+        sort_key: &str,
     ) -> Result<TransactWriteItem, StoreError> {
-        self.check(TABLE, freed_key(flag))
+        self.check(TABLE, freed_key(project, sort_key))
             .condition_expression("attribute_not_exists(projectId)")
             .into_action()
     }
@@ -165,9 +170,17 @@ pub(super) fn key(project: ProjectId, sort_key: &str) -> Item {
     item([("projectId", s(project)), ("key", s(sort_key))])
 }
 
-/// The key of the item that marks a flag's key as one that was in use.
-fn freed_key(flag: &FeatureFlag) -> Item {
-    key(flag.project_id, &format!("{FREED}{}", flag.key))
+/// The key of the item that marks a sort key as one that was in use.
+fn freed_key(project: ProjectId, sort_key: &str) -> Item {
+    key(project, &format!("{FREED}{sort_key}"))
+}
+
+/// The attribute of what has the sort key of something that was deleted.
+pub(super) const IS_SUCCESSOR: &str = "isSuccessor";
+
+/// Whether something has the sort key of something that was deleted.
+pub(super) fn read_is_successor(reader: ItemReader<'_>) -> Result<bool, StoreError> {
+    Ok(reader.optional_boolean(IS_SUCCESSOR)?.unwrap_or_default())
 }
 
 pub(super) fn version_number(version: u64) -> AttributeValue {
@@ -198,7 +211,7 @@ fn write_flag(flag: &FeatureFlag) -> Result<Item, StoreError> {
         ("variantKeys", ss(flag.variants.iter().map(|variant| &variant.key))),
         ("prerequisites", write_prerequisites(&flag.prerequisites)),
         ("segments", ss(flag.segments())),
-        ("isSuccessor", flag.is_successor.then_some(AttributeValue::Bool(true))),
+        (IS_SUCCESSOR, flag.is_successor.then_some(AttributeValue::Bool(true))),
         (DEPENDENT_KEY, depends.then(|| s(&flag.key))),
     ];
     for (name, value) in optional {
@@ -238,7 +251,7 @@ pub(super) fn read_flag(project_id: ProjectId, item: &Item) -> Result<FeatureFla
         prerequisites: read_prerequisites(item)?,
         created_at: reader.parsed("createdAt", time)?,
         updated_at: reader.parsed("updatedAt", time)?,
-        is_successor: reader.optional_boolean("isSuccessor")?.unwrap_or_default(),
+        is_successor: read_is_successor(reader)?,
     })
 }
 

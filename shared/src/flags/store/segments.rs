@@ -6,7 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_dynamodb::types::{ReturnValuesOnConditionCheckFailure, TransactWriteItem};
+use aws_sdk_dynamodb::types::{
+    AttributeValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem,
+};
 
 use crate::flags::condition::Condition;
 use crate::flags::{FeatureFlag, FlagKey, Segment, SegmentKey};
@@ -16,7 +18,8 @@ use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
 use super::items::{
-    Count, FIRST_FLAG, ProjectChange, TABLE, key, read_id, read_key, read_version, version_number,
+    Count, FIRST_FLAG, IS_SUCCESSOR, ProjectChange, TABLE, key, read_id, read_is_successor,
+    read_key, read_version, version_number,
 };
 use crate::dynamodb::idempotency::{Idempotent, Replay};
 use crate::dynamodb::item::{Item, ItemReader, item_at, n, s};
@@ -42,6 +45,8 @@ pub enum SegmentCreation {
     Created,
     /// The project has a segment of this key.
     KeyTaken,
+    /// The key was another segment's, which is gone: the segment has to be made as its successor.
+    Successor,
     /// The project has as many segments as it may have.
     LimitReached,
     /// The idempotency key was used before.
@@ -127,7 +132,8 @@ pub(super) fn unknown_segments(flag: &FeatureFlag, missing: &BTreeSet<&SegmentKe
 
 impl Store {
     /// Stores a new segment, and with it the answer to its request where that has an idempotency key.
-    /// One transaction checks that the key is free, and that the project may have one more segment.
+    /// One transaction checks that the key is free, and that the project may have one more segment. A segment
+    /// whose key was another's has to say so.
     pub async fn create_segment(
         &self,
         segment: &Segment,
@@ -140,14 +146,22 @@ impl Store {
         let change = ProjectChange { segments: Count::OneMore, ..ProjectChange::default() };
         let project = self.change_project(segment.project_id, change)?;
         let actions = vec![put.into_action()?, project];
-        let cancelled = match self.commit(actions, idempotent, segment.created_at).await? {
+        let never_freed = actions.len() + usize::from(idempotent.is_some());
+        let mut checks = Vec::new();
+        if !segment.is_successor {
+            checks.push(self.require_never_freed(segment.project_id, &sort_key(&segment.key))?);
+        }
+        let commit = self.commit_with_records(actions, idempotent, segment.created_at, checks);
+        let cancelled = match commit.await? {
             Commit::Done => return Ok(SegmentCreation::Created),
             Commit::Replay(replay) => return Ok(SegmentCreation::Replay(replay)),
             Commit::Refused(cancelled) => cancelled,
         };
         let failed =
             |index: usize| cancelled.reasons.get(index).is_some_and(Reason::condition_failed);
-        if failed(0) {
+        if failed(never_freed) {
+            Ok(SegmentCreation::Successor)
+        } else if failed(0) {
             Ok(SegmentCreation::KeyTaken)
         } else if failed(PROJECT) {
             Ok(SegmentCreation::LimitReached)
@@ -222,8 +236,8 @@ impl Store {
         })
     }
 
-    /// Deletes a segment that is still as it was read, and that no flag uses. One round trip, unless
-    /// flags use it: then some of them are looked for.
+    /// Deletes a segment that is still as it was read, and that no flag uses. Its key is marked: whoever has it
+    /// next is told from it. One round trip, unless flags use it: then some of them are looked for.
     pub async fn delete_segment(&self, stored: &Segment) -> Result<SegmentDeletion, StoreError> {
         let delete = self
             .delete(TABLE, key(stored.project_id, &sort_key(&stored.key)))
@@ -237,7 +251,9 @@ impl Store {
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
         let change = ProjectChange { segments: Count::OneLess, ..ProjectChange::default() };
         let project = self.change_project(stored.project_id, change)?;
-        let Some(cancelled) = self.commit_all(vec![delete.into_action()?, project]).await? else {
+        let freed = self.mark_freed(stored.project_id, &sort_key(&stored.key))?;
+        let actions = vec![delete.into_action()?, project, freed];
+        let Some(cancelled) = self.commit_all(actions).await? else {
             return Ok(SegmentDeletion::Done);
         };
         let found = cancelled.reasons.first().and_then(|reason| reason.item.as_ref());
@@ -324,7 +340,7 @@ fn write_conditions(segment: &Segment) -> Result<String, StoreError> {
 }
 
 fn write_segment(segment: &Segment) -> Result<Item, StoreError> {
-    Ok(item_at(
+    let mut item = item_at(
         key(segment.project_id, &sort_key(&segment.key)),
         [
             ("id", s(segment.id)),
@@ -334,7 +350,11 @@ fn write_segment(segment: &Segment) -> Result<Item, StoreError> {
             ("createdAt", s(segment.created_at)),
             ("updatedAt", s(segment.updated_at)),
         ],
-    ))
+    );
+    if segment.is_successor {
+        item.insert(IS_SUCCESSOR.to_owned(), AttributeValue::Bool(true));
+    }
+    Ok(item)
 }
 
 /// Reads the key of a segment.
@@ -358,5 +378,6 @@ pub(super) fn read_segment(project_id: ProjectId, item: &Item) -> Result<Segment
         version: read_version(reader)?,
         created_at: reader.parsed("createdAt", time)?,
         updated_at: reader.parsed("updatedAt", time)?,
+        is_successor: read_is_successor(reader)?,
     })
 }

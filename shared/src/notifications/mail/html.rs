@@ -45,7 +45,7 @@ pub(super) fn html_of(parts: &Parts<'_>) -> String {
             "<div class=\"line\" style=\"margin:20px 0 0;padding:16px 0 0;border-top:1px solid #dde3e8\">\
              <div class=\"link\" aria-hidden=\"true\" style=\"{BARS};font-size:18px;line-height:1;\
              letter-spacing:1px;white-space:nowrap;color:#1f4ed8\">{bars}</div>\
-             <div class=\"soft\" style=\"margin:8px 0 0;font-size:13px;color:#566573\">{caption}</div>\
+             <div class=\"soft\" style=\"margin:8px 0 0;font-size:13px;line-height:1.4;color:#566573\">{caption}</div>\
              </div>"
         );
     }

@@ -7,7 +7,7 @@ const FUNCTION: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../functions/interp
 
 /// What is no English: names of operators and values on the wire, names that the data files use,
 /// placeholders of formats, signs of units and of versions.
-const NO_LANGUAGE: [&str; 36] = [
+const NO_LANGUAGE: [&str; 33] = [
     "is",
     "is_not",
     "contains",
@@ -33,9 +33,6 @@ const NO_LANGUAGE: [&str; 36] = [
     "joint_scale",
     "time",
     "percent",
-    "speed",
-    "fps",
-    "rate",
     "watt",
     "xx",
     "ss",

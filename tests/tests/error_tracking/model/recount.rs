@@ -38,6 +38,8 @@ impl History {
         }
         body["sort"] = json!(sort);
         body["limit"] = json!(self.random.random_range(1..4));
+        let with_series = self.random.random_ratio(2, 3);
+        body["series"] = json!(with_series);
         let call =
             Call::of(QUERY_ERRORS).parameter("idOrSlug", self.projects[query.projects[0]].id);
         let call = call.key(&self.tracker.test.key);
@@ -76,6 +78,26 @@ impl History {
         };
         let in_order = |(one, lag): (i64, i64), (other, _)| one + lag >= other;
         assert!(errors.is_sorted_by(|one, other| in_order(place(one), place(other))), "{errors:?}");
+        if !with_series {
+            assert!(errors.iter().all(|error| error.get("series").is_none()), "{errors:?}");
+        } else if let Some(error) = errors.choose(&mut self.random) {
+            assert_eq!(self.series_of(&query, error).await, error["series"], "{body}");
+        }
+    }
+
+    /// An error's events over time, as query-error-timeseries has them.
+    async fn series_of(&mut self, query: &Query, error: &Value) -> Value {
+        let mut body = self.body(query);
+        body.as_object_mut().unwrap().remove("limit");
+        let filter = json!({"categoryId": "errorId", "operator": "is", "value": error["errorId"]});
+        match &mut body["filters"] {
+            Value::Array(filters) => filters.push(filter),
+            none => *none = json!([filter]),
+        }
+        let buckets = self.tracker.query(&body).await;
+        assert_eq!(buckets.status, 200, "{}", buckets.body);
+        let buckets = buckets.body.as_array().unwrap().clone();
+        buckets.iter().map(|bucket| bucket["errors"].clone()).collect()
     }
 
     pub(super) async fn ask_for_breakdown(&mut self) {

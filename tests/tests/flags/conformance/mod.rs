@@ -19,7 +19,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use shared::flags::condition::{Condition, Operator};
 use shared::flags::draft::FlagDraft;
-use shared::flags::evaluation::{Context, Flags, LoadedFlag};
+use shared::flags::evaluation::{Compiler, Context, Flags, LoadedFlag};
 use shared::flags::{FeatureFlag, FlagKey, Rule, RuleId, Serve, Variant, VariantKey};
 use shared::json::{Json, MAX_BODY_DEPTH};
 use shared::projects::project::ProjectId;
@@ -201,7 +201,10 @@ struct Found {
 /// Evaluates a flag as a client would use it: an error is the caller's own default.
 fn evaluate(flags: Vec<FeatureFlag>, key: &str, context: &Value, now: Timestamp) -> Found {
     let vector = flagd::Vector::new(&flags, key, context, now);
-    let flags = Flags::new(project(), flags.into_iter().map(LoadedFlag::new).map(Arc::new));
+    let flags = Flags::new(
+        project(),
+        flags.into_iter().map(|it| Arc::new(LoadedFlag::new(&it, &mut Compiler::default()))),
+    );
     let text = context.to_string();
     let context = Context::read(Json::parse(&text, MAX_BODY_DEPTH).unwrap()).unwrap();
     let evaluation = flags.evaluate(key, &context, now).ok();

@@ -1,15 +1,15 @@
 //! The label beside a value, which tells the category that the value belongs to (rule 11).
 
-use super::{Role, Scene, values_in};
-use crate::interpretation::cue::Class;
-use crate::interpretation::link::LabelLink;
+use super::{Class, JOINS, Role, Scene};
+
+/// How many elements a label may stand before its value.
+const FARTHEST_LABEL: usize = 14;
 
 impl Scene<'_> {
     /// The category of the value that a list has before this element.
     pub(super) fn listed_category(&self, at: usize) -> Option<usize> {
-        let joint = self
-            .previous(at)
-            .filter(|&joint| self.is_any(joint, &[Class::And, Class::Or, Class::Comma]))?;
+        const JOINTS: [Class; 3] = [Class::And, Class::Or, Class::Comma];
+        let joint = self.previous(at).filter(|&joint| self.is_any(joint, &JOINTS))?;
         match self.role(self.previous(joint)?) {
             Role::Values { category, .. } => Some(*category),
             _ => None,
@@ -22,100 +22,74 @@ impl Scene<'_> {
         at: usize,
         values: &[(usize, usize)],
     ) -> Option<(usize, usize)> {
-        let left = self.label_before(at, values);
-        if let Some((label, category, tied)) = left
-            && tied
-        {
-            return Some((label, category));
+        match self.label_before(at, values) {
+            Some((label, category, true)) => Some((label, category)),
+            left => self.label_after(at, values).or(left.map(|it| (it.0, it.1))),
         }
-        self.label_after(at, values).or(left.map(|(label, category, _)| (label, category)))
     }
 
-    pub(super) fn fitting(&self, at: usize, values: &[(usize, usize)]) -> Option<usize> {
-        let labels: &[LabelLink] = match self.role(at) {
-            Role::Label(labels) => labels,
-            Role::Context(category) => {
-                return values.iter().any(|(own, _)| own == category).then_some(*category);
+    /// The category of a label that has one of these values.
+    fn fitting(&self, at: usize, values: &[(usize, usize)]) -> Option<usize> {
+        let owns = |category: usize| values.iter().any(|value| value.0 == category);
+        match self.role(at) {
+            Role::Label => {
+                let mut fitting =
+                    self.labels(at).iter().filter(|it| it.positive && owns(it.category));
+                fitting.next().map(|label| label.category)
             }
-            _ => return None,
-        };
-        let mut fitting = labels.iter().filter(|label| {
-            label.positive && values.iter().any(|(category, _)| *category == label.category)
-        });
-        fitting.next().map(|label| label.category)
+            Role::Context(category) => Some(*category).filter(|&category| owns(category)),
+            _ => None,
+        }
     }
 
-    pub(super) fn label_after(
-        &self,
-        at: usize,
-        values: &[(usize, usize)],
-    ) -> Option<(usize, usize)> {
+    /// Whether an element may name a value of the same category as one of these.
+    pub(super) fn is_mate(&self, at: usize, values: &[(usize, usize)]) -> bool {
+        self.candidates(at).iter().any(|found| values.iter().any(|value| value.0 == found.0))
+    }
+
+    fn label_after(&self, at: usize, values: &[(usize, usize)]) -> Option<(usize, usize)> {
         let label = at + 1;
         let category = self.fitting(label, values)?;
         // "chrome environment: staging" begins something new at the label.
-        let next = self.next(label);
+        let next = label + 1;
         let begins = self.is_any(next, &[Class::Is, Class::Eq, Class::Ne])
-            && next == label + 1
+            && !self.is_idle(next)
             && !self.is_boundary(next)
-            && self.candidates(self.next(next)).iter().any(|(own, _)| *own == category);
+            && self.candidates(self.next(next)).iter().any(|found| found.0 == category);
         (!begins).then_some((label, category))
     }
 
     /// Also says whether the label is tied to the value: by `is`, a colon, or directly.
-    pub(super) fn label_before(
-        &self,
-        at: usize,
-        values: &[(usize, usize)],
-    ) -> Option<(usize, usize, bool)> {
+    fn label_before(&self, at: usize, values: &[(usize, usize)]) -> Option<(usize, usize, bool)> {
+        const LINKS: [Class; 10] = [
+            Class::Is,
+            Class::Eq,
+            Class::Ne,
+            Class::Not,
+            Class::Except,
+            Class::Only,
+            Class::Both,
+            Class::Neither,
+            Class::Contains,
+            Class::InLabel,
+        ];
         let mut tied = true;
-        let mut steps = 0;
-        let mut cursor = at;
-        while let Some(before) = cursor.checked_sub(1) {
-            cursor = before;
-            steps += 1;
-            if steps > 14 {
-                return None;
-            }
-            if matches!(self.role(before), Role::Label(_) | Role::Context(_)) {
+        for before in (0..at).rev().take(FARTHEST_LABEL) {
+            if matches!(self.role(before), Role::Label | Role::Context(_)) {
                 return self.fitting(before, values).map(|category| (before, category, tied));
             }
-            let mate = self
-                .candidates(before)
-                .iter()
-                .any(|(category, _)| values.iter().any(|(own, _)| own == category));
-            if mate {
+            if self.is_mate(before, values) {
                 tied = false;
-                continue;
-            }
-            let link = self.is_any(
-                before,
-                &[
-                    Class::Is,
-                    Class::Eq,
-                    Class::Ne,
-                    Class::Not,
-                    Class::Except,
-                    Class::Only,
-                    Class::Both,
-                    Class::Neither,
-                    Class::Contains,
-                    Class::InLabel,
-                ],
-            );
-            let list = self.is_any(before, &[Class::And, Class::Or, Class::Comma, Class::Nor]);
-            if list {
+            } else if self.is_any(before, &JOINS) {
                 tied = false;
                 // Only a list of values goes on over a comma.
-                let earlier = before.checked_sub(1);
-                let listed = earlier.is_some_and(|earlier| {
-                    self.candidates(earlier)
-                        .iter()
-                        .any(|(category, _)| values.iter().any(|(own, _)| own == category))
-                });
-                if !listed {
+                if !before.checked_sub(1).is_some_and(|earlier| self.is_mate(earlier, values)) {
                     return None;
                 }
-            } else if !link && !self.is_idle(before) && self.word(before) != "(" {
+            } else if !self.is_any(before, &LINKS)
+                && !self.is_idle(before)
+                && self.word(before) != "("
+            {
                 return None;
             }
         }
@@ -131,15 +105,13 @@ impl Scene<'_> {
             if !several || self.label_near(at, &mention.values).is_some() {
                 continue;
             }
-            let named = (0..self.elements.len())
-                .filter(|&other| matches!(self.role(other), Role::Label(_)))
-                .filter_map(|other| {
-                    self.fitting(other, &mention.values)
-                        .map(|category| (other.abs_diff(at), other, category))
-                })
-                .min();
+            let fitting = |other: usize| {
+                let category = self.fitting(other, &mention.values)?;
+                self.is_label(other).then_some((other.abs_diff(at), other, category))
+            };
+            let named = (0..self.elements.len()).filter_map(fitting).min();
             if let Some((_, label, category)) = named {
-                let indexes = values_in(&mention, category);
+                let indexes = mention.in_category(category);
                 self.set_role(at, Role::Values { category, indexes });
                 self.set_role(label, Role::Context(category));
             }

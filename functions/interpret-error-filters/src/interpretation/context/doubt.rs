@@ -1,25 +1,16 @@
 //! Ordinary verbs and the thing searched: whether such a word stands as a value would.
 
-use super::Scene;
-use crate::interpretation::cue::Class;
-use crate::interpretation::element::Element;
-use crate::interpretation::link::Mention;
-use crate::interpretation::word::Word;
+use super::{Class, JOINS, Mention, Scene, Word};
 
 impl Scene<'_> {
     /// Ordinary verbs and the thing searched are values only where they stand as a value would.
     pub(super) fn is_doubtful(&self, at: usize, mention: &Mention) -> bool {
-        let Some(element) = self.element(at) else { return false };
-        if element.tokens.len() != 1 {
-            return false;
-        }
-        let Some(token) = self.tokens.get(element.tokens.start) else { return false };
+        let one = self.element(at).filter(|element| element.tokens.len() == 1);
+        let (Some(element), Some(token)) = (one, self.first_token(at)) else { return false };
         let generic = element.is(Class::Generic) && !self.says(at, Word::Severe);
-        let verb = self.lexicon.is_verb(&token.folded) || self.is_function_word(at);
-        if !generic && !verb {
-            return false;
-        }
-        if token.capital {
+        let function = self.is_function_word(at);
+        let verb = self.lexicon.is_verb(&token.folded) || function;
+        if !generic && !verb || token.capital {
             return false;
         }
         let before = self.previous(at);
@@ -27,77 +18,62 @@ impl Scene<'_> {
             self.is_any(before, &[Class::Is, Class::Eq, Class::Ne])
                 && !self.word(before).chars().all(char::is_alphabetic)
         });
-        let raw_before = element
-            .tokens
-            .start
-            .checked_sub(1)
-            .and_then(|before| self.tokens.get(before))
-            .map_or("", |token| token.folded.as_str());
+        let lead = self.word_before(at, 1);
         // "the US", "in us", but not "show us".
-        let place = verb && self.lexicon.is(raw_before, Word::Definite)
+        let place = verb && self.lexicon.is(lead, Word::Definite)
             || self.says(at, Word::Us)
-                && (matches!(raw_before, "" | ",") || self.lexicon.is(raw_before, Word::BeforeUs));
+                && (matches!(lead, "" | ",") || self.lexicon.is(lead, Word::BeforeUs));
         if introduced || place || self.lists_with_value(at, mention) {
             return false;
         }
-        if verb && !generic && !self.is_function_word(at) {
-            let denied = before.is_some_and(|before| {
-                self.is_any(
-                    before,
-                    &[
-                        Class::Not,
-                        Class::Except,
-                        Class::No,
-                        Class::Only,
-                        Class::Neither,
-                        Class::Nor,
-                        Class::Remove,
-                        Class::Add,
-                        Class::Keep,
-                        Class::Switch,
-                        Class::Replace,
-                        Class::InsteadOf,
-                        Class::Unexclude,
-                    ],
-                ) && !self.is_any(before, &[Class::Polite])
-            });
-            // "bonds, sorry, options"
-            let pause = before.filter(|&before| self.is(before, Class::Comma));
-            let corrects = pause
-                .and_then(|pause| self.previous(pause))
-                .or(before)
-                .is_some_and(|before| self.is(before, Class::Correction));
-            let alone = (0..self.elements.len()).all(|other| {
-                other == at || self.is_idle(other) || self.is_any(other, &[Class::Only, Class::Any])
-            });
-            let counted =
-                self.is_any(at + 1, &[Class::Generic]) || self.says(at + 1, Word::Countable);
-            let used_in = before.is_some_and(|before| self.says(before, Word::InPlace));
-            let label_follows = self.labels(at + 1).iter().any(|label| !label.full);
-            let noun_follows = label_follows
-                || self.element(at + 1).is_some_and(Element::is_word)
-                    && self.word(at + 1).len() > 3
-                    && !self.says(at + 1, Word::Common);
-            return !(denied
-                || corrects
-                || alone
-                || used_in
-                || noun_follows
-                || counted && at > 0
-                || counted && self.elements.len() > at + 2);
-        }
-        true
+        generic || function || !self.verb_stands_as_value(at)
+    }
+
+    fn verb_stands_as_value(&self, at: usize) -> bool {
+        const GOVERNS: [Class; 13] = [
+            Class::Not,
+            Class::Except,
+            Class::No,
+            Class::Only,
+            Class::Neither,
+            Class::Nor,
+            Class::Remove,
+            Class::Add,
+            Class::Keep,
+            Class::Switch,
+            Class::Replace,
+            Class::InsteadOf,
+            Class::Unexclude,
+        ];
+        let before = self.previous(at);
+        let governed = before
+            .is_some_and(|before| self.is_any(before, &GOVERNS) && !self.is(before, Class::Polite));
+        // "bonds, sorry, options"
+        let pause = before.filter(|&before| self.is(before, Class::Comma));
+        let corrects = pause
+            .and_then(|pause| self.previous(pause))
+            .or(before)
+            .is_some_and(|before| self.is(before, Class::Correction));
+        let alone = (0..self.elements.len()).all(|other| {
+            other == at || self.is_idle(other) || self.is_any(other, &[Class::Only, Class::Any])
+        });
+        let counted = self.is(at + 1, Class::Generic) || self.says(at + 1, Word::Countable);
+        let used_in = before.is_some_and(|before| self.says(before, Word::InPlace));
+        let noun_follows = self.labels(at + 1).iter().any(|label| !label.full)
+            || self.is_word(at + 1)
+                && self.word(at + 1).len() > 3
+                && !self.says(at + 1, Word::Common);
+        governed
+            || corrects
+            || alone
+            || used_in
+            || noun_follows
+            || counted && (at > 0 || self.elements.len() > at + 2)
     }
 
     /// Whether a value of the same category stands beside it in a list.
     pub(super) fn lists_with_value(&self, at: usize, mention: &Mention) -> bool {
-        let shares = |other: usize| {
-            self.candidates(other)
-                .iter()
-                .any(|(category, _)| mention.values.iter().any(|(own, _)| own == category))
-        };
-        let joins =
-            |other: usize| self.is_any(other, &[Class::And, Class::Or, Class::Comma, Class::Nor]);
+        let joins = |other: usize| self.is_any(other, &JOINS);
         let after = self.next(at);
         let mut following = after;
         while joins(following)
@@ -106,17 +82,14 @@ impl Scene<'_> {
         {
             following = self.next(following);
         }
-        if following > after && shares(following) {
+        if following > after && self.is_mate(following, &mention.values) {
             return true;
         }
-        let Some(before) = self.previous(at).filter(|&before| joins(before)) else { return false };
-        let mut preceding = before;
-        while joins(preceding) {
-            match self.previous(preceding) {
-                Some(earlier) => preceding = earlier,
-                None => return false,
-            }
+        let before = self.previous(at).filter(|&before| joins(before));
+        let mut listed = before;
+        while let Some(join) = listed.filter(|&join| joins(join)) {
+            listed = self.previous(join);
         }
-        shares(preceding)
+        listed.is_some_and(|listed| self.is_mate(listed, &mention.values))
     }
 }

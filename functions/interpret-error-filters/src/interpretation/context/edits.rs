@@ -1,12 +1,7 @@
 //! Phrases that edit the current filters, by themselves: resets, replacements, slips of the
 //! tongue; and words that say that there is no value.
 
-use super::{Role, Scene};
-use crate::interpretation::catalog::Owner;
-use crate::interpretation::cue::Class;
-use crate::interpretation::fold::{self, Key};
-use crate::interpretation::model::Kind;
-use crate::interpretation::word::Word;
+use super::{Class, Key, Kind, Owner, Role, Scene, Word, fold};
 
 /// The values that others take the place of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,12 +17,10 @@ impl Scene<'_> {
     /// first element after what says so, which is the next one unless an exception follows.
     pub(crate) fn reset_end(&self, at: usize) -> Option<usize> {
         let next = self.next(at);
-        let of_label = matches!(self.role(next), Role::Label(_))
-            && next == at + 1
-            && self.is(at, Class::Remove);
+        let of_label = self.is_label(next) && next == at + 1 && self.is(at, Class::Remove);
         if self.is(at, Class::Reset) && !of_label {
             let after = self.next(next);
-            let named = matches!(self.role(after), Role::Label(_) | Role::Values { .. });
+            let named = self.is_label(after) || self.names_value(after);
             let but = self.is(next, Class::But)
                 && self.word(next) != "."
                 && (named || self.is_any(next + 1, &[Class::Not, Class::Keep]));
@@ -53,21 +46,19 @@ impl Scene<'_> {
 
     /// "replace nina with leo": the values that go.
     pub(crate) fn replacement(&self, at: usize) -> Option<Replacement> {
-        if !self.is(at, Class::Replace) {
-            return None;
-        }
         let mut first: Option<Replacement> = None;
-        for other in at + 1..self.elements.len() {
-            if let Role::Values { category, indexes } = self.role(other) {
-                let Some(replaced) = first else {
-                    let indexes = indexes.clone();
-                    first = Some(Replacement { category: *category, indexes, end: other + 1 });
-                    continue;
-                };
-                let linked = (replaced.end..other).any(|between| self.is(between, Class::With));
-                return (*category == replaced.category && linked).then_some(replaced);
-            } else if self.is_boundary(other) {
-                return None;
+        for other in (at + 1..self.elements.len()).filter(|_| self.is(at, Class::Replace)) {
+            match (self.role(other), first.as_ref()) {
+                (Role::Values { category, indexes }, None) => {
+                    let (category, indexes) = (*category, indexes.clone());
+                    first = Some(Replacement { category, indexes, end: other + 1 });
+                }
+                (Role::Values { category, .. }, Some(replaced)) => {
+                    let linked = (replaced.end..other).any(|it| self.is(it, Class::With));
+                    return first.filter(|it| it.category == *category && linked);
+                }
+                _ if self.is_boundary(other) => return None,
+                _ => {}
             }
         }
         None
@@ -76,19 +67,17 @@ impl Scene<'_> {
     /// The category of which a word says that it has no value: "unassigned", "anonymous".
     pub(crate) fn absent_category(&self, at: usize) -> Option<usize> {
         let word = self.word(at);
-        let mut bases: Vec<&str> = self.lexicon.absences(word).to_vec();
-        bases.extend(self.lexicon.absence_base(word));
-        let textual =
-            |category: usize| !matches!(self.catalog.kind(category), Kind::Numeric | Kind::Boolean);
-        bases.into_iter().find_map(|base| {
+        let bases = self.lexicon.absences(word).iter().copied();
+        bases.chain(self.lexicon.absence_base(word)).find_map(|base| {
             let stem = fold::stem(base);
             let concepts = self.lexicon.concepts_of(Key::of([base])).iter();
             let keys = [Key::of([base]), Key::of([stem.as_ref()])];
             let keys = keys.into_iter().chain(concepts.map(|found| Key::of_concept(found.0)));
             keys.flat_map(|key| self.catalog.lookup(key)).find_map(|posting| {
                 match self.catalog.form(posting.form)?.owner {
-                    Owner::Label { category, positive: true } if textual(category) => {
-                        Some(category)
+                    Owner::Label { category, positive: true } => {
+                        let kind = self.catalog.kind(category);
+                        matches!(kind, Kind::Text | Kind::Array).then_some(category)
                     }
                     _ => None,
                 }

@@ -1,16 +1,11 @@
 //! What is said of a label beside it: that it does not matter, that it is true or false, that it
 //! has a value or none.
 
-use super::{Role, Scene};
-use crate::interpretation::cue::Class;
-use crate::interpretation::fold;
-use crate::interpretation::link::LabelLink;
-use crate::interpretation::model::{Kind, Operator};
-use crate::interpretation::word::Word;
+use super::{Class, JOINS, Kind, LabelLink, Operator, Role, Scene, Word};
 
 /// What is said of a boolean label, before any denial of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BooleanSaid {
+    pub(crate) category: usize,
     pub(crate) value: bool,
     /// Either value will do: "handled or not".
     pub(crate) either: bool,
@@ -19,7 +14,6 @@ pub(crate) struct BooleanSaid {
 }
 
 /// Labels whose categories may have any value.
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AnyPhrase {
     /// Their elements and categories.
     pub(crate) labels: Vec<(usize, usize)>,
@@ -34,7 +28,7 @@ impl Scene<'_> {
         let mut noun = false;
         for next in at + 1..self.elements.len() {
             let own_label = matches!(self.role(next), Role::Context(_))
-                || next == at + 1 && matches!(self.role(next), Role::Label(_));
+                || next == at + 1 && self.is_label(next);
             if self.is(next, Class::ExclusionNoun) {
                 return (true, true);
             } else if self.is(next, Class::FilterNoun) {
@@ -47,14 +41,16 @@ impl Scene<'_> {
     }
 
     /// Of the categories that a label names, the one that the query can edit.
-    pub(crate) fn preferred(&self, labels: &[LabelLink]) -> usize {
+    pub(crate) fn preferred(&self, at: usize) -> Option<usize> {
+        let labels = self.as_labels(at);
         let filtered = labels.iter().find(|label| self.catalog.has_filter(label.category));
-        filtered.or(labels.first()).map_or(0, |label| label.category)
+        filtered.or(labels.first()).map(|label| label.category)
     }
 
-    pub(crate) fn boolean_label(&self, labels: &[LabelLink]) -> Option<LabelLink> {
-        let is_boolean = |label: &LabelLink| self.catalog.kind(label.category) == Kind::Boolean;
-        labels.iter().copied().find(is_boolean)
+    /// The boolean category that a label names.
+    pub(crate) fn boolean_label(&self, at: usize) -> Option<&LabelLink> {
+        let mut labels = self.as_labels(at).iter();
+        labels.find(|label| self.catalog.kind(label.category) == Kind::Boolean)
     }
 
     /// The element after a label and an `is` or colon.
@@ -78,54 +74,50 @@ impl Scene<'_> {
     }
 
     /// "browser doesn't matter": the category, and the first element after that.
-    pub(crate) fn label_of_no_matter(
-        &self,
-        at: usize,
-        labels: &[LabelLink],
-    ) -> Option<(usize, usize)> {
+    pub(crate) fn label_of_no_matter(&self, at: usize) -> Option<(usize, usize)> {
         let after = self.after_is(at);
         let ends = self.is_boundary(self.next(after)) || !self.is(after, Class::Any);
-        let said = self.is(after, Class::AfterAny) && ends;
-        said.then(|| (self.preferred(labels), after + 1))
+        let category = self.preferred(at)?;
+        (self.is(after, Class::AfterAny) && ends).then_some((category, after + 1))
     }
 
     /// What is said of a boolean label: "handled", "ray tracing off", "handled: no".
-    pub(crate) fn boolean_said(&self, at: usize, label: LabelLink) -> Option<BooleanSaid> {
+    pub(crate) fn boolean_said(&self, at: usize) -> Option<BooleanSaid> {
+        let label = self.boolean_label(at)?;
+        let category = label.category;
         let next = self.after_is(at);
-        let before = self.previous(at);
-        let said = |value, end| Some(BooleanSaid { value, either: false, end });
+        let polar = self.next(next);
         let tied = next > at + 1 || !self.is_boundary(next);
         // "orders on the web" switches nothing on.
-        let place = self.says(next, Word::Preposition)
-            && matches!(self.role(self.next(next)), Role::Values { .. });
-        if tied && !place && self.is(next, Class::Yes) {
-            return said(self.on(label, next, true), next + 1);
-        }
-        if tied && self.is(next, Class::False) {
-            return said(self.on(label, next, false), next + 1);
-        }
+        let place = self.says(next, Word::Preposition) && self.names_value(polar);
         // "consent missing"
         let lacks = self.says(next, Word::Lacking) && self.is(next, Class::AfterAbsent);
-        if lacks && self.is_boundary(self.next(next)) {
-            return said(!label.positive, next + 1);
-        }
-        let polar = self.next(next);
-        if self.is(next, Class::Not) && self.is_any(polar, &[Class::Yes, Class::False]) {
-            return said(!self.on(label, polar, self.is(polar, Class::Yes)), polar + 1);
-        }
-        if let Some(end) = self.denied_rest_of_label(at, label.category) {
+        let (value, last) = if tied && !place && self.is(next, Class::Yes) {
+            (self.on(label, next, true), next)
+        } else if tied && self.is(next, Class::False) {
+            (self.on(label, next, false), next)
+        } else if lacks && self.is_boundary(polar) {
+            (!label.positive, next)
+        } else if self.is(next, Class::Not) && self.is_any(polar, &[Class::Yes, Class::False]) {
+            (!self.on(label, polar, self.is(polar, Class::Yes)), polar)
+        } else if let Some(last) = self.denied_rest_of_label(at, category) {
             // "index not used" for Index used.
-            return said(!label.positive, end + 1);
-        }
-        if next > at + 1 && self.says(next, Word::BareNo) && self.is_boundary(next + 1) {
-            return said(!label.positive, next + 1);
-        }
+            (!label.positive, last)
+        } else if next > at + 1 && self.says(next, Word::BareNo) && self.is_boundary(next + 1) {
+            (!label.positive, next)
+        } else {
+            return self.boolean_told(at, label);
+        };
+        Some(BooleanSaid { category, value, either: false, end: last + 1 })
+    }
+
+    /// What a boolean label says by itself, or with the word before it.
+    fn boolean_told(&self, at: usize, label: &LabelLink) -> Option<BooleanSaid> {
         let mut value = label.positive;
         let mut telling = label.telling;
-        if let Some(before) = before {
+        if let Some(before) = self.previous(at) {
             let switch = self.is_any(before, &[Class::Yes, Class::False]) && !label.full;
-            let long = self.word(before).len() > 3;
-            if switch && long {
+            if switch && self.word(before).len() > 3 {
                 telling = true;
                 value = self.is(before, Class::Yes) == value;
             }
@@ -134,19 +126,18 @@ impl Scene<'_> {
                 || self.is(before, Class::Not) && self.begins_label(at, label);
         }
         let either = self.is(at + 1, Class::OrNot);
-        let end = if either { at + 2 } else { at + 1 };
-        telling.then_some(BooleanSaid { value, either, end })
+        let (category, end) = (label.category, at + 1 + usize::from(either));
+        telling.then_some(BooleanSaid { category, value, either, end })
     }
 
     /// Whether a label's first word stands here: "not organic" for Organic certified.
-    fn begins_label(&self, at: usize, label: LabelLink) -> bool {
-        let facts = self.catalog.category(label.category);
-        let atoms = facts.map(|facts| fold::atoms(&facts.label)).unwrap_or_default();
-        atoms.first().is_some_and(|first| first.folded == self.word(at))
+    fn begins_label(&self, at: usize, label: &LabelLink) -> bool {
+        let first = self.label_atoms(label.category).next();
+        first.is_some_and(|first| first.folded == self.word(at))
     }
 
     /// "on" for a label that says "disabled" means false; "true" means what the label says.
-    fn on(&self, label: LabelLink, at: usize, yes: bool) -> bool {
+    fn on(&self, label: &LabelLink, at: usize, yes: bool) -> bool {
         let last = self.element(at).and_then(|element| self.tokens.get(element.tokens.end - 1));
         let literal = self.says(at, Word::Literal)
             || last.is_some_and(|token| self.lexicon.is(&token.folded, Word::Truth));
@@ -156,38 +147,31 @@ impl Scene<'_> {
 
     /// "with a user", "release is missing", "email is set": the category, the operator, and the
     /// first element after what says so.
-    pub(crate) fn presence_said(
-        &self,
-        at: usize,
-        labels: &[LabelLink],
-    ) -> Option<(usize, Operator, usize)> {
+    pub(crate) fn presence_said(&self, at: usize) -> Option<(usize, Operator, usize)> {
         const VALUED: [Class; 4] = [Class::Is, Class::Eq, Class::Ne, Class::Contains];
-        let textual = |label: &&LabelLink| {
-            !matches!(self.catalog.kind(label.category), Kind::Boolean | Kind::Numeric)
-        };
-        let full = labels.iter().find(|label| label.full && textual(label));
-        let category = full.or(labels.iter().find(textual))?.category;
+        let labels = self
+            .as_labels(at)
+            .iter()
+            .filter(|label| matches!(self.catalog.kind(label.category), Kind::Text | Kind::Array));
+        let full = labels.clone().find(|label| label.full);
+        let category = full.or(labels.clone().next())?.category;
         let next = self.next(at);
         let after = self.after_is(at);
         // "release missing user" speaks of the user.
-        let of_next = self.is(next, Class::MissingLabel)
-            && matches!(self.role(self.next(next)), Role::Label(_));
+        let of_next = self.is(next, Class::MissingLabel) && self.is_label(self.next(next));
         // "alerts that nobody acknowledged" denies what follows.
-        let denies = self.is(after, Class::No)
-            && matches!(self.role(self.next(after)), Role::Label(labels)
-                if self.boolean_label(labels).is_some());
-        let absent = self.is(next, Class::AfterAbsent) && !of_next && !denies
-            || self.is(after, Class::AfterAbsent) && !denies;
-        let operator = if absent {
+        let denies = self.is(after, Class::No) && self.boolean_label(self.next(after)).is_some();
+        let absent =
+            self.is(next, Class::AfterAbsent) && !of_next || self.is(after, Class::AfterAbsent);
+        let operator = if absent && !denies {
             Operator::IsNotSet
         } else if self.is(next, Class::AfterPresent) || self.is(after, Class::AfterPresent) {
             Operator::IsSet
         } else {
             let valued =
                 self.is_any(next, &VALUED) && !self.is_any(next, &[Class::Polite, Class::InLabel]);
-            self.previous(at)
-                .filter(|&before| self.is(before, Class::WithPresence) && !valued)
-                .map(|_| Operator::IsSet)?
+            let present = self.follows_any(at, &[Class::WithPresence]) && !valued;
+            present.then_some(Operator::IsSet)?
         };
         let last = after.min(self.elements.len().saturating_sub(1));
         let said = self.is_any(last, &[Class::AfterAbsent, Class::AfterPresent]);
@@ -197,7 +181,6 @@ impl Scene<'_> {
     /// "any browser", "regardless of store or brand".
     pub(crate) fn any_phrase(&self, at: usize) -> Option<AnyPhrase> {
         const ANY: [Class; 3] = [Class::Any, Class::Regardless, Class::Is];
-        const JOINS: [Class; 4] = [Class::And, Class::Or, Class::Comma, Class::Nor];
         if !self.is_any(at, &[Class::Any, Class::Regardless]) {
             return None;
         }
@@ -221,11 +204,10 @@ impl Scene<'_> {
     fn label_of_any(&self, at: usize, label: usize) -> Option<usize> {
         const STATES: [Class; 6] =
             [Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::AfterAbsent, Class::AfterPresent];
-        let Role::Label(labels) = self.role(label) else { return None };
         let after = self.next(label);
         let states = |at: usize| {
             let element = self.element(at);
-            matches!(self.role(at), Role::Values { .. })
+            self.names_value(at)
                 || element.is_some_and(|it| it.number.is_some() || it.quoted || it.used)
         };
         let joins = self.is_any(after, &[Class::Is, Class::Eq, Class::Contains])
@@ -236,19 +218,16 @@ impl Scene<'_> {
             return None;
         }
         let strong = self.is(at, Class::Regardless);
-        let mut labels = labels
-            .iter()
-            .filter(|label| strong || self.catalog.kind(label.category) != Kind::Boolean)
-            .peekable();
-        let filtered = labels.clone().find(|label| self.catalog.has_filter(label.category));
+        let fits =
+            |label: &&LabelLink| strong || self.catalog.kind(label.category) != Kind::Boolean;
+        let labels = || self.as_labels(label).iter().filter(fits);
+        let filtered = labels().find(|label| self.catalog.has_filter(label.category));
         let searched = self.element(label).is_some_and(|element| element.is(Class::Generic));
-        let partial = self.is(label, Class::Generic) && labels.clone().all(|label| !label.full);
-        let present = self.previous(at).is_some_and(|before| {
-            self.is_any(before, &[Class::WithPresence, Class::No, Class::Not])
-        });
+        let partial = self.is(label, Class::Generic) && labels().all(|label| !label.full);
+        let present = self.follows_any(at, &[Class::WithPresence, Class::No, Class::Not]);
         if partial || (searched && !strong || present) && filtered.is_none() {
             return None;
         }
-        filtered.or(labels.peek().copied()).map(|label| label.category)
+        filtered.or(labels().next()).map(|label| label.category)
     }
 }

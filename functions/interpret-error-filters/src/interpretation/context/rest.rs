@@ -1,34 +1,31 @@
 //! Names whose rest stands apart: "sensio one but not the plus", "returns are not allowed".
 
-use super::Scene;
-use crate::interpretation::cue::Class;
-use crate::interpretation::fold;
-use crate::interpretation::link::{Extent, Mention};
-use crate::interpretation::word::Word;
+use super::{Class, Element, Extent, Mention, Scene, Word, fold};
 
 impl Scene<'_> {
     /// The one value that goes on from the name of the value before, by the part that stands here:
     /// "sensio one but not the plus".
     pub(super) fn continued_name(&self, at: usize, mention: &Mention) -> Option<(usize, usize)> {
+        const DENIES: [Class; 2] = [Class::Not, Class::Except];
         if !matches!(mention.extent, Extent::Part | Extent::SharedPart)
             || self.is_number(at + 1)
             || !mention.labels.is_empty()
         {
             return None;
         }
-        let mut denied = false;
-        let mut before = at.checked_sub(1)?;
-        while self.candidates(before).is_empty() {
-            let steps = self.element(before).is_some_and(|element| {
-                element.is_idle() || element.is_any(&[Class::But, Class::Not, Class::Except])
-            }) || self.says(before, Word::Article);
-            if !steps || at - before > 3 {
-                return None;
-            }
-            denied |= self
-                .element(before)
-                .is_some_and(|element| element.is_any(&[Class::Not, Class::Except]));
-            before = before.checked_sub(1)?;
+        let is_any = |at: usize, classes: &[Class]| {
+            self.element(at).is_some_and(|element| element.is_any(classes))
+        };
+        let steps = |at: usize| {
+            self.element(at).is_some_and(Element::is_idle)
+                || is_any(at, &[Class::But])
+                || is_any(at, &DENIES)
+                || self.says(at, Word::Article)
+        };
+        let before = (0..at).rev().find(|&at| !self.candidates(at).is_empty())?;
+        let denied = (before + 1..at).any(|at| is_any(at, &DENIES));
+        if at - before > 4 || !(before + 1..at).all(steps) {
+            return None;
         }
         let stem = self.mention(before).filter(|stem| denied && stem.extent == Extent::Whole)?;
         let mut longer = mention.values.iter().filter(|value| stem.parts.contains(value));
@@ -44,11 +41,10 @@ impl Scene<'_> {
             cursor += 1;
         }
         // "not allowed" is a phrase of its own.
-        let last = self.element(cursor).and_then(|element| element.tokens.end.checked_sub(1));
-        let last = last.and_then(|last| self.tokens.get(last)).map(|token| token.folded.as_str());
+        let own = self.element(cursor).filter(|element| element.tokens.len() > 1);
+        let last = own.and_then(|element| self.tokens.get(element.tokens.end - 1));
         if self.is_any(cursor, &[Class::AfterNot, Class::AfterAbsent])
-            && self.element(cursor).is_some_and(|element| element.tokens.len() > 1)
-            && last.is_some_and(|word| self.label_means(category, word))
+            && last.is_some_and(|token| self.label_means(category, &token.folded))
         {
             return Some(cursor);
         }
@@ -59,11 +55,8 @@ impl Scene<'_> {
 
     /// Whether a word, or one of the same meaning, stands in a category's label.
     pub(super) fn label_means(&self, category: usize, word: &str) -> bool {
+        let mut concepts = self.lexicon.concepts_of(fold::Key::of([word])).iter();
         self.label_has(category, &[word])
-            || self
-                .lexicon
-                .concepts_of(fold::Key::of([word]))
-                .iter()
-                .any(|&(concept, _)| self.label_has(category, self.lexicon.members(concept)))
+            || concepts.any(|found| self.label_has(category, self.lexicon.members(found.0)))
     }
 }

@@ -2,15 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Role, Scene};
-use crate::interpretation::cue::Class;
-use crate::interpretation::element::Element;
-use crate::interpretation::model::{Kind, Operator};
-use crate::interpretation::token::TokenKind;
-use crate::interpretation::word::Word;
-
-const BETWEEN_TEXTS: [Class; 4] = [Class::Or, Class::And, Class::Comma, Class::Nor];
-const COMPARES: [Class; 4] = [Class::Gt, Class::Gte, Class::Lt, Class::Lte];
+use super::{Class, JOINS, Kind, Operator, Scene, TokenKind, Word};
 
 /// A text and the elements that it takes.
 pub(crate) type Text = (Range<usize>, String);
@@ -18,8 +10,8 @@ pub(crate) type Text = (Range<usize>, String);
 impl Scene<'_> {
     /// The open category that a label names.
     pub(crate) fn open_label(&self, at: usize) -> Option<usize> {
-        let Role::Label(labels) = self.role(at) else { return None };
-        labels.iter().map(|label| label.category).find(|&category| self.catalog.is_open(category))
+        let mut categories = self.as_labels(at).iter().map(|label| label.category);
+        categories.find(|&category| self.catalog.is_open(category))
     }
 
     /// "players with double xp", "flights without a diversion": a part of a label (Player report),
@@ -36,7 +28,7 @@ impl Scene<'_> {
             && open.all(|found| !found.full || !self.label_is(found.category, Word::Prose))
             && (self.says(link, Word::Several)
                 || self.is_any(link, &[Class::WithPresence, Class::No]))
-            && matches!(self.role(value), Role::Values { .. })
+            && self.names_value(value)
     }
 
     /// The operator that a text of a category takes.
@@ -46,20 +38,23 @@ impl Scene<'_> {
         if denied { operator.negated() } else { operator }
     }
 
-    /// The first open category whose label has a word of the earliest of these classes.
-    pub(crate) fn open_category(&self, classes: &[Word]) -> Option<usize> {
-        classes.iter().find_map(|&class| {
-            (0..self.catalog.request.categories.len()).find(|&category| {
-                self.catalog.is_open(category)
-                    && self.catalog.kind(category) == Kind::Text
-                    && self.label_is(category, class)
-            })
-        })
+    /// The open categories whose labels have a word of a class.
+    fn open_categories(&self, class: Word) -> impl Iterator<Item = usize> {
+        let all = 0..self.catalog.request.categories.len();
+        all.filter(move |&it| self.catalog.is_open(it) && self.label_is(it, class))
+    }
+
+    /// The open category whose label has a word of a class, if there is one alone.
+    pub(crate) fn only_open_category(&self, class: Word) -> Option<usize> {
+        let mut open = self.open_categories(class);
+        open.next().filter(|_| open.next().is_none())
     }
 
     /// The open category that holds what an error says.
     pub(crate) fn message_category(&self) -> Option<usize> {
-        self.open_category(&[Word::Message, Word::ProseTitle, Word::ProseNote])
+        let classes = [Word::Message, Word::ProseTitle, Word::ProseNote];
+        let mut open = classes.into_iter().flat_map(|class| self.open_categories(class));
+        open.find(|&category| self.catalog.kind(category) == Kind::Text)
     }
 
     /// Whether the category holds running text, in which one searches.
@@ -73,30 +68,26 @@ impl Scene<'_> {
 
     /// Whether an element is read by no rule and names nothing.
     pub(crate) fn is_free(&self, at: usize) -> bool {
-        matches!(self.role(at), Role::Other)
-            && self.element(at).is_some_and(|element| !element.used)
+        self.is_other(at) && self.element(at).is_some_and(|element| !element.used)
     }
 
     /// The texts of a list that begins at an element.
     pub(crate) fn texts(&self, start: usize) -> Vec<Text> {
         let mut found = Vec::new();
         let mut at = start;
-        while let Some((elements, text)) = self.one_text(at).filter(|text| !text.1.is_empty()) {
-            at = elements.end;
-            found.push((elements, text));
-            let mut next = at;
-            while self.is_any(next, &BETWEEN_TEXTS) && !self.is(next, Class::Add) {
-                next += 1;
+        while let Some(text) = self.one_text(at).filter(|text| !text.1.is_empty()) {
+            let end = text.0.end;
+            found.push(text);
+            at = end;
+            while self.is_any(at, &JOINS) && !self.is(at, Class::Add) {
+                at += 1;
             }
             let joined =
-                (at..next).any(|join| self.is_any(join, &[Class::Or, Class::And, Class::Nor]));
-            let word =
-                self.element(next).is_some_and(Element::is_word) || self.is_identifier_at(next);
-            let word = word && matches!(self.role(next), Role::Other);
-            if next == at || !(self.is_quoted(next) || joined && word) {
+                (end..at).any(|join| self.is_any(join, &[Class::Or, Class::And, Class::Nor]));
+            let word = self.is_other(at) && (self.is_word(at) || self.is_identifier_at(at));
+            if at == end || !(self.is_quoted(at) || joined && word) {
                 break;
             }
-            at = next;
         }
         found
     }
@@ -124,10 +115,11 @@ impl Scene<'_> {
         }
         // A sign that begins the text: the @ of "@gmail.com".
         let sign = first.tokens.start.checked_sub(1).filter(|&before| {
-            self.tokens.get(before).is_some_and(|token| {
-                token.kind == TokenKind::Separator
-                    && matches!(token.folded.as_str(), "@" | "_" | "." | "\\")
-            }) && glued(first.tokens.start)
+            glued(first.tokens.start)
+                && self.tokens.get(before).is_some_and(|token| {
+                    token.kind == TokenKind::Separator
+                        && matches!(token.folded.as_str(), "@" | "_" | "." | "\\")
+                })
         });
         let tokens = sign.unwrap_or(first.tokens.start)..self.elements.get(end - 1)?.tokens.end;
         Some((at..end, trimmed(self.text(tokens))))
@@ -145,6 +137,8 @@ impl Scene<'_> {
             Class::Neither,
             Class::AfterAdd,
         ];
+        const BOUNDS: [Class; 6] =
+            [Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::No, Class::Not];
         let timed = self.element(at).is_some_and(|element| element.time);
         if self.is_any(at, &STEERS) && !self.is(at, Class::InLabel)
             || timed
@@ -154,59 +148,50 @@ impl Scene<'_> {
         }
         let next = self.next(at);
         self.says(at, Word::BeforePlace)
-            && (!matches!(self.role(next), Role::Other)
-                || self.is_any(next, &COMPARES)
-                || self.is_any(next, &[Class::No, Class::Not])
-                || self.element(next).is_some_and(|element| element.number.is_some()))
+            && (!self.is_other(next) || self.is_any(next, &BOUNDS) || self.is_number(next))
     }
 
     /// The word of the query that begins at an element, with its signs and digits.
     pub(crate) fn chunk_at(&self, at: usize) -> &str {
-        let token = self.element(at).and_then(|element| self.tokens.get(element.tokens.start));
-        let rest = token.and_then(|token| self.query.get(token.span.start..)).unwrap_or_default();
+        let rest = self.query.get(self.chunk_place(at)..).unwrap_or_default();
         let word = rest.split_whitespace().next().unwrap_or_default();
         word.trim_end_matches([',', '.', ';', '?', '!', ')'])
+    }
+
+    fn chunk_place(&self, at: usize) -> usize {
+        self.first_token(at).map_or(self.query.len(), |token| token.span.start)
     }
 
     /// That word with a sign before it that belongs to it: the slash of `/cart`.
     pub(crate) fn chunk_from(&self, at: usize) -> &str {
         let chunk = self.chunk_at(at);
-        let start = chunk.as_ptr() as usize - self.query.as_ptr() as usize;
+        let start = self.chunk_place(at);
         let before = self.query.get(..start).unwrap_or_default();
         let sign = before.len() - before.trim_end_matches(['/', '@']).len();
         self.query.get(start - sign..start + chunk.len()).unwrap_or(chunk)
     }
 
-    /// Whether an element stands in the word that begins at another.
-    pub(crate) fn is_in_chunk(&self, start: usize, at: usize) -> bool {
-        at == start || at > start && self.chunk_start(at) == self.chunk_start(start)
-    }
-
-    /// The open category whose label has a word of a class, if there is one alone.
-    pub(crate) fn only_open_category(&self, class: Word) -> Option<usize> {
-        let all = 0..self.catalog.request.categories.len();
-        let mut open = all.filter(|&it| self.catalog.is_open(it) && self.label_is(it, class));
-        let first = open.next();
-        first.filter(|_| open.next().is_none())
+    /// The first element after the word that begins at an element.
+    pub(crate) fn chunk_end(&self, at: usize) -> usize {
+        let start = self.chunk_start(at);
+        let inside = (at + 1..self.elements.len()).take_while(|&it| self.chunk_start(it) == start);
+        at + 1 + inside.count()
     }
 
     /// Whether a word with signs, digits or capitals in it begins here: a path, a name, a code.
     pub(crate) fn is_identifier_at(&self, at: usize) -> bool {
         let word = self.chunk_at(at);
-        let signs = word.chars().any(|c| matches!(c, '/' | '_' | '.' | '@' | '#' | '\\'))
+        let signs = word.contains(['/', '_', '.', '@', '#', '\\'])
             || word.contains('-') && word.len() > 1
             || word.contains("::");
-        let digits = word.chars().any(|c| c.is_ascii_digit());
+        let digits = word.contains(|c: char| c.is_ascii_digit());
         let camel = word.chars().skip(1).any(char::is_uppercase);
-        word.chars().any(char::is_alphanumeric) && (signs || digits || camel)
+        word.contains(char::is_alphanumeric) && (signs || digits || camel)
     }
 
     /// The first element of the word that an element belongs to.
     pub(crate) fn chunk_start(&self, at: usize) -> usize {
-        let glued = |at: usize| {
-            let token = self.element(at).and_then(|element| self.tokens.get(element.tokens.start));
-            token.is_some_and(|token| token.glued)
-        };
+        let glued = |at: usize| self.first_token(at).is_some_and(|token| token.glued);
         (1..=at).rev().find(|&at| !glued(at)).unwrap_or_default()
     }
 }

@@ -34,6 +34,11 @@ impl NumberWord {
         })
     }
 
+    /// Whether it is a number below a hundred.
+    pub(super) fn spells(self) -> bool {
+        matches!(self, Self::Digit(_) | Self::Teen(_) | Self::Tens(_))
+    }
+
     pub(super) fn is_link(self) -> bool {
         matches!(self, Self::And | Self::Point | Self::Article)
     }
@@ -62,64 +67,43 @@ fn adds_rest(words: &[NumberWord], and: usize) -> bool {
 
 /// The value by the grammar of number words; none when they only make sense one after the other.
 pub(super) fn value(words: &[NumberWord]) -> Option<Decimal> {
-    if words.contains(&NumberWord::Point) {
-        return None;
-    }
     let mut total = Decimal::ZERO;
     let mut group: Option<Decimal> = None;
     let mut last: Option<NumberWord> = None;
     let mut half = false;
+    let or_zero = |group: Option<Decimal>| group.unwrap_or(Decimal::ZERO);
     for &word in words {
+        let begins = matches!(
+            last,
+            None | Some(NumberWord::Factor(_) | NumberWord::And | NumberWord::Article)
+        );
         match word {
             NumberWord::And | NumberWord::Article => {}
             NumberWord::Half => half = true,
-            NumberWord::Digit(digit) => match last {
-                None
-                | Some(
-                    NumberWord::Tens(_)
-                    | NumberWord::Factor(_)
-                    | NumberWord::And
-                    | NumberWord::Article,
-                ) if digit != 0 || last.is_none() => {
-                    group =
-                        Some(group.unwrap_or(Decimal::ZERO).plus(Decimal::from_integer(digit))?);
-                }
-                _ => return None,
-            },
-            NumberWord::Teen(number) | NumberWord::Tens(number) => match last {
-                None | Some(NumberWord::Factor(_) | NumberWord::And | NumberWord::Article) => {
-                    group =
-                        Some(group.unwrap_or(Decimal::ZERO).plus(Decimal::from_integer(number))?);
-                }
-                _ => return None,
-            },
+            NumberWord::Digit(0) if last.is_some() => return None,
+            NumberWord::Digit(number) if begins || matches!(last, Some(NumberWord::Tens(_))) => {
+                group = Some(or_zero(group).plus(Decimal::from_integer(number))?);
+            }
+            NumberWord::Teen(number) | NumberWord::Tens(number) if begins => {
+                group = Some(or_zero(group).plus(Decimal::from_integer(number))?);
+            }
             NumberWord::Factor(factor) => {
                 let times = if std::mem::take(&mut half) {
-                    group.unwrap_or(Decimal::ZERO).plus(Decimal::parse("0.5")?)?
+                    or_zero(group).plus(Decimal::parse("0.5")?)?
                 } else {
                     group.unwrap_or(Decimal::from_integer(1))
                 };
-                let product = times.times(i128::from(factor), 1)?;
+                group = Some(times.times(i128::from(factor), 1)?);
                 if factor >= 1_000 {
-                    total = total.plus(product)?;
-                    group = None;
-                } else {
-                    group = Some(product);
+                    total = total.plus(or_zero(group.take()))?;
                 }
             }
-
-            NumberWord::Point => return None,
+            _ => return None,
         }
-        if word != NumberWord::And || last.is_none() {
-            last = Some(word);
-        } else {
-            last = Some(NumberWord::And);
-        }
+        last = Some(word);
     }
-    if half {
-        group = Some(group.unwrap_or(Decimal::ZERO).plus(Decimal::parse("0.5")?)?);
-    }
-    total.plus(group.unwrap_or(Decimal::ZERO))
+    let half = if half { Decimal::parse("0.5")? } else { Decimal::ZERO };
+    total.plus(or_zero(group))?.plus(half)
 }
 
 /// The digits one after the other: `twelve oh six` is 1206, `two point four` is 2.4.
@@ -129,33 +113,24 @@ pub(super) fn digits(words: &[NumberWord]) -> Option<String> {
     {
         return Some(format!("0{}", digits(rest)?));
     }
+    if !words.iter().all(|word| word.spells() || *word == NumberWord::Point) {
+        return value(words).filter(|value| value.is_integer()).map(|value| value.to_string());
+    }
     let mut digits = String::new();
-    let mut tens: Option<i64> = None;
-    for &word in words {
-        if let (Some(number), NumberWord::Digit(digit)) = (tens, word)
-            && digit != 0
-        {
-            digits.push_str(&(number + digit).to_string());
-            tens = None;
-            continue;
-        }
-        if let Some(number) = tens.take() {
-            digits.push_str(&number.to_string());
-        }
-        match word {
-            NumberWord::Digit(digit) => digits.push_str(&digit.to_string()),
-            NumberWord::Teen(number) => digits.push_str(&number.to_string()),
-            NumberWord::Tens(number) => tens = Some(number),
-            NumberWord::Point => digits.push('.'),
-            _ => {
-                return value(words)
-                    .filter(|value| value.is_integer())
-                    .map(|value| value.to_string());
+    let mut rest = words;
+    loop {
+        let text;
+        (text, rest) = match rest {
+            [] => return Some(digits),
+            [NumberWord::Tens(tens), NumberWord::Digit(digit @ 1..), rest @ ..] => {
+                ((tens + digit).to_string(), rest)
             }
-        }
+            [
+                NumberWord::Digit(number) | NumberWord::Teen(number) | NumberWord::Tens(number),
+                rest @ ..,
+            ] => (number.to_string(), rest),
+            [_, rest @ ..] => (".".to_owned(), rest),
+        };
+        digits.push_str(&text);
     }
-    if let Some(number) = tens {
-        digits.push_str(&number.to_string());
-    }
-    Some(digits)
 }

@@ -1,10 +1,6 @@
 //! The words between mentions: cues that begin to govern, and what ends their reach.
 
-use super::{Force, Joint, Walk};
-use crate::interpretation::context::Role;
-use crate::interpretation::cue::Class;
-use crate::interpretation::element::Element;
-use crate::interpretation::word::Word;
+use super::{Class, Element, Force, Governor, Joint, Reign, Role, Walk, Word};
 
 impl Walk<'_, '_> {
     pub(super) fn other(&mut self, at: usize) -> usize {
@@ -13,7 +9,7 @@ impl Walk<'_, '_> {
         // A rule may ask what is in force here.
         let governor = self.reign.as_ref().map(|reign| reign.governor);
         self.set(at, |sense| sense.governor = governor);
-        if scene.element(at).is_some_and(Element::is_word) {
+        if scene.is_word(at) {
             self.word(at);
             return at + 1;
         }
@@ -38,11 +34,7 @@ impl Walk<'_, '_> {
             self.end_clause();
         } else if scene.is(at, Class::Comma) {
             self.joint.by.insert(Class::Comma);
-            let idle =
-                |reign: &super::Reign| reign.governor.force.denies() && reign.categories.is_empty();
-            if self.reign.as_ref().is_some_and(idle) {
-                self.reign = None;
-            }
+            self.reign = self.reign.take().filter(|reign| !reign.is_to_deny());
         } else if scene.is_interjection(at)
             || scene.is(at, Class::Correction) && (!self.mentions.is_empty() || !denies)
         {
@@ -89,40 +81,26 @@ impl Walk<'_, '_> {
             self.adding = Some(vec![replaced.category]);
             return replaced.end;
         } else if scene.is(at, Class::Rest) {
-        } else if scene.is(at, Class::Unexclude) {
-            self.govern(at, Force::Readmit);
-        } else if let Some(particle) = self.particle(at, Word::Back)
-            && scene.is(at, Class::SplitReadmit)
+        } else if scene.is(at, Class::Unexclude)
+            || scene.is(at, Class::SplitReadmit) && self.takes_particle(at, Word::Back)
         {
-            self.set(particle, |sense| sense.part_of = Some(at));
             self.govern(at, Force::Readmit);
-        } else if let Some(particle) = self.particle(at, Word::Particle).filter(|_| phrasal) {
-            self.set(particle, |sense| sense.part_of = Some(at));
+        } else if phrasal && self.takes_particle(at, Word::Particle) {
             let removes = scene.is(at, Class::SplitRemove);
             self.govern(at, if removes { Force::Remove } else { Force::Exclude });
         } else if scene.is(at, Class::Remove) {
             self.govern(at, Force::Remove);
             self.adding = None;
-        } else if scene.is(at, Class::Only) {
+        } else if scene.is(at, Class::Only)
+            || scene.is(at, Class::Polite) && scene.says(at, Word::Request)
+        {
             // "not chrome, only firefox"; but "except only firefox"
-            let governs = |reign: &super::Reign| {
-                !reign.governor.force.denies() || !reign.categories.is_empty()
-            };
-            if self.reign.as_ref().is_some_and(governs) {
-                self.reign = None;
-            }
+            self.reign = self.reign.take().filter(Reign::is_to_deny);
         } else if scene.is(at, Class::Keep) {
             self.govern(at, Force::Keep);
         } else if scene.is_any(at, &[Class::Switch, Class::Raise]) {
             self.reign = None;
             self.adding = None;
-        } else if scene.is(at, Class::Polite) && scene.says(at, Word::Request) {
-            let governs = |reign: &super::Reign| {
-                !reign.governor.force.denies() || !reign.categories.is_empty()
-            };
-            if self.reign.as_ref().is_some_and(governs) {
-                self.reign = None;
-            }
         }
         at + 1
     }
@@ -145,11 +123,13 @@ impl Walk<'_, '_> {
         }
         let word = scene.word(at);
         let content = word.len() > 2 && word.chars().all(char::is_alphabetic);
-        if let Some(reign) = &self.reign
-            && content
-            && reign.governor.force == Force::Deny
-            && reign.categories.is_empty()
-            && scene.previous(at) == Some(reign.governor.at)
+        let denied = |reign: &Reign| {
+            content
+                && reign.is_to_deny()
+                && reign.governor.force == Force::Deny
+                && scene.previous(at) == Some(reign.governor.at)
+        };
+        if let Some(reign) = self.reign.as_ref().filter(|reign| denied(reign))
             && !self.denies_through_verb(reign.governor.at, at)
         {
             self.reign = None;
@@ -161,7 +141,7 @@ impl Walk<'_, '_> {
     fn denies_through_verb(&self, negator: usize, verb: usize) -> bool {
         let scene = self.scene;
         let object = if scene.is(verb + 1, Class::Any) { verb + 2 } else { verb + 1 };
-        scene.says(negator, Word::Auxiliary) && matches!(scene.role(object), Role::Values { .. })
+        scene.says(negator, Word::Auxiliary) && scene.names_value(object)
             || scene.says(verb + 1, Word::Agent)
     }
 
@@ -169,15 +149,19 @@ impl Walk<'_, '_> {
     fn deny(&mut self, at: usize) {
         let scene = self.scene;
         if self.denies_what_stands_before(at) {
-            self.deny_list_before(at);
+            self.deny_list_before(Governor { at, force: Force::Deny });
             return;
         }
         if scene.is(at, Class::AnythingBut) && self.is_denied_already(at) {
             self.reign = None;
             return;
         }
+        // "but not", "don't ignore": one denial.
+        let excludes = |reign: &Reign| reign.is_to_deny() && reign.governor.force == Force::Exclude;
         let force = if scene.is(at, Class::Neither) {
             Force::Deny
+        } else if self.reign.as_ref().is_some_and(excludes) {
+            Force::Exclude
         } else if scene.is(at, Class::No) {
             Force::Lack
         } else if scene.is(at, Class::Except) {
@@ -185,21 +169,17 @@ impl Walk<'_, '_> {
         } else {
             Force::Deny
         };
-        // "but not", "don't ignore": one denial.
-        let wide = self.reign.as_ref().is_some_and(|reign| {
-            reign.governor.force == Force::Exclude && reign.categories.is_empty()
-        });
-        self.govern(at, if wide && !scene.is(at, Class::Neither) { Force::Exclude } else { force });
+        self.govern(at, force);
     }
 
     /// "all regions but ap-south": whether a `but` takes values out of all.
     fn excepts_from_all(&self, at: usize) -> bool {
         let scene = self.scene;
-        let values = |at: usize| matches!(scene.role(at), Role::Values { .. });
-        let mut clause = (0..at).rev().take_while(|&at| !scene.is_boundary(at) && !values(at));
+        let inside = |at: &usize| !scene.is_boundary(*at) && !scene.names_value(*at);
+        let mut clause = (0..at).rev().take_while(inside);
         scene.is(at, Class::But)
             && scene.word(at) != "."
-            && values(scene.next(at))
+            && scene.names_value(scene.next(at))
             && clause.any(|at| scene.is_any(at, &[Class::Any, Class::Both]))
     }
 
@@ -207,9 +187,8 @@ impl Walk<'_, '_> {
     fn is_denied_already(&self, at: usize) -> bool {
         const DENIES: [Class; 5] =
             [Class::Not, Class::No, Class::Except, Class::Inability, Class::Remove];
-        let named = |at: usize| !matches!(self.scene.role(at), Role::Other);
-        let clause = (0..at).rev().take_while(|&at| !self.scene.is_boundary(at) && !named(at));
-        clause.into_iter().any(|at| self.scene.is_any(at, &DENIES))
+        let inside = |at: &usize| !self.scene.is_boundary(*at) && self.scene.is_other(*at);
+        (0..at).rev().take_while(inside).any(|at| self.scene.is_any(at, &DENIES))
     }
 
     /// "chrome is not", "spell check not installed": nothing follows that could be denied.
@@ -222,7 +201,7 @@ impl Walk<'_, '_> {
         }
         let mut next = at + 1;
         while !scene.is_boundary(next) {
-            let own_label = matches!(scene.role(next), Role::Label(_))
+            let own_label = scene.is_label(next)
                 && scene.labels(next).iter().any(|label| label.category == category);
             let counting = scene.is(next, Class::Carrier) && scene.says(next, Word::Counting);
             if !own_label && !counting && !scene.is(next, Class::Polite) {
@@ -233,19 +212,18 @@ impl Walk<'_, '_> {
         next > at + 1 || scene.previous(at) == Some(before)
     }
 
-    /// The particle of a verb that its object interrupts: "take visa out", "leave bob out".
-    fn particle(&self, at: usize, class: Word) -> Option<usize> {
-        let mut named = false;
-        for end in at + 1..self.scene.elements.len() {
-            if self.scene.is_boundary(end) {
-                return None;
-            }
-            if named && self.scene.says(end, class) {
-                return Some(end);
-            }
-            named |= matches!(self.scene.role(end), Role::Label(_) | Role::Values { .. });
+    /// Whether an object interrupts a verb and its particle, which belongs to it: "take visa out",
+    /// "leave bob out".
+    fn takes_particle(&mut self, at: usize, class: Word) -> bool {
+        let scene = self.scene;
+        let named = |at: usize| scene.is_label(at) || scene.names_value(at);
+        let clause = (at + 1..scene.elements.len()).take_while(|&it| !scene.is_boundary(it));
+        let mut after = clause.skip_while(|&it| !named(it)).skip(1);
+        let particle = after.find(|&it| scene.says(it, class));
+        if let Some(particle) = particle {
+            self.set(particle, |sense| sense.part_of = Some(at));
         }
-        None
+        particle.is_some()
     }
 
     /// "also firefox", "jonas too".
@@ -261,7 +239,7 @@ impl Walk<'_, '_> {
         let list = scene.is(at, Class::And)
             && self.last.is_some()
             && self.last == scene.previous(at)
-            && matches!(scene.role(next), Role::Values { .. });
+            && scene.names_value(next);
         if list {
             self.joint.by.insert(Class::And);
             return true;
@@ -284,10 +262,10 @@ impl Walk<'_, '_> {
 
     /// "as well as whatever i have": nothing that could be added follows.
     fn trails_off(&self, from: usize) -> bool {
-        (from..self.scene.elements.len()).take_while(|&at| !self.scene.is_boundary(at)).all(|at| {
-            let element = self.scene.element(at);
-            !matches!(self.scene.role(at), Role::Values { .. } | Role::Label(_))
-                && element.is_none_or(|it| it.number.is_none() && !it.quoted && !it.used)
+        let scene = self.scene;
+        (from..scene.elements.len()).take_while(|&at| !scene.is_boundary(at)).all(|at| {
+            let stated = |it: &Element| it.number.is_some() || it.quoted || it.used;
+            !scene.names_value(at) && !scene.is_label(at) && !scene.element(at).is_some_and(stated)
         })
     }
 

@@ -1,16 +1,11 @@
 //! How far a cue reaches.
 
-use super::{Force, Governor, Walk};
-use crate::interpretation::context::Role;
-use crate::interpretation::cue::Class;
-use crate::interpretation::element::Element;
-use crate::interpretation::link::{LabelLink, Tier};
-use crate::interpretation::model::Kind;
+use super::{Affix, Class, Force, Governor, Kind, Reign, Role, Sense, Tier, Walk};
 
 impl Walk<'_, '_> {
     /// The edit in force for a value or label here; it ends where its list does.
     pub(super) fn edit_of(&mut self, category: usize, value: Option<&str>) -> Option<Governor> {
-        let reign = self.reign.as_mut().filter(|reign| !reign.governor.force.denies())?;
+        let reign = self.reign.as_mut().filter(|reign| !reign.denies())?;
         let governor = reign.governor;
         let catalog = self.scene.catalog;
         let first = self.last.is_none_or(|last| last < governor.at);
@@ -37,7 +32,7 @@ impl Walk<'_, '_> {
     /// The denial in force for a category, which notes that it was reached.
     pub(super) fn denial_of(&mut self, category: usize) -> Option<Governor> {
         let joint = self.joint;
-        let reign = self.reign.as_mut().filter(|reign| reign.governor.force.denies())?;
+        let reign = self.reign.as_mut().filter(|reign| reign.denies())?;
         let joined = joint.is(Class::And) || joint.is(Class::Or);
         // "not Poland, Romania" where Poland is the current filter: the second takes its place.
         let turns = reign.turns && joint.is(Class::Comma) && !joined;
@@ -58,24 +53,17 @@ impl Walk<'_, '_> {
 
     /// "not in Norway and on Chrome": whether the denial before it means this too, nobody can tell.
     pub(super) fn is_unclear(&self, category: usize) -> bool {
-        self.reign.as_ref().is_some_and(|reign| {
-            reign.governor.force.denies()
-                && !reign.categories.is_empty()
-                && !reign.categories.contains(&category)
-                && self.joint.is(Class::And)
-                && !self.joint.is(Class::Comma)
-                && self.joint.preposition
-        })
+        let other = |reign: &Reign| {
+            reign.denies() && !reign.is_to_deny() && !reign.categories.contains(&category)
+        };
+        self.reign.as_ref().is_some_and(other)
+            && self.joint.is(Class::And)
+            && !self.joint.is(Class::Comma)
+            && self.joint.preposition
     }
 
     /// The category of a label that a denial says has no value: "no release", "without a user".
-    pub(super) fn lacking(
-        &self,
-        at: usize,
-        labels: &[LabelLink],
-        cue: Governor,
-        first: bool,
-    ) -> Option<usize> {
+    pub(super) fn lacking(&self, at: usize, cue: Governor, first: bool) -> Option<usize> {
         const LEADS: [Class; 8] = [
             Class::And,
             Class::Or,
@@ -87,10 +75,11 @@ impl Walk<'_, '_> {
             Class::Contains,
         ];
         let scene = self.scene;
+        let labels = scene.as_labels(at);
         let before = scene.previous(at)?;
         let direct = before == cue.at
             || scene.is_any(before, &LEADS)
-            || before > cue.at && scene.element(before).is_some_and(Element::is_word);
+            || before > cue.at && scene.is_word(before);
         if !direct {
             return None;
         }
@@ -127,34 +116,35 @@ impl Walk<'_, '_> {
             reign.governor.force == Force::Deny
                 && self.scene.previous(at) == Some(reign.governor.at)
         });
-        stemmed && direct && self.scene.lexicon.is_gerund(self.scene.word(at))
+        stemmed && direct && self.scene.lexicon.has_affix(self.scene.word(at), Affix::Gerund)
     }
 
-    /// The cue that denies what stands before it: "chrome excluded", "bob doesn't count".
-    pub(super) fn denied_after(&self, at: usize) -> Option<usize> {
+    /// What denies the mention that stands before it, and belongs to it: "chrome excluded", "bob
+    /// doesn't count".
+    pub(super) fn denied_after(&mut self, at: usize) -> Option<Governor> {
         let scene = self.scene;
-        let mut next = at + 1;
-        while matches!(scene.role(next), Role::Context(_))
-            || scene.is_any(next, &[Class::Generic, Class::Polite])
-                && !scene.is(next, Class::AfterNot)
+        let mut cue = at + 1;
+        while matches!(scene.role(cue), Role::Context(_))
+            || scene.is_any(cue, &[Class::Generic, Class::Polite])
+                && !scene.is(cue, Class::AfterNot)
         {
-            next += 1;
+            cue += 1;
         }
-        if scene.is(next, Class::Is) && scene.is(next + 1, Class::AfterNot) {
-            next += 1;
-        }
+        cue += usize::from(scene.is(cue, Class::Is) && scene.is(cue + 1, Class::AfterNot));
         let flag = matches!(*scene.role(at), Role::Values { category, .. }
             if scene.catalog.kind(category) == Kind::Array);
         if flag && scene.is(at + 1, Class::Off) {
-            return Some(at + 1);
+            cue = at + 1;
+        } else if !scene.is(cue, Class::AfterNot) || scene.is(cue + 1, Class::Is) {
+            // "ones excluded: chrome" begins a list of its own.
+            return None;
         }
-        // "ones excluded: chrome" begins a list of its own.
-        let found = scene.is(next, Class::AfterNot) && !scene.is(next + 1, Class::Is);
-        found.then_some(next)
+        self.set(cue, |sense| sense.part_of = Some(at));
+        Some(Governor { at: cue, force: Force::Deny })
     }
 
     /// Denies the last value and the list that it ends.
-    pub(super) fn deny_list_before(&mut self, cue: usize) {
+    pub(super) fn deny_list_before(&mut self, governor: Governor) {
         let scene = self.scene;
         let Some(&(mut edge, category)) = self.mentions.last() else { return };
         for &(at, own) in self.mentions.clone().iter().rev() {
@@ -165,10 +155,7 @@ impl Walk<'_, '_> {
                 break;
             }
             edge = at;
-            let governor = Some(Governor { at: cue, force: Force::Deny });
-            self.set(at, |sense| sense.governor = governor);
+            self.set(at, |sense| sense.governor = Some(governor));
         }
     }
 }
-
-use super::Sense;

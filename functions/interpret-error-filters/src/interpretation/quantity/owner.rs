@@ -1,11 +1,6 @@
 //! Which category a number belongs to.
 
-use super::Quantity;
-use crate::interpretation::context::{Role, Scene};
-use crate::interpretation::cue::Class;
-use crate::interpretation::element::Element;
-use crate::interpretation::model::{Kind, Operator};
-use crate::interpretation::word::Word;
+use super::{Class, JOINS, Kind, Operator, Quantity, Scene, Word};
 
 /// A category, and the label that told it.
 pub(crate) type Owner = (usize, Option<usize>);
@@ -15,67 +10,54 @@ impl Scene<'_> {
     /// after it, the comparative's or unit's dimension, the last category with a number, the
     /// nearest label of the clause, the only numeric category with a filter, the only one there is.
     pub(crate) fn owner(&self, quantity: &Quantity, last: Option<usize>) -> Option<Owner> {
-        if let Some(owner) = self.label_beside(quantity) {
-            return Some(owner);
-        }
-        let told = |category| Some((category, None));
-        if let Some(category) = self.label_of_list(quantity) {
-            return told(category);
-        }
+        let compared = quantity.is_compared();
+        let told = |category: usize| (category, None);
+        self.label_beside(quantity)
+            .or_else(|| self.category_told(quantity, last).map(told))
+            .or_else(|| self.nearest_label(quantity).filter(|_| compared))
+            .or_else(|| self.only_category(quantity).map(told))
+    }
+
+    /// The category of a number by what it is, or by what stands around it.
+    fn category_told(&self, quantity: &Quantity, last: Option<usize>) -> Option<usize> {
         let compared = quantity.is_compared();
         let number = self.free_number(quantity.at)?;
-        let year = number.is_year().then(|| self.numeric_of(Word::Year)).flatten();
-        if let Some(category) = year.filter(|_| compared) {
-            return told(category);
-        }
-        if let Some(category) = self.catalog.age_category(self.lexicon).filter(|_| quantity.ago) {
-            return told(category);
-        }
         let measured = self.measured(quantity);
-        if compared && !measured.is_empty() {
-            let named = measured.iter().find(|it| self.clause_names(quantity.at, **it)).copied();
-            let again = last.filter(|category| measured.contains(category));
-            return named.or(again).or(measured.first().copied()).and_then(told);
-        }
+        let named = measured.iter().find(|it| self.clause_names(quantity.at, **it));
+        let again = measured.iter().find(|it| Some(**it) == last);
         // "women over 60": a mere number said of people is their age.
-        let mere = quantity.units.is_empty() && quantity.dimensions.is_empty();
-        let before = self.previous(quantity.start);
-        let people = before.is_some_and(|before| self.says(before, Word::Person));
-        if compared
-            && mere
-            && people
-            && let Some(category) = self.numeric_of(Word::Age)
-        {
-            return told(category);
-        }
-        let weak = number.weak && number.unit.is_none();
-        let listed = self.joins_number(quantity.start) && !compared;
-        let goes_on = listed
-            || quantity.denied
-            || compared && !weak
-            || !compared && self.is_corrected(quantity);
-        if let Some(last) = last.filter(|_| goes_on) {
-            return told(last);
-        }
-        if compared && let Some(owner) = self.nearest_label(quantity) {
-            return Some(owner);
-        }
+        let mere = quantity.unit.is_none() && quantity.dimensions.is_empty();
+        let people = self.previous(quantity.start).is_some_and(|it| self.says(it, Word::Person));
+        let goes_on = if compared {
+            !number.is_weak()
+        } else {
+            self.joins_number(quantity.start) || self.is_corrected(quantity)
+        };
+        self.label_of_list(quantity)
+            .or_else(|| self.numeric_of(Word::Year).filter(|_| compared && number.is_year()))
+            .or_else(|| self.catalog.age_category().filter(|_| quantity.ago))
+            .or(named.or(again).or(measured.first()).copied().filter(|_| compared))
+            .or_else(|| self.numeric_of(Word::Age).filter(|_| compared && mere && people))
+            .or(last.filter(|_| goes_on || quantity.denied))
+    }
+
+    /// The only category that a number can mean, if one has to be meant.
+    fn only_category(&self, quantity: &Quantity) -> Option<usize> {
+        let compared = quantity.is_compared();
+        let weak = self.free_number(quantity.at)?.is_weak();
         if !compared && (weak || !self.is_number_edit(quantity)) {
             return None;
         }
         let mut filtered = self.numeric().filter(|&it| self.catalog.has_filter(it));
         let mut all = self.numeric();
         let choice = match (filtered.next(), filtered.next(), all.next(), all.next()) {
-            (Some(only), None, ..) => Some(only),
-            (_, _, Some(only), None) if compared => Some(only),
-            _ => None,
+            (Some(only), None, ..) => only,
+            (_, _, Some(only), None) if compared => only,
+            _ => return None,
         };
-        let fits = |category: &usize| {
-            quantity.units.is_empty()
-                || measured.contains(category)
-                || !self.knows_dimension(*category)
-        };
-        choice.filter(fits).and_then(told)
+        let dimensions = self.dimensions(choice);
+        let fits = quantity.unit.is_none_or(|unit| dimensions.contains(&unit));
+        (fits || dimensions.is_empty()).then_some(choice)
     }
 
     fn numeric(&self) -> impl Iterator<Item = usize> {
@@ -90,18 +72,14 @@ impl Scene<'_> {
 
     /// Of the numeric categories that a label names, the one that the number's unit fits.
     fn fitting_number(&self, quantity: &Quantity, at: usize) -> Option<usize> {
-        if matches!(self.role(at), Role::Other | Role::Values { .. }) {
+        if self.is_other(at) || self.names_value(at) {
             return None;
         }
         let labels = self.labels(at).iter().map(|label| label.category);
         let mut numeric = labels.filter(|&it| self.catalog.kind(it) == Kind::Numeric).peekable();
         let first = numeric.peek().copied();
-        let by_unit = numeric.find(|&it| quantity.units.iter().any(|unit| self.measures(it, unit)));
-        by_unit.or(first)
-    }
-
-    fn is_unread(&self, at: usize) -> bool {
-        self.element(at).is_some_and(|element| !element.used)
+        let fits = |unit| numeric.find(|&it| self.dimensions(it).contains(&unit));
+        quantity.unit.and_then(fits).or(first)
     }
 
     /// The label beside a number: "users > 100", "more events than 2 million", "five or more stops".
@@ -110,15 +88,14 @@ impl Scene<'_> {
         while let Some(at) = before {
             let copula = self.is_any(at, &[Class::Is, Class::Not]) && !self.is_boundary(at);
             let link = self.is(at, Class::BeforeNumber);
-            let unit = self.element(at).is_some_and(Element::is_word)
-                && self.lexicon.unit(self.word(at)).is_some();
+            let unit = self.is_word(at) && self.lexicon.unit(self.word(at)).is_some();
             if !(copula || link || unit || self.is_idle(at)) {
                 break;
             }
             before = at.checked_sub(1);
         }
         let owner = |at: usize| Some((self.fitting_number(quantity, at)?, Some(at)));
-        if let Some(found) = before.filter(|&at| self.is_unread(at)).and_then(owner) {
+        if let Some(found) = before.filter(|&at| !self.is_used(at)).and_then(owner) {
             return Some(found);
         }
         if let Some(inside) = (quantity.start..quantity.at).find_map(owner) {
@@ -128,9 +105,10 @@ impl Scene<'_> {
             if let Some(found) = owner(after) {
                 return Some(found);
             }
-            let word = self.element(after).is_some_and(|it| it.is_word() && !it.used);
-            let of = self.is(after, Class::OfNumber);
-            let stepped = word || of || after < quantity.end || self.is_idle(after);
+            let stepped = after < quantity.end
+                || self.is(after, Class::OfNumber)
+                || self.is_idle(after)
+                || self.is_word(after) && !self.is_used(after);
             if !stepped || self.is_boundary(after) {
                 break;
             }
@@ -141,9 +119,7 @@ impl Scene<'_> {
     /// "3 or 4 stops": the last number of the list has the label.
     fn label_of_list(&self, quantity: &Quantity) -> Option<usize> {
         let mut end = quantity.end;
-        while self.is_any(end, &[Class::Or, Class::And, Class::Comma, Class::Nor])
-            && self.free_number(end + 1).is_some()
-        {
+        while self.is_any(end, &JOINS) && self.free_number(end + 1).is_some() {
             end += 2;
         }
         let exact = quantity.operator.is_none_or(|operator| operator == Operator::Is);
@@ -154,22 +130,22 @@ impl Scene<'_> {
     /// The categories that the comparative or the unit speaks of.
     fn measured(&self, quantity: &Quantity) -> Vec<usize> {
         // The first dimension that a category has: "older" speaks of an age rather than a time.
-        let dimensions = quantity.dimensions.iter().chain(&quantity.units);
+        let dimensions = quantity.dimensions.iter().chain(&quantity.unit);
+        let measured: Vec<_> = self.numeric().map(|it| (it, self.dimensions(it))).collect();
         let measure = |dimension: &&str| -> Vec<usize> {
-            self.numeric().filter(|&category| self.measures(category, dimension)).collect()
+            measured.iter().filter(|it| it.1.contains(dimension)).map(|it| it.0).collect()
         };
         dimensions.map(measure).find(|found| !found.is_empty()).unwrap_or_default()
     }
 
     /// "rating under 2, actually make that 3"
     fn is_corrected(&self, quantity: &Quantity) -> bool {
-        let plain = |at: &usize| self.element(*at).is_some_and(|it| it.number.is_none());
-        let mut before = (0..quantity.start).rev().take_while(plain);
-        before.any(|at| self.is(at, Class::Correction))
+        let plain = |at: &usize| !self.is_number(*at);
+        (0..quantity.start).rev().take_while(plain).any(|at| self.is(at, Class::Correction))
     }
 
     fn nearest_label(&self, quantity: &Quantity) -> Option<Owner> {
-        let unread = (0..self.elements.len()).filter(|&at| self.is_unread(at));
+        let unread = (0..self.elements.len()).filter(|&at| !self.is_used(at));
         let named = unread.filter_map(|at| {
             Some((at.abs_diff(quantity.at), at, self.fitting_number(quantity, at)?))
         });
@@ -198,7 +174,6 @@ impl Scene<'_> {
         category: usize,
         before: Option<Operator>,
     ) -> Operator {
-        const BOUNDS: [Operator; 4] = [Operator::Gt, Operator::Gte, Operator::Lt, Operator::Lte];
         let said = |class: Class| (0..quantity.at).any(|at| self.is(at, class));
         if let Some(operator) = before.filter(|_| said(Class::Correction)) {
             return operator;
@@ -207,13 +182,8 @@ impl Scene<'_> {
         let labelled_after =
             after.flat_map(|at| self.labels(at)).any(|label| label.category == category);
         let mut operators = self.catalog.current(category).map(|filter| filter.operator);
-        match (operators.next(), operators.next()) {
-            (Some(operator), None)
-                if said(Class::Raise) && !labelled_after && BOUNDS.contains(&operator) =>
-            {
-                operator
-            }
-            _ => Operator::Is,
-        }
+        let only = operators.next().filter(|_| operators.next().is_none());
+        let raised = said(Class::Raise) && !labelled_after;
+        only.filter(|only| raised && only.is_bound()).unwrap_or(Operator::Is)
     }
 }

@@ -1,40 +1,24 @@
 //! What a numeric category measures, and in which unit.
 
-use crate::interpretation::context::Scene;
-use crate::interpretation::decimal::Decimal;
-use crate::interpretation::fold;
-use crate::interpretation::lexicon::Unit;
-use crate::interpretation::model::Operator;
-use crate::interpretation::word::Word;
+use super::{Decimal, Operator, Scene, Unit, Word, fold};
 
 const TIME: &str = "time";
 /// In seconds. A year has twelve months, though a month has 30 days.
 const YEAR: (i128, i128) = (31_536_000, 1);
 const MONTH: (i128, i128) = (2_592_000, 1);
 const PERCENT: &str = "percent";
-/// Dimensions of which more is faster.
-const RATES: [&str; 3] = ["speed", "fps", "rate"];
 
 impl Scene<'_> {
-    /// Whether the label of a category speaks of a dimension.
-    pub(crate) fn measures(&self, category: usize, dimension: &str) -> bool {
-        let Some(facts) = self.catalog.category(category) else { return false };
-        let in_unit = self.label_unit(category).is_some_and(|unit| unit.dimension == dimension);
-        let named = |text: &str| {
-            let mut atoms = fold::atoms(text).into_iter();
-            atoms.any(|atom| self.lexicon.dimensions(&atom.folded).contains(&dimension))
-        };
-        in_unit
-            || named(&facts.label)
-            || named(&facts.id)
-            || dimension == PERCENT && facts.label.contains('%')
-    }
-
-    pub(crate) fn knows_dimension(&self, category: usize) -> bool {
-        let Some(facts) = self.catalog.category(category) else { return false };
-        let mut atoms = fold::atoms(&facts.label).into_iter();
-        self.label_unit(category).is_some()
-            || atoms.any(|atom| !self.lexicon.dimensions(&atom.folded).is_empty())
+    /// What a category measures, by the unit and the words of its label.
+    pub(crate) fn dimensions(&self, category: usize) -> Vec<&'static str> {
+        let facts = self.catalog.category(category);
+        let unit = self.label_unit(category).map(|unit| unit.dimension);
+        let percent = facts.is_some_and(|facts| facts.label.contains('%')).then_some(PERCENT);
+        let mut found: Vec<&str> = unit.into_iter().chain(percent).collect();
+        for atom in self.label_atoms(category) {
+            found.extend(self.lexicon.dimensions(&atom.folded));
+        }
+        found
     }
 
     /// The unit in a label: in brackets, "Duration (ms)", or as a word of time, "Days open".
@@ -45,16 +29,17 @@ impl Scene<'_> {
             let atoms = fold::atoms(label);
             let long = atoms.iter().filter(|atom| atom.folded.len() > 3);
             let mut units = long.filter_map(|atom| lexicon.unit(&atom.folded));
-            return units.find(|unit| unit.dimension == TIME);
+            return units.find(Unit::is_time);
         };
         // A week is no `W`.
         if bracket.starts_with("W)") || bracket.starts_with("W]") {
             return lexicon.unit(WATT);
         }
         let folded = fold::fold(bracket.trim_end_matches([')', ']', ' ']).trim());
+        let mut words = folded.split(' ').filter_map(|word| lexicon.unit(word));
         lexicon
             .unit(&folded)
-            .or_else(|| folded.split(' ').find_map(|word| lexicon.unit(word)))
+            .or_else(|| words.next())
             .or_else(|| lexicon.unit(&folded.replace(' ', "")))
     }
 
@@ -89,23 +74,21 @@ impl Scene<'_> {
     /// "faster than 50 km/h" is more, "faster than 2 seconds" less; what is newer is of a later
     /// year.
     pub(crate) fn turned(&self, at: usize, operator: Operator, category: usize) -> Operator {
-        let rate = RATES.iter().any(|dimension| self.measures(category, dimension))
-            && !self.measures(category, TIME);
+        let dimensions = self.dimensions(category);
+        let rate = dimensions.iter().any(|dimension| self.lexicon.is(dimension, Word::Rate))
+            && !dimensions.contains(&TIME);
         let near = at.saturating_sub(4)..at + 3;
+        let faster = rate && (near.start..at).any(|other| self.says(other, Word::Speed));
         let dated = |age: Word| {
             let elements = near.clone().filter_map(|other| self.element(other));
             let mut tokens = elements.flat_map(|element| element.tokens.clone());
-            let is_age = |token: usize| {
-                self.tokens.get(token).is_some_and(|token| self.lexicon.is(&token.folded, age))
-            };
-            self.label_is(category, Word::Year) && tokens.any(is_age)
+            self.label_is(category, Word::Year) && tokens.any(|token| self.tokens.says(token, age))
         };
-        let swift = (near.start..at).any(|other| self.says(other, Word::Speed));
         match operator {
-            Operator::Gt if rate && swift || dated(Word::Older) => Operator::Lt,
-            Operator::Gte if rate && swift || dated(Word::Older) => Operator::Lte,
-            Operator::Lt if rate && swift || dated(Word::Newer) => Operator::Gt,
-            Operator::Lte if rate && swift => Operator::Gte,
+            Operator::Gt if faster || dated(Word::Older) => Operator::Lt,
+            Operator::Gte if faster || dated(Word::Older) => Operator::Lte,
+            Operator::Lt if faster || dated(Word::Newer) => Operator::Gt,
+            Operator::Lte if faster => Operator::Gte,
             other => other,
         }
     }

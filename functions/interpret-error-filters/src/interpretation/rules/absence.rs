@@ -1,9 +1,6 @@
 //! A denied label has no value; a number is 0 (rules 9 and 10).
 
-use super::{Effect, Reading, Rule, View};
-use crate::interpretation::context::Role;
-use crate::interpretation::model::{Kind, Operator};
-use crate::interpretation::weights;
+use super::{Effect, Kind, Operator, Reading, Rule, View};
 
 pub(crate) static RULE: Rule = Rule {
     name: "absence",
@@ -17,15 +14,13 @@ pub(crate) static RULE: Rule = Rule {
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let scene = view.scene;
-    let Role::Label(labels) = scene.role(at) else { return None };
-    let force = view.sense(at).governor?.force;
+    let labels = scene.as_labels(at);
     let category = labels.iter().find(|label| label.full).or(labels.first())?.category;
     let (operator, value) = match scene.catalog.kind(category) {
-        _ if !force.denies() => return None,
+        _ if !view.sense(at).is_denied() => return None,
         Kind::Boolean => return None,
         Kind::Numeric => (Operator::Is, "0"),
         Kind::Text | Kind::Array => (Operator::IsNotSet, ""),
     };
-    let effects = vec![Effect::State { at, category, operator, value: value.to_owned() }];
-    Some(Reading::new(at..at + 1, effects, weights::rule::ABSENCE))
+    Some(Reading::new(at..at + 1, [Effect::state(at, category, operator, value)]))
 }

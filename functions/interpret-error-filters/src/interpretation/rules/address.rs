@@ -1,11 +1,6 @@
 //! A path or an e-mail address by itself, of the one open category for such (rule 8).
 
-use super::{Effect, Reading, Rule, View};
-use crate::interpretation::context::Scene;
-use crate::interpretation::cue::Class;
-use crate::interpretation::model::Operator;
-use crate::interpretation::weights;
-use crate::interpretation::word::Word;
+use super::{Effect, Operator, Reading, Rule, Scene, View, Word};
 
 pub(crate) static RULE: Rule = Rule {
     name: "address",
@@ -28,12 +23,10 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     });
     let class = if path { Word::Path } else { Word::Address };
     let category = scene.only_open_category(class).filter(|_| path || mail)?;
-    let denials = [Class::Not, Class::Except, Class::No];
-    let denied = scene.previous(at).is_some_and(|before| scene.is_any(before, &denials));
+    let denied = scene.follows_denial(at);
     let operator = if denied { Operator::NotContains } else { Operator::Contains };
-    let end = at + (at..scene.elements.len()).take_while(|&it| scene.is_in_chunk(at, it)).count();
-    let effects = vec![Effect::State { at, category, operator, value: value.to_owned() }];
-    Some(Reading::new(at..end, effects, weights::rule::ADDRESS))
+    let effect = Effect::state(at, category, operator, value);
+    Some(Reading::new(at..scene.chunk_end(at), [effect]))
 }
 
 /// Whether the query is a fragment of an error: `TypeError: x is undefined on /cart`.

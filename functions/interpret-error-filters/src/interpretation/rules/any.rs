@@ -1,8 +1,6 @@
 //! Any value of a category will do: its filters go.
 
-use super::{Effect, Reading, Rule, View};
-use crate::interpretation::condition::Removal;
-use crate::interpretation::weights;
+use super::{Effect, Reading, Rule, Selection, View};
 
 pub(crate) static RULE: Rule = Rule {
     name: "any",
@@ -15,7 +13,6 @@ pub(crate) static RULE: Rule = Rule {
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let any = view.scene.any_phrase(at)?;
-    let removed = any.labels.into_iter().map(|(_, category)| Removal::of(category));
-    let effects = removed.map(Effect::Remove).collect();
-    Some(Reading::new(at..any.end, effects, weights::rule::ANY))
+    let removed = any.labels.into_iter().map(|(_, category)| Selection::of(category));
+    Some(Reading::new(at..any.end, removed.map(Effect::Remove)))
 }

@@ -1,11 +1,6 @@
 //! What a boolean category is said to be (rule 5).
 
-use super::{Effect, Reading, Rule, View};
-use crate::interpretation::condition::Removal;
-use crate::interpretation::context::Role;
-use crate::interpretation::cue::Class;
-use crate::interpretation::model::Operator;
-use crate::interpretation::weights;
+use super::{Class, Effect, Operator, Reading, Rule, Selection, View};
 
 pub(crate) static RULE: Rule = Rule {
     name: "boolean",
@@ -28,31 +23,25 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let scene = view.scene;
-    let Role::Label(labels) = scene.role(at) else { return None };
-    let label = scene.boolean_label(labels)?;
-    let said = scene.boolean_said(at, label)?;
-    let category = label.category;
+    let said = view.scene.boolean_said(at)?;
+    let category = said.category;
     if said_again(view, at, category) {
         return None;
     }
     let value = said.value != view.sense(at).is_denied();
     let effect = if said.either {
-        Effect::Remove(Removal::of(category))
+        Effect::Remove(Selection::of(category))
     } else {
-        Effect::State { at, category, operator: Operator::Is, value: value.to_string() }
+        Effect::state(at, category, Operator::Is, value.to_string())
     };
-    Some(Reading::new(at..said.end, vec![effect], weights::rule::BOOLEAN))
+    Some(Reading::new(at..said.end, [effect]))
 }
 
 /// Two words of one label, "voice chat ... muted", are one mention: the last one tells.
 fn said_again(view: &View<'_>, at: usize, category: usize) -> bool {
     let scene = view.scene;
-    let again = (at + 1..=at + 3).find(|&next| {
-        let Role::Label(labels) = scene.role(next) else { return false };
-        let same = scene.boolean_label(labels).filter(|label| label.category == category);
-        same.is_some_and(|label| scene.boolean_said(next, label).is_some())
-    });
+    let same = |next: &usize| scene.boolean_said(*next).is_some_and(|it| it.category == category);
+    let again = (at + 1..=at + 3).find(same);
     again.is_some_and(|next| {
         (at + 1..next).all(|between| !scene.is_any(between, &[Class::And, Class::Or]))
             && view.sense(next).part_of.is_none()

@@ -1,8 +1,6 @@
 //! The speaker corrects herself: of the category that follows, what was said before is dropped.
 
-use super::{Effect, Reading, Rule, View};
-use crate::interpretation::cue::Class;
-use crate::interpretation::weights;
+use super::{Class, Effect, Reading, Rule, View};
 
 pub(crate) static RULE: Rule = Rule {
     name: "correction",
@@ -16,6 +14,5 @@ pub(crate) static RULE: Rule = Rule {
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let slip = view.scene.is_interjection(at) || view.scene.is(at, Class::Correction);
-    let effects = vec![Effect::Correct];
-    slip.then_some(Reading::new(at..at + 1, effects, weights::rule::EDIT))
+    slip.then(|| Reading::new(at..at + 1, [Effect::Correct]))
 }

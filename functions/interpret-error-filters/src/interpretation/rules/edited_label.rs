@@ -1,10 +1,6 @@
 //! The filters of a category are removed or kept.
 
-use super::{Effect, Reading, Rule, View};
-use crate::interpretation::condition::Removal;
-use crate::interpretation::context::Role;
-use crate::interpretation::polarity::Force;
-use crate::interpretation::weights;
+use super::{Effect, Force, Reading, Rule, Selection, View};
 
 pub(crate) static RULE: Rule = Rule {
     name: "edited-label",
@@ -18,19 +14,17 @@ pub(crate) static RULE: Rule = Rule {
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let scene = view.scene;
-    let Role::Label(labels) = scene.role(at) else { return None };
-    let category = scene.preferred(labels);
+    let category = scene.preferred(at)?;
+    let all = Selection::of(category);
     let (_, exclusion) = scene.nouns_after(at);
     let effect = match view.sense(at).governor?.force {
         Force::Remove | Force::Displace => {
-            Effect::Remove(Removal { negative_only: exclusion, ..Removal::of(category) })
+            Effect::Remove(Selection { negative_only: exclusion, ..all })
         }
-        Force::Readmit => Effect::Remove(Removal { negative_only: true, ..Removal::of(category) }),
-        Force::Spare | Force::Keep => Effect::Keep(category, None),
-        Force::Exclude if scene.catalog.has_filter(category) => {
-            Effect::Remove(Removal::of(category))
-        }
+        Force::Readmit => Effect::Remove(Selection { negative_only: true, ..all }),
+        Force::Spare | Force::Keep => Effect::Keep(all),
+        Force::Exclude if scene.catalog.has_filter(category) => Effect::Remove(all),
         _ => return None,
     };
-    Some(Reading::new(at..at + 1, vec![effect], weights::rule::EDITED))
+    Some(Reading::new(at..at + 1, [effect]))
 }

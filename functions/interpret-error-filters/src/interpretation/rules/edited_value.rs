@@ -1,10 +1,6 @@
 //! The filter of a value is removed or kept.
 
-use super::{Effect, Reading, Rule, View};
-use crate::interpretation::condition::Removal;
-use crate::interpretation::context::Role;
-use crate::interpretation::polarity::Force;
-use crate::interpretation::weights;
+use super::{Effect, Force, Reading, Role, Rule, Selection, View};
 
 pub(crate) static RULE: Rule = Rule {
     name: "edited-value",
@@ -26,19 +22,20 @@ pub(crate) static RULE: Rule = Rule {
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let scene = view.scene;
     let Role::Values { category, ref indexes } = *scene.role(at) else { return None };
-    let force = view.sense(at).governor.map(|governor| governor.force);
-    let force = force.filter(|force| !force.denies())?;
+    let force = view.sense(at).governor?.force;
+    if force.denies() {
+        return None;
+    }
     let (_, exclusion) = scene.nouns_after(at);
-    let effect = |value: &str| match force {
-        Force::Keep | Force::Spare => Some(Effect::Keep(category, Some(value.to_owned()))),
-        Force::Displace if !scene.catalog.holds(category, value) => None,
-        _ => {
-            let negative_only = force == Force::Readmit || force == Force::Remove && exclusion;
-            let removal = Removal { negative_only, ..Removal::of_value(category, value) };
-            Some(Effect::Remove(removal))
+    let effect = |value: &str| {
+        let one = Selection::of_value(category, value);
+        let negative_only = force == Force::Readmit || force == Force::Remove && exclusion;
+        match force {
+            Force::Keep | Force::Spare => Some(Effect::Keep(one)),
+            Force::Displace if !scene.catalog.holds(category, value) => None,
+            _ => Some(Effect::Remove(Selection { negative_only, ..one })),
         }
     };
     let values = indexes.iter().map(|&index| scene.catalog.value(category, index));
-    let effects = values.filter_map(effect).collect();
-    Some(Reading::new(at..at + 1, effects, weights::rule::EDITED))
+    Some(Reading::new(at..at + 1, values.filter_map(effect)))
 }

@@ -1,8 +1,6 @@
 //! The one current filter is turned into its opposite.
 
-use super::{Effect, Reading, Rule, View};
-use crate::interpretation::cue::Class;
-use crate::interpretation::weights;
+use super::{Class, Effect, Reading, Rule, View};
 
 pub(crate) static RULE: Rule = Rule {
     name: "flip",
@@ -11,7 +9,5 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let effects = vec![Effect::Flip];
-    let reading = Reading::new(at..at + 1, effects, weights::rule::EDIT);
-    view.scene.is(at, Class::Flip).then_some(reading)
+    view.scene.is(at, Class::Flip).then(|| Reading::new(at..at + 1, [Effect::Flip]))
 }

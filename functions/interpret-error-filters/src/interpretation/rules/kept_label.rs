@@ -1,9 +1,6 @@
 //! A category's filters stay as they are.
 
-use super::{Reading, Rule, View};
-use crate::interpretation::context::Role;
-use crate::interpretation::cue::Class;
-use crate::interpretation::weights;
+use super::{Class, Reading, Rule, View};
 
 pub(crate) static RULE: Rule = Rule {
     name: "kept-label",
@@ -12,8 +9,6 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let label = matches!(view.scene.role(at), Role::Label(_));
-    let kept = label && view.scene.is(at + 1, Class::AfterKeep);
-    let effects = Vec::new();
-    kept.then_some(Reading::new(at..at + 2, effects, weights::rule::KEPT))
+    let kept = view.scene.is_label(at) && view.scene.is(at + 1, Class::AfterKeep);
+    kept.then(|| Reading::new(at..at + 2, []))
 }

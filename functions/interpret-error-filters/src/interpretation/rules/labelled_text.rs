@@ -1,12 +1,6 @@
 //! A label and a text of its category (rule 8).
 
-use super::{Effect, Reading, Rule, View};
-use crate::interpretation::context::{Role, Scene};
-use crate::interpretation::cue::Class;
-use crate::interpretation::element::Element;
-use crate::interpretation::model::Kind;
-use crate::interpretation::weights;
-use crate::interpretation::word::Word;
+use super::{Class, Effect, Reading, Rule, Scene, View, Word};
 
 pub(crate) static RULE: Rule = Rule {
     name: "labelled-text",
@@ -27,8 +21,6 @@ pub(crate) static RULE: Rule = Rule {
     ],
 };
 
-const COMPARES: [Class; 5] = [Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::Between];
-
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let scene = view.scene;
     let category = scene.open_label(at)?;
@@ -38,64 +30,50 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     {
         cursor += 1;
     }
-    let before = scene.previous(at);
     // "no promo code was used" is about presence.
-    let absent = before.is_some_and(|before| scene.is(before, Class::No));
+    let absent = scene.follows_any(at, &[Class::No]);
     if absent && scene.is(cursor, Class::Is) && scene.word(cursor) != ":"
         || counts(scene, at, cursor)
     {
         return None;
     }
-    let denied = before.is_some_and(|it| scene.is_any(it, &[Class::Except, Class::Not]));
     let (mut said, first) = operator(scene, at, cursor, category)?;
-    said.denied |= denied;
-    let texts = if said.exact.is_some() || scene.is_quoted(first) {
-        scene.texts(first)
-    } else if first == at + 1 && scene.is_identifier_at(first) {
+    said.denied |= scene.follows_any(at, &[Class::Except, Class::Not]);
+    let mut texts = scene.texts(first);
+    if said.exact.is_none() && !scene.is_quoted(first) {
         // Without an operator only a quoted text or an identifier follows.
-        let texts = scene.texts(first).into_iter();
-        texts.take_while(|(elements, _)| scene.is_identifier_at(elements.start)).collect()
-    } else {
-        return None;
-    };
+        let identifiers = texts.iter().take_while(|text| scene.is_identifier_at(text.0.start));
+        let count = identifiers.count();
+        texts.truncate(if first == at + 1 { count } else { 0 });
+    }
     let exact = said.exact.unwrap_or(!scene.is_prose(category));
     let mut end = texts.last()?.0.end;
-    let state = |denied: bool| {
-        let operator = scene.text_operator(category, exact, denied);
-        move |(elements, value): (std::ops::Range<usize>, String)| Effect::State {
-            at: elements.start,
-            category,
-            operator,
-            value,
-        }
+    let stated = |denied: bool, texts| {
+        Effect::state_texts(category, scene.text_operator(category, exact, denied), texts)
     };
-    let mut effects: Vec<Effect> = texts.into_iter().map(state(said.denied)).collect();
+    let mut effects = stated(said.denied, texts);
     // "subject contains invoice but not refund"
     let other = scene.next(end);
-    let text_follows = scene.is_quoted(other) || scene.element(other).is_some_and(Element::is_word);
     if !said.denied
         && scene.is(end, Class::Except)
-        && text_follows
-        && matches!(scene.role(other), Role::Other)
+        && (scene.is_quoted(other) || scene.is_word(other))
+        && scene.is_other(other)
         && let Some(text) = scene.texts(other).into_iter().next()
     {
         end = text.0.end;
-        effects.push(state(true)(text));
+        effects.extend(stated(true, vec![text]));
     }
-    Some(Reading::new(at..end, effects, weights::rule::LABELLED_TEXT))
+    Some(Reading::new(at..end, effects))
 }
 
 /// "users: >50", where the label is a numeric one too.
 fn counts(scene: &Scene<'_>, at: usize, cursor: usize) -> bool {
-    let numeric =
-        scene.labels(at).iter().any(|label| scene.catalog.kind(label.category) == Kind::Numeric);
+    const COMPARES: [Class; 5] = [Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::Between];
     let mut amount = cursor;
     while scene.is_any(amount, &[Class::Is, Class::Eq, Class::Ne, Class::Not]) {
         amount += 1;
     }
-    numeric
-        && (scene.is_any(amount, &COMPARES)
-            || scene.element(amount).is_some_and(|element| element.number.is_some()))
+    scene.labels_number(at) && (scene.is_any(amount, &COMPARES) || scene.is_number(amount))
 }
 
 /// What stands between a label and its text.
@@ -132,8 +110,7 @@ fn operator(
         } else if scene.is(cursor, Class::Not) {
             said.denied = true;
             let next = scene.next(cursor);
-            let token = scene.element(next).and_then(|it| scene.tokens.get(it.tokens.start));
-            let named = token.is_some_and(|token| token.capital)
+            let named = scene.first_token(next).is_some_and(|token| token.capital)
                 || scene.is_quoted(next)
                 || scene.is_identifier_at(next);
             if said.exact.is_none() && (named || scene.says(cursor, Word::Copula)) {

@@ -1,9 +1,6 @@
 //! A category does not matter: its filters go.
 
-use super::{Effect, Reading, Rule, View};
-use crate::interpretation::condition::Removal;
-use crate::interpretation::context::Role;
-use crate::interpretation::weights;
+use super::{Effect, Reading, Rule, Selection, View};
 
 pub(crate) static RULE: Rule = Rule {
     name: "no-matter",
@@ -12,8 +9,6 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let Role::Label(labels) = view.scene.role(at) else { return None };
-    let (category, end) = view.scene.label_of_no_matter(at, labels)?;
-    let effects = vec![Effect::Remove(Removal::of(category))];
-    Some(Reading::new(at..end, effects, weights::rule::NO_MATTER))
+    let (category, end) = view.scene.label_of_no_matter(at)?;
+    Some(Reading::new(at..end, [Effect::Remove(Selection::of(category))]))
 }

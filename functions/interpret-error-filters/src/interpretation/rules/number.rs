@@ -1,11 +1,8 @@
 //! A number is compared with a numeric category (rule 6).
 
-use super::{Effect, Reading, Rule, View};
-use crate::interpretation::context::Scene;
+use super::{Effect, Kind, Operator, Reading, Rule, Scene, View};
 use crate::interpretation::decimal::Decimal;
-use crate::interpretation::model::{Kind, Operator};
 use crate::interpretation::quantity::Quantity;
-use crate::interpretation::weights;
 
 pub(crate) static RULE: Rule = Rule {
     name: "number",
@@ -58,8 +55,7 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let operator = if denied { operator.negated() } else { operator };
     let state = |at: usize, value: Decimal, operator: Operator, unit| {
         let value = scene.converted(value, unit, category)?.to_string();
-        let operator = scene.turned(at, operator, category);
-        Some(Effect::State { at, category, operator, value })
+        Some(Effect::state(at, category, scene.turned(at, operator, category), value))
     };
     let number = scene.free_number(at)?;
     let effects = if let Some(second) = quantity.second {
@@ -74,7 +70,7 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     };
     let span = quantity.start..quantity.end;
     let besides = label.filter(|label| !span.contains(label));
-    Some(Reading { besides, ..Reading::new(span, effects, weights::rule::NUMBER) })
+    Some(Reading { besides, ..Reading::new(span, effects) })
 }
 
 /// "between 3 and 4 thousand": the scale of the second number is the first's too.

@@ -1,8 +1,6 @@
 //! A label has a value, or none (rule 10).
 
 use super::{Effect, Reading, Rule, View};
-use crate::interpretation::context::Role;
-use crate::interpretation::weights;
 
 pub(crate) static RULE: Rule = Rule {
     name: "presence",
@@ -15,8 +13,6 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let Role::Label(labels) = view.scene.role(at) else { return None };
-    let (category, operator, end) = view.scene.presence_said(at, labels)?;
-    let effects = vec![Effect::State { at, category, operator, value: String::new() }];
-    Some(Reading::new(at..end, effects, weights::rule::PRESENCE))
+    let (category, operator, end) = view.scene.presence_said(at)?;
+    Some(Reading::new(at..end, [Effect::state(at, category, operator, "")]))
 }

@@ -1,8 +1,6 @@
 //! One value takes the place of another: the first goes, the second joins the others.
 
-use super::{Effect, Reading, Rule, View};
-use crate::interpretation::condition::Removal;
-use crate::interpretation::weights;
+use super::{Effect, Reading, Rule, Selection, View};
 
 pub(crate) static RULE: Rule = Rule {
     name: "replacement",
@@ -18,6 +16,6 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let replaced = view.scene.replacement(at)?;
     let category = replaced.category;
     let values = replaced.indexes.iter().map(|&index| view.scene.catalog.value(category, index));
-    let effects = values.map(|value| Effect::Remove(Removal::of_value(category, value))).collect();
-    Some(Reading::new(at..replaced.end, effects, weights::rule::EDIT))
+    let removed = values.map(|value| Effect::Remove(Selection::of_value(category, value)));
+    Some(Reading::new(at..replaced.end, removed))
 }

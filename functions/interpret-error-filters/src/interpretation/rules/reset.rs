@@ -1,7 +1,6 @@
 //! Everything goes, but for what is named after "except".
 
 use super::{Effect, Reading, Rule, View};
-use crate::interpretation::weights;
 
 pub(crate) static RULE: Rule = Rule {
     name: "reset",
@@ -15,6 +14,5 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let end = view.scene.reset_end(at)?;
-    Some(Reading::new(at..end, vec![Effect::Reset], weights::rule::RESET))
+    Some(Reading::new(at..view.scene.reset_end(at)?, [Effect::Reset]))
 }

@@ -1,9 +1,6 @@
 //! All filters go that were not named.
 
-use super::{Effect, Reading, Rule, View};
-use crate::interpretation::cue::Class;
-use crate::interpretation::polarity::Force;
-use crate::interpretation::weights;
+use super::{Class, Effect, Force, Reading, Rule, View};
 
 pub(crate) static RULE: Rule = Rule {
     name: "rest",
@@ -14,6 +11,5 @@ pub(crate) static RULE: Rule = Rule {
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let removed = view.sense(at).governor.is_some_and(|it| it.force == Force::Remove);
     let drops = removed && view.scene.is(at, Class::Rest);
-    let effects = vec![Effect::DropRest];
-    drops.then_some(Reading::new(at..at + 1, effects, weights::rule::EDIT))
+    drops.then(|| Reading::new(at..at + 1, [Effect::DropRest]))
 }

@@ -1,11 +1,7 @@
 //! A text before its label (rule 8).
 
-use super::{Effect, Reading, Rule, View};
-use crate::interpretation::context::{Role, trimmed};
-use crate::interpretation::cue::Class;
-use crate::interpretation::element::Element;
-use crate::interpretation::weights;
-use crate::interpretation::word::Word;
+use super::{Class, Effect, Reading, Rule, View, Word};
+use crate::interpretation::context::trimmed;
 
 pub(crate) static RULE: Rule = Rule {
     name: "text-in-label",
@@ -36,8 +32,8 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
             verb = Some(before);
             break;
         }
-        let taken = scene.element(before).is_some_and(|element| element.used);
-        if taken || scene.is_boundary(before) || scene.is_any(before, &[Class::And, Class::Or]) {
+        let ends = scene.is_boundary(before) || scene.is_any(before, &[Class::And, Class::Or]);
+        if ends || scene.is_used(before) {
             break;
         }
         start = before;
@@ -55,10 +51,8 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     if verb.is_none() {
         start = link - 1;
         let identifier = scene.is_identifier_at(start);
-        let word = scene.element(start).is_some_and(Element::is_word);
-        if !(scene.is_quoted(start) || identifier || word)
-            || !matches!(scene.role(start), Role::Other)
-        {
+        let text = scene.is_quoted(start) || identifier || scene.is_word(start);
+        if !text || !scene.is_other(start) {
             return None;
         }
         if identifier {
@@ -68,6 +62,6 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let tokens = scene.element(start)?.tokens.start..scene.element(link)?.tokens.start;
     let value = trimmed(scene.text(tokens));
     let operator = scene.text_operator(category, false, denied);
-    let effects = vec![Effect::State { at, category, operator, value }];
-    Some(Reading::new(verb.unwrap_or(start)..at + 1, effects, weights::rule::TEXT_IN_LABEL))
+    let effect = Effect::state(at, category, operator, value);
+    Some(Reading::new(verb.unwrap_or(start)..at + 1, [effect]))
 }

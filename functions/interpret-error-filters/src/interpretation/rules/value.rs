@@ -1,9 +1,6 @@
 //! A category has a value, or has it not (rules 4, 7 and 9).
 
-use super::{Effect, Reading, Rule, View};
-use crate::interpretation::context::Role;
-use crate::interpretation::model::{Kind, Operator};
-use crate::interpretation::weights;
+use super::{Effect, Kind, Operator, Reading, Role, Rule, View};
 
 pub(crate) static RULE: Rule = Rule {
     name: "value",
@@ -27,7 +24,6 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let mut values: Vec<&str> =
         indexes.iter().map(|&index| catalog.value(category, index)).collect();
     values.dedup();
-    let state = |value: &str| Effect::State { at, category, operator, value: value.to_owned() };
-    let effects = values.into_iter().map(state).collect();
-    Some(Reading::new(at..at + 1, effects, weights::rule::VALUE))
+    let state = |value: &str| Effect::state(at, category, operator, value);
+    Some(Reading::new(at..at + 1, values.into_iter().map(state)))
 }

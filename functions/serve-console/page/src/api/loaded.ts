@@ -1,6 +1,6 @@
 /** What was loaded for a key, and is shown again at once when one comes back. */
 
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Refusal } from "./client";
 
 export interface Loaded<T> {
@@ -32,10 +32,14 @@ function asRefusal(error: unknown): Refusal {
   return new Refusal(0, "fault", error instanceof Error ? error.message : String(error));
 }
 
-/** Loads what `key` stands for; `null` loads nothing. */
+/**
+ * Loads what `key` stands for; `null` loads nothing. What a page is about is asked for first: browsers send
+ * six requests at once, and without it the parts of a page would ask before the page does.
+ */
 export function useLoaded<T>(
   key: string | null,
   load: (signal: AbortSignal) => Promise<T>,
+  when: "first" | "then" = "then",
 ): Loaded<T> {
   const [state, setState] = useState<{ key: string | null; data?: T; error: Refusal | null }>({
     key: null,
@@ -45,8 +49,7 @@ export function useLoaded<T>(
   const loader = useRef(load);
   loader.current = load;
 
-  // A new turn loads the same again.
-  useEffect(() => {
+  const start = () => {
     if (key === null) return;
     const stop = new AbortController();
     loader
@@ -59,7 +62,10 @@ export function useLoaded<T>(
         if (!stop.signal.aborted) setState((was) => ({ ...was, key, error: asRefusal(error) }));
       });
     return () => stop.abort();
-  }, [key, turn]);
+  };
+  // A new turn loads the same again.
+  useLayoutEffect(() => (when === "first" ? start() : undefined), [key, turn]);
+  useEffect(() => (when === "then" ? start() : undefined), [key, turn]);
 
   const reload = useCallback(() => setTurn((it) => it + 1), []);
   const set = useCallback(

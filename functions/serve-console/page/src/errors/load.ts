@@ -45,7 +45,7 @@ export function loadErrors(
   project: Project,
   view: View,
   span: Span,
-  more: { sort?: Schemas["ErrorsQuery"]["sort"]; limit?: number; cursor?: string | null },
+  more: Pick<Schemas["ErrorsQuery"], "sort" | "limit" | "cursor" | "series">,
   signal?: AbortSignal,
 ): Promise<Schemas["ErrorMatchPage"]> {
   return answered(
@@ -66,18 +66,8 @@ export function setStatus(project: Project, errorId: string, status: Schemas["Er
   );
 }
 
-/**
- * The view of one error's events: no filter names an error, so they are found by its type, its culprit
- * and its title. Whoever draws them compares their number with the error's own.
- */
-export function viewOfError(view: View, error: Pick<ErrorRow, "type" | "culprit" | "title">): View {
-  const quoted = error.title
-    .split('"')
-    .reduce((longest, part) => (part.length > longest.length ? part : longest), "")
-    .replace(/…$/, "");
-  const filters = [...view.filters];
-  if (error.type) filters.push({ categoryId: "type", operator: "is", value: error.type });
-  if (error.culprit) filters.push({ categoryId: "culprit", operator: "is", value: error.culprit });
-  const search = [view.search, quoted && `"${quoted.slice(0, 200)}"`].filter(Boolean).join(" ");
-  return { filters, search, status: view.status };
+/** The view of one error's events. */
+export function viewOfError(errorId: string): View {
+  const filter = { categoryId: "errorId", operator: "is", value: errorId } as const;
+  return { filters: [filter], search: "", status: null };
 }

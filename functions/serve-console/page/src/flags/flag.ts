@@ -153,8 +153,8 @@ export function createFlag(project: Project, draft: Draft): Promise<Flag> {
   );
 }
 
-/** What a change that is meant for a flag as it is known asks for. The tag of one that has the key of a
- *  deleted one names its id too; only one of these can be the flag's. */
+/** What a change that is meant for a flag or segment as it is known asks for. The tag of one that has the
+ *  key of a deleted one names its id too; only one of these can be its own. */
 export function ifMatchOf({ version, id }: Pick<Flag, "version" | "id">): string {
   return `"${version}", "${version}-${id}"`;
 }

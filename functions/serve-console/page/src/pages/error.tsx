@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
-import { changed, go, hrefOf, Link, useAddress } from "../address";
+import { changed, go, hrefOf, useAddress } from "../address";
 import { answered, api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
 import { EventDetails } from "../errors/event-details";
-import { type Status, type View, viewKey } from "../errors/filters";
-import { loadErrors, loadSeries, totalOf, viewOfError } from "../errors/load";
+import { type Status, viewKey } from "../errors/filters";
+import { loadErrors, loadSeries, viewOfError } from "../errors/load";
 import { neighbour } from "../errors/neighbours";
 import { changeStatus } from "../errors/status";
 import { useMarks, useRange } from "../errors/view-bar";
@@ -16,15 +16,14 @@ import { keptParams, rangeParams } from "../time/range";
 import { RangeControl } from "../time/range-control";
 import { Confirm } from "../ui/confirm";
 import { Icon } from "../ui/icons";
-import { Empty, Refused, SkeletonRows } from "../ui/states";
+import { One } from "../ui/one";
+import { Refused, SkeletonRows } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tell, tellRefusal } from "../ui/toast";
 import { loadError, STATUS_NAMES } from "./errors";
 
 type ErrorTold = Schemas["Error"];
 type Event = Schemas["ErrorEvent"];
-
-const NOTHING: View = { filters: [], search: "", status: null };
 
 export function ErrorPage() {
   const address = useAddress();
@@ -33,24 +32,19 @@ export function ErrorPage() {
   const loaded = useLoaded(`error ${project.id} ${id}`, (signal) =>
     loadError(project.slug, id, signal),
   );
-  // While another error is on its way, the one before it must not seem to be that.
-  const error = loaded.data?.errorId === id ? loaded.data : undefined;
   const back = hrefOf("errors", keptParams(address));
   return (
-    <>
-      <Link class="back" href={back}>
-        <Icon name="left" /> Errors
-      </Link>
-      {loaded.error?.status === 404 ? (
-        <Empty title="There is no such error">
-          <p>It was deleted, or it is another project’s.</p>
-        </Empty>
-      ) : (
-        loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />
-      )}
-      {!error && !loaded.error && <SkeletonRows rows={10} />}
-      {error && <Told key={id} error={error} back={back} reload={loaded.reload} />}
-    </>
+    <One
+      list="Errors"
+      back={back}
+      loaded={loaded}
+      isIt={(it) => it.errorId === id}
+      what="error"
+      why="It was deleted, or it is another project’s."
+      rows={10}
+    >
+      {(error) => <Told key={id} error={error} back={back} reload={loaded.reload} />}
+    </One>
   );
 }
 
@@ -61,18 +55,16 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
   const { range, reload: loadAgain } = useRange();
   const { marks } = useMarks([project], range);
   const [asking, ask] = useState(false);
-  const own = viewOfError(NOTHING, error);
+  const own = viewOfError(error.errorId);
   const key = `${project.id} ${error.errorId} ${viewKey(own, range)}`;
   const series = useLoaded(`series of ${key}`, (signal) =>
     loadSeries([project], own, range, signal),
   );
   const match = useLoaded(`match of ${key}`, async (signal) => {
-    const page = await loadErrors(project, own, range, { limit: 100 }, signal);
-    return page.items.find((it) => it.errorId === error.errorId) ?? null;
+    const page = await loadErrors(project, own, range, { limit: 1 }, signal);
+    return page.items[0] ?? null;
   });
   const inRange = match.data?.count ?? 0;
-  // The view may hold another error of the same title and place; then it is not drawn.
-  const isOwn = series.data && match.data !== undefined && totalOf(series.data) === inRange;
 
   const change = (status: Status) => void changeStatus(project, [error], status, reload);
   useKeys(
@@ -172,7 +164,7 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
       </dl>
       <RangeControl address={address} range={range} onReload={loadAgain} />
       {series.error && <Refused refusal={series.error} retry={series.reload} />}
-      {isOwn && series.data ? (
+      {series.data ? (
         <Plot
           series={series.data}
           marks={marks}
@@ -181,11 +173,6 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
           stale={series.loading}
           onZoom={(from, to) => go(changed(address, rangeParams({ from, to })))}
         />
-      ) : series.data && match.data !== undefined ? (
-        <p class="quiet nothing">
-          Its events cannot be told apart from those of another error of this title, so they are not
-          drawn.
-        </p>
       ) : (
         !series.error && <div class="skeleton plot-skeleton" style={{ height: "144px" }} />
       )}

@@ -7,11 +7,11 @@ import { Breakdown } from "../errors/breakdown";
 import { STATUSES, type Status, viewKey } from "../errors/filters";
 import { type ErrorRow, loadErrors, loadSeries } from "../errors/load";
 import { rememberListed } from "../errors/neighbours";
-import { RowSpark } from "../errors/row-spark";
 import { changeStatus } from "../errors/status";
 import { useCategories, useMarks, useRange, useView, ViewBar } from "../errors/view-bar";
 import { useKeys } from "../keys";
 import { Plot } from "../plot/plot";
+import { Spark } from "../plot/spark";
 import { counted, number } from "../time/format";
 import { keptParams, rangeParams } from "../time/range";
 import { SelectCell } from "../ui/row-parts";
@@ -44,15 +44,19 @@ export function ErrorsPage() {
   const asked = address.query.get("sort") as Sort | null;
   const sort = asked && SORTS.includes(asked) ? asked : "lastSeen";
   const base = `${project.id} ${viewKey(view, range)}`;
-  const series = useLoaded(`series ${base}`, (signal) =>
-    loadSeries([project], view, range, signal),
+  const series = useLoaded(
+    `series ${base}`,
+    (signal) => loadSeries([project], view, range, signal),
+    "first",
   );
   const listKey = `errors ${sort} ${base}`;
-  const list = useLoaded(listKey, (signal) =>
-    loadErrors(project, view, range, { sort, limit: PAGE_SIZE }, signal),
+  const list = useLoaded(
+    listKey,
+    (signal) => loadErrors(project, view, range, { sort, limit: PAGE_SIZE, series: true }, signal),
+    "first",
   );
   const more = useMore(listKey, list.data, (cursor) =>
-    loadErrors(project, view, range, { sort, limit: 100, cursor }),
+    loadErrors(project, view, range, { sort, limit: 100, cursor, series: true }),
   );
   const items = more.items;
   const ids = useMemo(() => items.map((it) => it.errorId), [items]);
@@ -170,9 +174,7 @@ export function ErrorsPage() {
                       </th>
                     )}
                     <th>Error</th>
-                    <th class="wide">
-                      <span class="hidden">Over time</span>
-                    </th>
+                    <th class="wide">Over time</th>
                     <SortHead sort={sort} own="count" name="Events" />
                     <SortHead sort={sort} own="users" name="Users" only="wide" />
                     <SortHead sort={sort} own="firstSeen" name="First" only="roomy" />
@@ -201,7 +203,7 @@ export function ErrorsPage() {
                         </small>
                       </td>
                       <td class="wide">
-                        <RowSpark error={it} view={view} range={range} />
+                        <Spark values={it.series ?? []} />
                       </td>
                       <td class="number">{number(it.count)}</td>
                       <td class="number wide">{number(it.users)}</td>
@@ -232,10 +234,10 @@ export function ErrorsPage() {
 function SortColumns() {
   return (
     <>
-      <col style={{ width: "76px" }} />
+      <col class="of-count" />
       <col class="wide" style={{ width: "68px" }} />
       <col class="roomy" style={{ width: "100px" }} />
-      <col style={{ width: "100px" }} />
+      <col class="of-time" />
     </>
   );
 }

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { go, hrefOf, Link, useAddress } from "../address";
+import { go, hrefOf, useAddress } from "../address";
 import { answered, api, Refusal } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
@@ -27,8 +27,8 @@ import { Tester } from "../flags/tester";
 import { loadSegments, type Segment } from "../segments/segment";
 import { keptParams } from "../time/range";
 import { Confirm } from "../ui/confirm";
-import { Icon } from "../ui/icons";
-import { Changed, Empty, FieldFault, Refused, SkeletonRows } from "../ui/states";
+import { Back, One } from "../ui/one";
+import { Changed, FieldFault, Refused } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tell, tellRefusal } from "../ui/toast";
 
@@ -47,26 +47,30 @@ export function FlagPage() {
       ),
     ),
   );
-  // While another flag is on its way, the one before it must not seem to be that.
-  const flag = !isNew && loaded.data?.key === key ? loaded.data : undefined;
   const back = hrefOf("flags", keptParams(address));
+  if (isNew) {
+    return (
+      <>
+        <Back list="Flags" href={back} />
+        <Editor flag={null} back={back} onChange={() => {}} />
+      </>
+    );
+  }
   return (
-    <>
-      <Link class="back" href={back}>
-        <Icon name="left" /> Flags
-      </Link>
-      {loaded.error?.status === 404 ? (
-        <Empty title="There is no such flag">
-          <p>
-            The project has no flag <code>{key}</code>, or not any more.
-          </p>
-        </Empty>
-      ) : (
-        loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />
-      )}
-      {!isNew && !flag && !loaded.error && <SkeletonRows rows={9} />}
-      {isNew && <Editor flag={null} back={back} onChange={() => {}} />}
-      {flag && (
+    <One
+      list="Flags"
+      back={back}
+      loaded={loaded}
+      isIt={(it) => it.key === key}
+      what="flag"
+      why={
+        <>
+          The project has no flag <code>{key}</code>, or not any more.
+        </>
+      }
+      rows={9}
+    >
+      {(flag) => (
         <Editor
           key={flag.id}
           flag={flag}
@@ -74,7 +78,7 @@ export function FlagPage() {
           onChange={(changed) => loaded.set(() => changed)}
         />
       )}
-    </>
+    </One>
   );
 }
 
@@ -333,7 +337,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
                     Discard
                   </button>
                 )}
-                <span class="quiet small">Once on: {doesInWords(draft)}.</span>
+                <span class="quiet small">Once on, it serves {doesInWords(draft)}.</span>
               </div>
             )}
             {refusal &&

@@ -19,10 +19,10 @@ import { useKeys } from "../keys";
 import { counted, number } from "../time/format";
 import { keptParams } from "../time/range";
 import { Dialog } from "../ui/confirm";
-import { Icon } from "../ui/icons";
+import { One } from "../ui/one";
 import { SelectCell } from "../ui/row-parts";
 import { rowAt, useRows } from "../ui/rows";
-import { Empty, Refused, SkeletonRows } from "../ui/states";
+import { Refused, SkeletonRows } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tell, tellRefusal } from "../ui/toast";
 import { useRowWindow, WindowedRows } from "../ui/window";
@@ -44,21 +44,17 @@ export function InsightPage() {
       }),
     ),
   );
-  // While another insight is on its way, the one before it must not seem to be that.
-  const insight = loaded.data?.id === id ? loaded.data : undefined;
   return (
-    <>
-      <Link class="back" href={hrefOf("insights", keptParams(address))}>
-        <Icon name="left" /> Insights
-      </Link>
-      {loaded.error?.status === 404 ? (
-        <Empty title="There is no such insight" />
-      ) : (
-        loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />
-      )}
-      {!insight && !loaded.error && <SkeletonRows rows={9} />}
-      {insight && <Told key={id} insight={insight} reload={loaded.reload} />}
-    </>
+    <One
+      list="Insights"
+      back={hrefOf("insights", keptParams(address))}
+      loaded={loaded}
+      isIt={(it) => it.id === id}
+      what="insight"
+      rows={9}
+    >
+      {(insight) => <Told key={id} insight={insight} reload={loaded.reload} />}
+    </One>
   );
 }
 

@@ -186,16 +186,18 @@ function Events({ collection, mayWrite, onChange }: EventsProps) {
   };
   return (
     <>
-      <div class="page-head block">
-        <h2>
-          <bdi>{collection.name}</bdi>{" "}
-          <span class="quiet">{counted(collection.eventCount, "event")}</span>
-        </h2>
-        {mayWrite && (
-          <button type="button" class="danger" onClick={() => ask(true)}>
-            Delete the collection
-          </button>
-        )}
+      <div class="block titled">
+        <header>
+          <h2>
+            <bdi>{collection.name}</bdi>{" "}
+            <span class="quiet">{counted(collection.eventCount, "event")}</span>
+          </h2>
+          {mayWrite && (
+            <button type="button" class="danger" onClick={() => ask(true)}>
+              Delete the collection
+            </button>
+          )}
+        </header>
       </div>
       {mayWrite && <NewEvent path={path} onAdded={onChange} />}
       {loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />}

@@ -26,7 +26,11 @@ export function OverviewPage() {
   const categories = useCategories();
   const happened = useMarks(projects, range);
   const key = `${keyOf(projects)} ${viewKey(view, range)}`;
-  const series = useLoaded(`series ${key}`, (signal) => loadSeries(projects, view, range, signal));
+  const series = useLoaded(
+    `series ${key}`,
+    (signal) => loadSeries(projects, view, range, signal),
+    "first",
+  );
   const earlier = useLoaded(`earlier ${key}`, (signal) =>
     loadSeries(projects, view, before(range), signal),
   );

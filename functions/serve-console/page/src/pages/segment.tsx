@@ -17,8 +17,8 @@ import {
 } from "../segments/segment";
 import { keptParams } from "../time/range";
 import { Confirm } from "../ui/confirm";
-import { Icon } from "../ui/icons";
-import { Changed, Empty, FieldFault, Refused, SkeletonRows } from "../ui/states";
+import { Back, One } from "../ui/one";
+import { Changed, FieldFault, Refused } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tell, tellRefusal } from "../ui/toast";
 
@@ -36,25 +36,30 @@ export function SegmentPage() {
   const loaded = useLoaded(isNew ? null : `segment ${project.id} ${key}`, (signal) =>
     loadSegment(project, key, signal),
   );
-  const segment = !isNew && loaded.data?.key === key ? loaded.data : undefined;
   const back = hrefOf("segments", keptParams(address));
+  if (isNew) {
+    return (
+      <>
+        <Back list="Segments" href={back} />
+        <Editor segment={null} back={back} onChange={() => {}} />
+      </>
+    );
+  }
   return (
-    <>
-      <Link class="back" href={back}>
-        <Icon name="left" /> Segments
-      </Link>
-      {loaded.error?.status === 404 ? (
-        <Empty title="There is no such segment">
-          <p>
-            The project has no segment <code>{key}</code>, or not any more.
-          </p>
-        </Empty>
-      ) : (
-        loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />
-      )}
-      {!isNew && !segment && !loaded.error && <SkeletonRows rows={5} />}
-      {isNew && <Editor segment={null} back={back} onChange={() => {}} />}
-      {segment && (
+    <One
+      list="Segments"
+      back={back}
+      loaded={loaded}
+      isIt={(it) => it.key === key}
+      what="segment"
+      why={
+        <>
+          The project has no segment <code>{key}</code>, or not any more.
+        </>
+      }
+      rows={5}
+    >
+      {(segment) => (
         <Editor
           key={segment.id}
           segment={segment}
@@ -62,7 +67,7 @@ export function SegmentPage() {
           onChange={(changed) => loaded.set(() => changed)}
         />
       )}
-    </>
+    </One>
   );
 }
 
@@ -111,12 +116,7 @@ function Editor({ segment, back, onChange }: EditorProps) {
         return;
       }
       const { name, conditions } = draft;
-      const changed = await patchSegment(
-        project,
-        segment.key,
-        { name, conditions },
-        segment.version,
-      );
+      const changed = await patchSegment(project, segment, { name, conditions });
       setDraft(draftOf(changed));
       onChange(changed);
       tell(`Saved as version ${changed.version}. It counts everywhere within five seconds.`);

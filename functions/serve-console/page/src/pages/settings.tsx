@@ -2,10 +2,10 @@ import { type Scope, useCan, useHere } from "../caller";
 import { forgetKey } from "../session";
 import { EmailAddress } from "../settings/email-address";
 import { Preferences } from "../settings/preferences";
+import { Snippets } from "../settings/snippets";
 import { inFull } from "../time/format";
 import { Code } from "../ui/states";
 import { Ago } from "../ui/time";
-import { Snippets } from "./onboarding";
 
 const SCOPES: Scope[] = [
   "errors:read",
@@ -35,11 +35,11 @@ export function SettingsPage() {
             <header>
               <h2>E-mail address</h2>
             </header>
-            {can("notifications:write") ? (
+            {can("notifications:read") || can("notifications:write") ? (
               <EmailAddress />
             ) : (
               <p class="quiet nothing">
-                To set it, a key needs the scope <code>notifications:write</code>.
+                To see it, a key needs the scope <code>notifications:read</code>.
               </p>
             )}
           </section>
@@ -57,7 +57,6 @@ export function SettingsPage() {
           </section>
         </div>
         <div>
-          <WhoAmI />
           <section class="block">
             <header>
               <h2>Report errors of {project.name}</h2>
@@ -73,6 +72,7 @@ export function SettingsPage() {
             </p>
             <Code text={`${location.origin}/v0/project/${project.slug}`} />
           </section>
+          <WhoAmI />
         </div>
       </div>
     </>
@@ -122,7 +122,7 @@ function WhoAmI() {
           <tr>
             <th scope="row">May</th>
             <td>
-              <ul>
+              <ul class="scopes">
                 {SCOPES.map((it) => (
                   <li key={it} class={caller.scopes.includes(it) ? "" : "quiet"}>
                     {caller.scopes.includes(it) ? "✓" : "–"} <code>{it}</code>

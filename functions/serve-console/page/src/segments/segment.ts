@@ -2,7 +2,7 @@
 
 import { answered, api, idempotencyKey } from "../api/client";
 import type { Project } from "../caller";
-import type { Condition, Flag } from "../flags/flag";
+import { type Condition, type Flag, ifMatchOf } from "../flags/flag";
 
 export interface Segment {
   id: string;
@@ -47,16 +47,15 @@ export function createSegment(project: Project, draft: SegmentDraft): Promise<Se
   );
 }
 
-/** Changes a segment, if it still has the version. */
+/** Changes a segment, if it still is as it is known. */
 export function patchSegment(
   project: Project,
-  key: string,
+  known: Segment,
   patch: Partial<Omit<SegmentDraft, "key">>,
-  version: number,
 ): Promise<Segment> {
   const params = {
-    path: { idOrSlug: project.slug, key },
-    header: { "If-Match": `"${version}"` },
+    path: { idOrSlug: project.slug, key: known.key },
+    header: { "If-Match": ifMatchOf(known) },
   };
   return told(
     answered(api.PATCH("/v0/project/{idOrSlug}/segments/{key}", { params, body: patch as never })),

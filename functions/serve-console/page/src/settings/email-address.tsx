@@ -2,18 +2,52 @@
 
 import { useState } from "preact/hooks";
 import { answered, api, Refusal, type Schemas } from "../api/client";
-import { useHere } from "../caller";
-import { FieldFault, Refused } from "../ui/states";
-import { tellRefusal } from "../ui/toast";
+import { useLoaded } from "../api/loaded";
+import { useCan, useHere } from "../caller";
+import { FieldFault, Refused, SkeletonRows } from "../ui/states";
+import { tell, tellRefusal } from "../ui/toast";
 
 type Told = Schemas["EmailAddress"];
 
-/** What was answered last, for each key: the API tells an address only to whoever sets it. */
-const answers = new Map<string, Told>();
-
 export function EmailAddress() {
   const { caller } = useHere();
-  const [told, setTold] = useState(answers.get(caller.keyId));
+  const can = useCan();
+  const mayRead = can("notifications:read");
+  const loaded = useLoaded(mayRead ? `address ${caller.keyId}` : null, (signal) =>
+    answered(api.GET("/v0/notifications/email-address", { signal })),
+  );
+  if (mayRead && loaded.error)
+    return <Refused small refusal={loaded.error} retry={loaded.reload} />;
+  if (mayRead && !loaded.data) return <SkeletonRows rows={1} />;
+  return (
+    <div class="address form">
+      {loaded.data && <Addresses told={loaded.data} reload={loaded.reload} />}
+      {can("notifications:write") ? (
+        <SetAddress
+          told={loaded.data}
+          onSet={(told) => {
+            loaded.set(() => told);
+            tell(
+              told.pendingEmail ? `A mail is on its way to ${told.pendingEmail}.` : "It is set.",
+            );
+          }}
+        />
+      ) : (
+        <p class="quiet small">
+          To set it, a key needs the scope <code>notifications:write</code>.
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface SetAddressProps {
+  /** `undefined` for a key that may set an address and not see it. */
+  told: Told | undefined;
+  onSet: (told: Told) => void;
+}
+
+function SetAddress({ told, onSet }: SetAddressProps) {
   const [email, setEmail] = useState("");
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const [busy, setBusy] = useState(false);
@@ -21,11 +55,9 @@ export function EmailAddress() {
     setBusy(true);
     setRefusal(null);
     try {
-      const answer = await answered(
-        api.PUT("/v0/notifications/email-address", { body: { email: address } }),
+      onSet(
+        await answered(api.PUT("/v0/notifications/email-address", { body: { email: address } })),
       );
-      answers.set(caller.keyId, answer);
-      setTold(answer);
       setEmail("");
     } catch (error) {
       if (error instanceof Refusal) setRefusal(error);
@@ -34,55 +66,54 @@ export function EmailAddress() {
       setBusy(false);
     }
   };
+  const pending = told?.pendingEmail;
   return (
     <form
-      class="form address"
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
         void put(email.trim());
       }}
     >
-      {told && <Addresses told={told} busy={busy} onAgain={put} />}
-      <div>
-        <label class="field" for="email">
-          {told?.email ? "Send it elsewhere" : "Your address"}
-        </label>
-        <div class="form-row">
-          <input
-            id="email"
-            class="grow"
-            type="email"
-            autocomplete="email"
-            placeholder="you@example.com"
-            value={email}
-            aria-invalid={Boolean(refusal?.at("/email"))}
-            aria-describedby="email-help"
-            onInput={(event) => setEmail(event.currentTarget.value)}
-          />
-          <button type="submit" disabled={busy}>
-            Set the address
+      <label class="field" for="email">
+        {told?.email || pending ? "Send it elsewhere" : "Your address"}
+      </label>
+      <div class="form-row">
+        <input
+          id="email"
+          class="grow"
+          type="email"
+          autocomplete="email"
+          placeholder="you@example.com"
+          value={email}
+          aria-invalid={Boolean(refusal?.at("/email"))}
+          aria-describedby="email-help"
+          onInput={(event) => setEmail(event.currentTarget.value)}
+        />
+        <button type="submit" disabled={busy}>
+          Set the address
+        </button>
+        {pending && (
+          <button type="button" disabled={busy} onClick={() => void put(pending)}>
+            Send the mail again
           </button>
-        </div>
-        <FieldFault refusal={refusal} at="/email" />
-        <p class="quiet small" id="email-help">
-          A mail with a link goes there within a minute. The address counts once the link was
-          opened, which it can be for 24 hours; until then mail goes to the address before it, if
-          there is one.
-        </p>
+        )}
       </div>
+      <FieldFault refusal={refusal} at="/email" />
+      <p class="quiet small" id="email-help">
+        A mail with a link goes there within a minute. The address counts once the link was opened,
+        within 24 hours; until then mail goes to the address before it, if there is one.
+      </p>
       {refusal && refusal.violations.length === 0 && <Refused refusal={refusal} />}
     </form>
   );
 }
 
-interface AddressesProps {
-  told: Told;
-  busy: boolean;
-  onAgain: (email: string) => Promise<void>;
-}
-
-function Addresses({ told: { email, pendingEmail }, busy, onAgain }: AddressesProps) {
+function Addresses({ told, reload }: { told: Told; reload: () => void }) {
+  const { email, pendingEmail } = told;
+  if (!email && !pendingEmail) {
+    return <p class="quiet">No address is set, so no mail is sent.</p>;
+  }
   return (
     <table class="pairs" role="status">
       <tbody>
@@ -98,15 +129,9 @@ function Addresses({ told: { email, pendingEmail }, busy, onAgain }: AddressesPr
           <tr>
             <th scope="row">Waits for you</th>
             <td>
-              <bdi>{pendingEmail}</bdi> <span class="status pending">not confirmed yet</span>
-              <br />
-              <button
-                type="button"
-                class="link small"
-                disabled={busy}
-                onClick={() => void onAgain(pendingEmail)}
-              >
-                Look again, which sends another mail if it still waits
+              <bdi>{pendingEmail}</bdi> <span class="status pending">not confirmed yet</span>{" "}
+              <button type="button" class="link small" onClick={reload}>
+                Look again
               </button>
             </td>
           </tr>

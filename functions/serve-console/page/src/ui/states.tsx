@@ -133,12 +133,12 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
   );
 }
 
-export function Code({ text }: { text: string }) {
+export function Code({ text, what }: { text: string; what?: string }) {
   return (
-    <div class="code">
+    <div class={text.includes("\n") ? "code" : "code line"}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys. */}
       <pre tabIndex={0}>{text}</pre>
-      <CopyButton text={text} />
+      <CopyButton text={text} {...(what && { label: what })} />
     </div>
   );
 }

@@ -21,6 +21,7 @@ fn listed(sort: &str, limit: usize) -> Vec<u8> {
     let outline = |(number, (first, last, _)): (u8, (i64, i64, u64))| ErrorOutline {
         fingerprint: Fingerprint([number; 16]),
         id: id(number),
+        status: ErrorStatus::Open,
         first_seen: Timestamp::from_millis(first),
         last_seen: Timestamp::from_millis(last),
     };
@@ -29,7 +30,8 @@ fn listed(sort: &str, limit: usize) -> Vec<u8> {
     let mut found = Vec::new();
     loop {
         let count = |(_, _, events)| ErrorCount { events, ..ErrorCount::default() };
-        let counts = ErrorCounts { errors: errors.into_iter().map(count).collect(), users: 0 };
+        let errors = errors.into_iter().map(count).collect();
+        let counts = ErrorCounts { errors, ..ErrorCounts::default() };
         let page = query(&body).unwrap().page(&outlines, counts).unwrap();
         assert!(page.items.len() <= limit);
         found.extend(page.items.iter().map(|error| error.fingerprint.0[0]));
@@ -61,6 +63,34 @@ fn a_cursor_keeps_the_time_of_the_first_page() {
         assert!(query(&json!({ "cursor": wrong })).is_err(), "{wrong}");
     }
     assert!(query(&json!({"cursor": cursor, "sort": "count"})).is_err());
+}
+
+#[test]
+fn a_series_has_every_bucket_of_the_range_and_only_where_it_was_asked_for() {
+    let outline = ErrorOutline {
+        fingerprint: Fingerprint([1; 16]),
+        id: id(1),
+        status: ErrorStatus::Open,
+        first_seen: Timestamp::from_millis(1),
+        last_seen: Timestamp::from_millis(1),
+    };
+    let series = |body: &serde_json::Value| {
+        let query = query(body).unwrap();
+        let mut counts = ErrorCounts::new(&query);
+        assert_eq!(counts.counted(), Counted::Errors { by_bucket: query.with_series });
+        counts.add(0, 5, []);
+        for (bucket, events) in [(3, 2), (1, 1), (3, 2)] {
+            counts.add_in_bucket(0, bucket, events);
+        }
+        query.page(&[outline], counts).unwrap().items.remove(0).series
+    };
+    let (from, to) = (1_794_000_000_000_i64, 1_794_000_600_000_i64);
+    let expected = vec![0, 1, 0, 4, 0, 0, 0, 0, 0, 0];
+    assert_eq!(series(&json!({"from": from, "to": to, "series": true})), Some(expected));
+    for nothing in [json!({}), json!({"series": null}), json!({"series": false})] {
+        assert_eq!(series(&nothing), None);
+    }
+    assert!(query(&json!({"series": 1})).is_err());
 }
 
 #[test]

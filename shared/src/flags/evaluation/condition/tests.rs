@@ -14,7 +14,8 @@ impl OnlyCondition {
     fn holds(&self, context: &Context<'_>, now: Timestamp) -> bool {
         let segments = Segments::default();
         let memberships = Memberships::new(&segments, context, now);
-        self.0.holds(&Found::new(&self.1, context.attributes()), &memberships)
+        let found = Found::new(&self.1, context.attributes());
+        self.0.holds(&found, &memberships, &Effort::of_flag())
     }
 }
 
@@ -23,7 +24,7 @@ fn condition(attribute: &str, operator: &str, values: &[&str]) -> Result<OnlyCon
     let values = values.iter().map(|value| (*value).to_owned()).collect();
     let condition = Condition { attribute: Some(attribute.to_owned()), operator, values };
     let mut paths = AttributePaths::default();
-    let compiled = CompiledCondition::new(&condition, &mut paths)?;
+    let compiled = CompiledCondition::new(&condition, &mut paths, &mut Compiler::default())?;
     Ok(OnlyCondition(compiled, paths))
 }
 

@@ -162,10 +162,11 @@ fn a_damaged_flag_fails_and_says_why() {
 #[test]
 fn all_flags_are_evaluated_in_the_order_of_their_keys() {
     let flags = flags(["b", "a.b", "B", "a", "a-b"].map(|key| flag(key, &json!({}))));
-    let evaluated = flags.evaluate_all(&context("{}"), now());
-    let keys: Vec<&str> = evaluated.iter().map(|(key, _)| key.as_str()).collect();
+    let nobody = context("{}");
+    let evaluated = flags.evaluate_all(&nobody, now());
+    let keys: Vec<&str> =
+        evaluated.filter_map(|(key, outcome)| outcome.is_ok().then_some(key.as_str())).collect();
     assert_eq!(keys, ["B", "a", "a-b", "a.b", "b"]);
-    assert!(evaluated.iter().all(|(_, outcome)| outcome.is_ok()));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::flags::FeatureFlag;
 use crate::flags::evaluation::outcome::{ErrorCode, Reason};
-use crate::flags::evaluation::test_flags::{context, flag, flags, now, project};
+use crate::flags::evaluation::test_flags::{context, flag, flags, loaded, now, project};
 use crate::flags::evaluation::{DamagedFlag, Flags};
 
 /// A flag that is on for everyone, if these flags are.
@@ -106,10 +106,11 @@ fn a_damaged_flag_fails_whoever_depends_on_it_and_nobody_else() {
         FlagKey::parse("damaged").unwrap(),
         DamagedFlag::new("its definition is no JSON"),
     );
-    let others = [depending("f", &["damaged"]), flag("p", &json!({}))].map(LoadedFlag::new);
+    let others = [depending("f", &["damaged"]), flag("p", &json!({}))].map(|it| loaded(&it));
     let flags = Flags::new(project(), others.into_iter().chain([damaged]).map(Arc::new));
-    let evaluated = flags.evaluate_all(&context("{}"), now());
-    let shown: Vec<String> = evaluated.iter().map(|(_, outcome)| shown(outcome)).collect();
+    let nobody = context("{}");
+    let evaluated = flags.evaluate_all(&nobody, now());
+    let shown: Vec<String> = evaluated.map(|(_, outcome)| shown(&outcome)).collect();
     assert_eq!(shown, ["ParseError", "ParseError", "on Static -"]);
 }
 
@@ -176,8 +177,9 @@ fn a_chain_is_as_long_whichever_of_its_flags_is_evaluated_first() {
         flag
     }));
     for (flags, from_the_end) in [(&rising, false), (&falling, true)] {
-        let evaluated = flags.evaluate_all(&context("{}"), now());
-        let mut failed: Vec<bool> = evaluated.iter().map(|(_, outcome)| outcome.is_err()).collect();
+        let nobody = context("{}");
+        let evaluated = flags.evaluate_all(&nobody, now());
+        let mut failed: Vec<bool> = evaluated.map(|(_, outcome)| outcome.is_err()).collect();
         if from_the_end {
             failed.reverse();
         }
@@ -197,7 +199,7 @@ fn a_dense_graph_costs_each_flag_once() {
     });
     let flags = flags(all);
     assert_eq!(outcome(&flags, "l9-0"), "on Default -");
-    assert!(flags.evaluate_all(&context("{}"), now()).iter().all(|(_, outcome)| outcome.is_ok()));
+    assert!(flags.evaluate_all(&context("{}"), now()).all(|(_, outcome)| outcome.is_ok()));
 }
 
 /// Whether flags are enabled, and on which of the others they depend, being on or off.
@@ -236,10 +238,10 @@ proptest! {
             FeatureFlag { enabled: *enabled, ..depending_on(&keys[index], &prerequisites) }
         });
         let flags = flags(all);
-        let together = flags.evaluate_all(&context("{}"), now());
-        for (index, (key, outcome)) in together.iter().enumerate() {
+        let nobody = context("{}");
+        for (index, (key, outcome)) in flags.evaluate_all(&nobody, now()).enumerate() {
             let alone = flags.evaluate(key.as_str(), &context("{}"), now());
-            prop_assert_eq!(shown(&alone), shown(outcome));
+            prop_assert_eq!(shown(&alone), shown(&outcome));
             match (plain(&graph, &[], index), &alone) {
                 (Some(on), Ok(found)) => {
                     prop_assert_eq!(found.variant().unwrap().as_str(), if on { "on" } else { "off" });

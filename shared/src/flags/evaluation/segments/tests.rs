@@ -25,7 +25,8 @@ fn with_segments(flag: FeatureFlag) -> Flags {
     ]);
     let beta = json!([{"attribute": "plan", "operator": "equals", "values": ["beta"]}]);
     let segments = [segment("staff", &staff), segment("beta", &beta)];
-    let loaded = segments.into_iter().map(|it| Arc::new(LoadedSegment::new(it)));
+    let loaded =
+        segments.into_iter().map(|it| Arc::new(LoadedSegment::new(it, &Compiler::default())));
     flags([flag]).with_segments(Segments::new(loaded))
 }
 
@@ -96,7 +97,7 @@ fn stored_segments_that_ask_for_segments_are_damaged() {
         json!([{"attribute": null, "operator": "in_segment", "values": ["staff"]}]),
     )
     .unwrap();
-    let segments = Segments::new([Arc::new(LoadedSegment::new(nested))]);
+    let segments = Segments::new([Arc::new(LoadedSegment::new(nested, &Compiler::default()))]);
     let flags = flags([about("in_segment", &["staff"])]).with_segments(segments);
     assert!(flags.evaluate("f", &context("{}"), now()).is_err());
 }
@@ -105,7 +106,7 @@ fn stored_segments_that_ask_for_segments_are_damaged() {
 fn a_segment_of_the_same_version_can_be_kept() {
     let stored = segment("staff", &json!([{"attribute": "a", "operator": "exists"}]));
     let (id, version) = (stored.id, stored.version);
-    let segments = Segments::new([Arc::new(LoadedSegment::new(stored))]);
+    let segments = Segments::new([Arc::new(LoadedSegment::new(stored, &Compiler::default()))]);
     let kept = segments.get(&key("staff")).unwrap();
     assert!(kept.is(id, version) && !kept.is(id, version + 1));
     assert!(!kept.is(Uuid::from_u128(7), version));

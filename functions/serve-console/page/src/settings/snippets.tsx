@@ -1,0 +1,70 @@
+/** How an application reports errors: the DSN of its project, and the lines that take it. */
+
+import { useState } from "preact/hooks";
+import { useHere } from "../caller";
+import { Code, Refused } from "../ui/states";
+import { useDsn } from "./dsn";
+
+const initOf = (dsn: string) =>
+  `Sentry.init({\n  dsn: "${dsn}",\n  environment: "production",\n});`;
+
+const SNIPPETS: { name: string; code: (dsn: string) => string }[] = [
+  {
+    name: "Browser",
+    code: (dsn) => `import * as Sentry from "@sentry/browser";\n\n${initOf(dsn)}`,
+  },
+  {
+    name: "Node.js",
+    code: (dsn) => `const Sentry = require("@sentry/node");\n\n${initOf(dsn)}`,
+  },
+  {
+    name: "Python",
+    code: (dsn) =>
+      `import sentry_sdk\n\nsentry_sdk.init(\n  dsn="${dsn}",\n  environment="production",\n)`,
+  },
+  {
+    name: "Rust",
+    code: (dsn) =>
+      `let _guard = sentry::init((\n  "${dsn}",\n  sentry::ClientOptions::default(),\n));`,
+  },
+  {
+    name: "Java",
+    code: (dsn) => `Sentry.init(options -> {\n  options.setDsn("${dsn}");\n});`,
+  },
+];
+
+export function Snippets() {
+  const { project } = useHere();
+  const [chosen, choose] = useState(0);
+  const { data: dsn, error, reload } = useDsn();
+  const snippet = SNIPPETS[chosen];
+  if (error) return <Refused small refusal={error} retry={reload} />;
+  if (dsn === null) return <p class="quiet nothing">The project is not there any more.</p>;
+  if (!dsn) return <div class="skeleton snippets-skeleton" aria-busy="true" />;
+  return (
+    <div class="snippets">
+      <div class="field">
+        <h3>DSN of {project.name}</h3>
+        <Code text={dsn} what="Copy the DSN" />
+        <p class="quiet small">
+          It stands in every application that reports errors, so it is no secret: it allows that and
+          nothing else.
+        </p>
+      </div>
+      <fieldset class="segments">
+        <legend class="hidden">Language</legend>
+        {SNIPPETS.map((it, index) => (
+          <button
+            type="button"
+            key={it.name}
+            aria-pressed={index === chosen}
+            onClick={() => choose(index)}
+          >
+            {it.name}
+          </button>
+        ))}
+      </fieldset>
+      {snippet && <Code text={snippet.code(dsn)} what={`Copy the lines for ${snippet.name}`} />}
+    </div>
+  );
+}

@@ -1,0 +1,78 @@
+//! What SDKs send: whatever it is, what is made of it keeps its bounds, is JSON, is the same each time, and can
+//! be read again as it was stored.
+
+use serde_json::Value;
+use shared::error_tracking::attribute::Attribute;
+use shared::error_tracking::ingestion::{
+    Envelope, MAX_EVENT_BYTES, MAX_ITEMS, MAX_PAYLOAD_BYTES, MAX_START_BYTES, NormalizedEvent,
+    Received, describe_stored_event, normalize_store_body,
+};
+use shared::timestamp::Timestamp;
+
+/// When everything is received.
+const NOW: i64 = 1_795_234_560_000;
+/// The most characters of an attribute (`docs/semantics/error-tracking.md`, "Trimming").
+const ATTRIBUTE_CHARACTERS: usize = 512;
+
+fn received() -> Received<'static> {
+    Received {
+        at: Timestamp::from_millis(NOW),
+        user_agent: Some("Mozilla/5.0 (X11; Linux x86_64)"),
+    }
+}
+
+pub(crate) fn envelopes(bytes: &[u8]) {
+    let parsed = Envelope::parse(bytes);
+    assert_eq!(parsed, Envelope::parse(bytes), "the same each time");
+    let start = &bytes[..bytes.len().min(MAX_START_BYTES)];
+    let Ok(envelope) = parsed else { return };
+    assert_eq!(Envelope::read_dsn(start), Ok(envelope.dsn.clone()), "the start has the DSN");
+    let items = envelope.client_reports + envelope.dropped_items;
+    assert!(items + usize::from(envelope.event.is_some()) <= MAX_ITEMS);
+    assert!(envelope.event.is_none_or(|event| event.len() <= MAX_EVENT_BYTES));
+    let event = envelope.normalize_event(received());
+    if let Ok(Some(event)) = event {
+        let again = envelope.normalize_event(received()).ok().flatten().expect("as before");
+        assert_same(&event, &again);
+        check(&event);
+    }
+}
+
+pub(crate) fn store_bodies(bytes: &[u8]) {
+    let event = normalize_store_body(bytes, received());
+    if let Ok(Value::Object(_)) = serde_json::from_slice::<Value>(bytes) {
+        // What is JSON has the right form; what it says, an id of zeros for one, may be refused.
+        if let Err(fault) = &event {
+            assert!(!fault.to_string().starts_with("the event:"), "{fault}");
+        }
+    }
+    if let Ok(Some(event)) = event {
+        let again = normalize_store_body(bytes, received()).ok().flatten().expect("as before");
+        assert_same(&event, &again);
+        check(&event);
+    }
+}
+
+fn assert_same(event: &NormalizedEvent, again: &NormalizedEvent) {
+    assert_eq!(event.payload, again.payload);
+    assert_eq!(event.fingerprint, again.fingerprint);
+    assert_eq!(event.attributes, again.attributes);
+}
+
+/// What must hold of every event that is stored.
+fn check(event: &NormalizedEvent) {
+    assert!(event.payload.len() <= MAX_PAYLOAD_BYTES);
+    let payload: Value = serde_json::from_slice(&event.payload).expect("a payload is JSON");
+    assert!(payload.is_object());
+    assert!(
+        (Timestamp::MIN_MILLIS..=Timestamp::MAX_MILLIS).contains(&event.occurred_at.as_millis())
+    );
+    for attribute in Attribute::ALL {
+        let value = event.attributes.get(attribute);
+        assert!(
+            value.is_none_or(|it| !it.is_empty() && it.chars().count() <= ATTRIBUTE_CHARACTERS)
+        );
+    }
+    let description = describe_stored_event(&event.payload, event.fingerprint);
+    assert_eq!(description, Some(event.description()), "what is stored says what it is");
+}

@@ -1,0 +1,182 @@
+"""What `make restore-tables` restores, against DynamoDB and CloudFormation as moto has them. Run by `make test`."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import unittest
+from datetime import timezone
+from pathlib import Path
+
+import boto3
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "packaging"))
+from restore_tables import Refused, Restoration, parse_moment
+
+SCRIPT = ROOT / "packaging" / "restore_tables.py"
+SERVER = ROOT / ".venv" / "moto" / "bin" / "moto_server"
+RELEASE = "1795234560"
+
+
+def environment(endpoint: str) -> dict[str, str]:
+    return {
+        **os.environ,
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_DEFAULT_REGION": "eu-central-1",
+        "AWS_ACCESS_KEY_ID": "id",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+    }
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class TestRestoreTables(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        port = free_port()
+        cls.server = subprocess.Popen(
+            [SERVER, "--port", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        cls.addClassCleanup(cls.server.wait)
+        cls.addClassCleanup(cls.server.terminate)
+        for _ in range(300):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.1)
+        cls.environment = environment(f"http://127.0.0.1:{port}")
+        options = {
+            "region_name": "eu-central-1",
+            "endpoint_url": f"http://127.0.0.1:{port}",
+            "aws_access_key_id": "id",
+            "aws_secret_access_key": "secret",
+        }
+        cls.dynamodb = boto3.client("dynamodb", **options)
+        cls.cloudformation = boto3.client("cloudformation", **options)
+
+    def stack(self, name: str, restored: str = "", tables=("errors", "feature-flags", "flag-changes")):
+        template = {
+            "Parameters": {
+                "Release": {"Type": "String"},
+                "RestoredTables": {"Type": "String", "Default": ""},
+            },
+            "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
+        }
+        parameters = {"Release": f"1795234999-{RELEASE}", "RestoredTables": restored}
+        self.cloudformation.create_stack(
+            StackName=name,
+            TemplateBody=json.dumps(template),
+            Parameters=[
+                {"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()
+            ],
+        )
+        for table in tables:
+            self.table(f"{name}-{table}")
+
+    def table(self, name: str):
+        self.dynamodb.create_table(
+            TableName=name,
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+            Tags=[{"Key": "stage", "Value": "production"}],
+            DeletionProtectionEnabled=True,
+        )
+        self.dynamodb.update_continuous_backups(
+            TableName=name, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
+        )
+        if name.endswith(("-errors", "-errors-restored-1")):
+            self.dynamodb.update_time_to_live(
+                TableName=name,
+                TimeToLiveSpecification={"Enabled": True, "AttributeName": "expiresAt"},
+            )
+        self.dynamodb.put_item(TableName=name, Item={"pk": {"S": name}})
+
+    def restore(self, *arguments: str):
+        return subprocess.run(
+            [sys.executable, SCRIPT, *arguments],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    def latest(self, table: str) -> str:
+        """The latest moment that a table can be restored to. For moto it is when that was turned on."""
+        backups = self.dynamodb.describe_continuous_backups(TableName=table)
+        recovery = backups["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
+        return f"{recovery['LatestRestorableDateTime'].astimezone(timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
+
+    def names(self, stack: str) -> list[str]:
+        names = self.dynamodb.list_tables()["TableNames"]
+        return sorted(name for name in names if name.startswith(f"{stack}-"))
+
+    def suffix(self, moment: str) -> str:
+        return "restored-" + moment.replace("-", "").replace(":", "")
+
+    def test_a_restored_table_has_the_items_and_the_settings_of_its_source(self):
+        self.stack("shop")
+        moment = self.latest("shop-errors")
+        run = self.restore("shop", moment, "errors")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        name = f"shop-errors-{self.suffix(moment)}"
+        self.assertIn(
+            f"make roll-back TO={RELEASE} PARAMETERS=RestoredTables=errors:{self.suffix(moment)}\n",
+            run.stdout,
+        )
+        items = self.dynamodb.scan(TableName=name)["Items"]
+        self.assertEqual(items, [{"pk": {"S": "shop-errors"}}])
+        table = self.dynamodb.describe_table(TableName=name)["Table"]
+        self.assertTrue(table["DeletionProtectionEnabled"])
+        tags = self.dynamodb.list_tags_of_resource(ResourceArn=table["TableArn"])["Tags"]
+        self.assertEqual(tags, [{"Key": "stage", "Value": "production"}])
+        backups = self.dynamodb.describe_continuous_backups(TableName=name)
+        recovery = backups["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
+        self.assertEqual(recovery["PointInTimeRecoveryStatus"], "ENABLED")
+        lives = self.dynamodb.describe_time_to_live(TableName=name)["TimeToLiveDescription"]
+        self.assertEqual(lives, {"TimeToLiveStatus": "ENABLED", "AttributeName": "expiresAt"})
+
+        again = self.restore("shop", moment, "errors")
+        self.assertEqual((again.returncode, again.stdout), (0, run.stdout))
+
+    def test_the_table_in_use_is_restored_and_what_else_stands_in_stays(self):
+        self.stack("twice", restored="errors:restored-1,quotas:restored-7", tables=("errors",))
+        self.table("twice-errors-restored-1")
+        moment = self.latest("twice-errors-restored-1")
+        run = self.restore("twice", moment, "errors")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        items = self.dynamodb.scan(TableName=f"twice-errors-{self.suffix(moment)}")["Items"]
+        self.assertEqual(items, [{"pk": {"S": "twice-errors-restored-1"}}])
+        self.assertIn(f"=errors:{self.suffix(moment)},quotas:restored-7\n", run.stdout)
+        self.assertIn("'RestoredTables=\"errors:restored-1,quotas:restored-7\"'\n", run.stdout)
+
+    def test_what_cannot_be_restored_is_refused_before_anything_is(self):
+        self.stack("refusing")
+        before = self.names("refusing")
+        moment = self.latest("refusing-errors")
+        for moment, tables, message in [
+            (moment, ["feature-flags"], "written together: name flag-changes too"),
+            (moment, ["flag-changes", "errors"], "written together: name feature-flags too"),
+            (moment, ["errors", "quotas"], "there is no table refusing-quotas"),
+            ("yesterday", ["errors"], "yesterday is no moment such as"),
+            ("2026-01-01T00:00:00Z", ["errors"], "can be restored to moments from"),
+            ("2126-01-01T00:00:00Z", ["errors"], "can be restored to moments from"),
+        ]:
+            with self.assertRaisesRegex(Refused, message):
+                clients = (self.dynamodb, self.cloudformation)
+                Restoration("refusing", parse_moment(moment), tables, *clients).check()
+        run = self.restore("refusing", moment, "errors")
+        self.assertEqual((run.returncode, run.stdout), (1, ""))
+        self.assertRegex(run.stderr, "^error: refusing-errors can be restored to moments from")
+        self.assertEqual(self.names("refusing"), before)
+
+
+if __name__ == "__main__":
+    unittest.main()

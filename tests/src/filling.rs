@@ -1,0 +1,85 @@
+//! Something of every kind in a project, and all that the tables hold of it.
+
+use std::time::Duration;
+
+use serde_json::json;
+use shared::app::{Deadline, Operation};
+use shared::projects::project::Project;
+
+use crate::app::TestApp;
+use crate::call::Call;
+use crate::error_tracking::SentEvent;
+use crate::{insights, markers};
+
+/// The tables, without the prefix of their names.
+pub const TABLES: [&str; 11] = [
+    "projects",
+    "api-keys",
+    "feature-flags",
+    "flag-changes",
+    "email-preferences",
+    "replay-insights",
+    "event-markers",
+    "errors",
+    "idempotency",
+    "notifications",
+    "quotas",
+];
+
+/// Fills a project with something of every kind.
+pub async fn fill(test: &TestApp, project: &Project, numbers: u64) {
+    let (app, store) = (&test.app, &test.app.store);
+    let call = |operation: &'static Operation| {
+        Call::of(operation).parameter("idOrSlug", project.id).key(&test.key)
+    };
+    let create = |name: &str, operation, body: &serde_json::Value| {
+        call(operation).header("idempotency-key", &format!("{name}-{}", project.id)).json(body)
+    };
+    let segment = json!({"key": "staff", "name": "Staff", "conditions": [
+        {"attribute": "email", "operator": "ends_with", "values": ["@example.com"]}]});
+    let segment = create("segment", &create_segment::OPERATION, &segment);
+    let flag = json!({"key": "checkout", "name": "Checkout", "type": "string", "rules": [
+        {"conditions": [{"operator": "in_segment", "values": ["staff"]}], "serve": {"variant": "on"}}],
+        "variants": [{"key": "on", "value": "on"}, {"key": "off", "value": "off"}],
+        "offVariant": "off", "fallthrough": {"variant": "off"}});
+    let flag = create("flag", &create_feature_flag::OPERATION, &flag);
+    for call in [segment, flag] {
+        let reply = call.send(app).await;
+        assert_eq!(reply.status, 201, "{}", reply.body);
+    }
+
+    let insight = insights::filled(store, project.id, 450, 500).await;
+    let points: Vec<String> = (400..440).map(insights::id).collect();
+    let split = call(&split_insight::OPERATION).parameter("insightId", insight);
+    let reply = split.json(&json!({"painPointIds": points})).send(app).await;
+    assert_eq!(reply.status, 201, "{}", reply.body);
+    // A pain point that another insight has: the request gives up its batch.
+    let taken = create("again", &create_insight::OPERATION, &{
+        let mut body = insights::upload(0..2);
+        body["title"] = json!("Again");
+        body
+    });
+    assert_eq!(taken.send(app).await.status, 409);
+
+    markers::filled(store, project.id, 130).await;
+
+    for number in 0..12_u64 {
+        let kind = ["TypeError", "KeyError", "IoError"][usize::try_from(number % 3).unwrap()];
+        let event = SentEvent::new(numbers + number, app.clock.now(), kind, "x");
+        let reply = Call::of(&ingest_error_events::OPERATION)
+            .parameter("ingestId", project.ingest_id)
+            .query("sentry_key", project.public_key)
+            .bytes(event.envelope())
+            .send(app)
+            .await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        if number == 8 {
+            test.pass(Duration::from_hours(25));
+            (pack_error_log::JOB.run)(app, Deadline::after(Duration::from_mins(1))).await.unwrap();
+        }
+    }
+    let listed = call(&list_errors::OPERATION).send(app).await;
+    let deleted = listed.body["items"][0]["errorId"].as_str().unwrap();
+    let delete = call(&delete_error::OPERATION).parameter("errorId", deleted);
+    assert_eq!(delete.send(app).await.status, 204);
+}

@@ -1,0 +1,219 @@
+//! What it costs to refuse those who have no credentials: what is asked of DynamoDB, and CPU time.
+
+#![allow(clippy::print_stdout)]
+
+use std::time::Duration;
+
+use serde_json::json;
+use shared::app::Access;
+use shared::projects::api_key::ApiKey;
+use shared::projects::project::Project;
+use shared::usage::counted;
+use tests::app::{PROJECT, TestApp};
+use tests::call::Call;
+use tests::described::DESCRIBED;
+use tests::error_tracking::{SentEvent, project};
+use tests::proxy::Recorder;
+
+/// How often each request is sent to learn how long it takes.
+const TIMES: usize = 40;
+
+/// Keys that are refused by their form: nothing is asked for them.
+fn malformed_keys() -> Vec<String> {
+    let valid = ApiKey::generate().unwrap().reveal();
+    let (start, last) = valid.split_at(valid.len() - 1);
+    let wrong_checksum = format!("{start}{}", if last == "0" { "1" } else { "0" });
+    vec![wrong_checksum, start.to_owned(), "x".repeat(7_000), "wm_".to_owned()]
+}
+
+/// A key of the right form that was never made, as anybody can make them up.
+fn unknown_key() -> String {
+    ApiKey::generate().unwrap().reveal()
+}
+
+/// The key of another secret under the id of a key that is there.
+fn with_another_secret(key: &str) -> String {
+    let id_end = "wm_".len() + 16;
+    let start = format!("{}{}", &key[..id_end], &unknown_key()[id_end..id_end + 44]);
+    let checksum = crc32fast::hash(start.as_bytes());
+    let digits = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let digit = |power: u32| char::from(digits[(checksum / 62_u32.pow(power) % 62) as usize]);
+    start + &(0..6).rev().map(digit).collect::<String>()
+}
+
+/// Behind a proxy that remembers what is asked for.
+async fn recorded() -> (TestApp, Recorder) {
+    let mut test = TestApp::start().await;
+    let recorder = Recorder::before(&test.engine.endpoint());
+    test.put_behind(recorder.clone()).await;
+    (test, recorder)
+}
+
+fn asked(recorder: &Recorder) -> Vec<String> {
+    recorder.take().iter().map(ToString::to_string).collect()
+}
+
+/// Of every operation that takes an API key: no key and one of the wrong form ask for nothing; one that was
+/// made up asks once, for two items at the most, and for nothing when it comes again.
+#[tokio::test]
+async fn a_made_up_key_costs_one_look_and_a_malformed_one_none() {
+    let (test, recorder) = recorded().await;
+    let mut operations = 0;
+    for described in DESCRIBED.iter() {
+        if matches!(described.operation.access, Access::Dsn(_) | Access::Public(_)) {
+            continue;
+        }
+        operations += 1;
+        let id = described.id;
+        let call = described.call();
+        let has_project = described.path.contains("{idOrSlug}");
+        let call = if has_project { call.parameter("idOrSlug", "nobodys") } else { call };
+        assert_eq!(call.clone().send(&test.app).await.problem(), (401, "missing_api_key"), "{id}");
+        for key in malformed_keys() {
+            let reply = call.clone().key(&key).send(&test.app).await;
+            assert_eq!(reply.problem(), (401, "invalid_api_key"), "{id}");
+        }
+        assert_eq!(asked(&recorder), [""; 0], "{id}");
+        let expected =
+            if has_project { "BatchGetItem api-keys projects" } else { "BatchGetItem api-keys" };
+        let units = if has_project { 2.0 } else { 1.0 };
+        let made_up = call.clone().key(&unknown_key());
+        for (expected, units) in [(&[expected][..], units), (&[], 0.0)] {
+            let (reply, usage) = counted(made_up.clone().send(&test.app)).await;
+            assert_eq!(reply.problem(), (401, "invalid_api_key"), "{id}");
+            assert_eq!(asked(&recorder), expected, "{id}");
+            assert!((usage.read_units - units).abs() < f64::EPSILON, "{id}: {usage:?}");
+        }
+    }
+    assert!(operations > 30, "{operations}");
+    // A minute later it is looked for again.
+    test.pass(Duration::from_mins(1));
+    let me = Call::of(&get_caller::OPERATION);
+    let key = unknown_key();
+    for expected in [1, 0] {
+        assert_eq!(me.clone().key(&key).send(&test.app).await.status, 401);
+        assert_eq!(asked(&recorder).len(), expected);
+    }
+    test.pass(Duration::from_mins(1));
+    assert_eq!(me.key(&key).send(&test.app).await.status, 401);
+    assert_eq!(asked(&recorder).len(), 1);
+}
+
+/// Whoever knows the id of a key, and guesses its secret, has nothing read either, in whatever projects.
+#[tokio::test]
+async fn a_wrong_secret_of_a_known_key_has_nothing_read() {
+    let (test, recorder) = recorded().await;
+    let list = |slug: &str| Call::of(&list_errors::OPERATION).parameter("idOrSlug", slug);
+    assert_eq!(list(PROJECT).key(&test.key).send(&test.app).await.status, 200);
+    recorder.take();
+    for slug in [PROJECT, "nobodys"] {
+        let reply = list(slug).key(&with_another_secret(&test.key)).send(&test.app).await;
+        assert_eq!(reply.problem(), (401, "invalid_api_key"));
+        assert_eq!(asked(&recorder), [""; 0], "{slug}");
+    }
+    assert_eq!(list(PROJECT).key(&test.key).send(&test.app).await.status, 200);
+}
+
+/// Ids that were made up push out no key that is there, of which a thousand are remembered.
+#[tokio::test]
+async fn thousands_of_made_up_keys_push_out_none() {
+    let (test, recorder) = recorded().await;
+    let me = Call::of(&get_caller::OPERATION);
+    assert_eq!(me.clone().key(&test.key).send(&test.app).await.status, 200);
+    for _ in 0..1_010 {
+        assert_eq!(me.clone().key(&unknown_key()).send(&test.app).await.status, 401);
+    }
+    recorder.take();
+    let reply = me.key(&test.key).send(&test.app).await;
+    assert_eq!(reply.status, 200);
+    assert!(asked(&recorder).iter().all(|it| !it.contains("api-keys")), "it is remembered");
+}
+
+/// A delivery with a key of the query.
+fn delivery(project: &Project, event: &SentEvent, key: &str) -> Call {
+    let call = Call::of(&ingest_error_events::OPERATION).parameter("ingestId", project.ingest_id);
+    call.query("sentry_key", key).bytes(event.envelope())
+}
+
+#[tokio::test]
+async fn a_dsn_that_is_made_up_costs_one_look_and_a_malformed_one_none() {
+    let (test, recorder) = recorded().await;
+    let project = project(&test.app.store, test.project_id).await;
+    let event = SentEvent::new(1, test.app.clock.now(), "TypeError", "x");
+    recorder.take();
+    let of = |key: &str| delivery(&project, &event, key);
+    for malformed in ["", "x", &"f".repeat(33)] {
+        assert_eq!(of(malformed).send(&test.app).await.status, 403);
+    }
+    for id in ["x", "99999999999999999999999", "-1"] {
+        let call = of(&project.public_key.to_string()).parameter("ingestId", id);
+        assert_eq!(call.send(&test.app).await.status, 403);
+    }
+    assert_eq!(asked(&recorder), [""; 0]);
+    let other = of(&"f".repeat(32)).parameter("ingestId", 424_242);
+    for made_up in [of(&"f".repeat(32)), of(&"e".repeat(32)), other] {
+        for expected in [&["GetItem projects"][..], &[]] {
+            assert_eq!(made_up.clone().send(&test.app).await.status, 403);
+            assert_eq!(asked(&recorder), expected);
+        }
+    }
+    assert_eq!(of(&project.public_key.to_string()).send(&test.app).await.status, 200);
+}
+
+/// The CPU time of the function's thread for a request, the median of many that are alike.
+async fn cost(test: &TestApp, status: u16, call: impl Fn(usize) -> Call) -> Duration {
+    let mut times = Vec::with_capacity(TIMES);
+    for number in 0..TIMES {
+        let call = call(number);
+        let (response, spent) = call.timed(&test.app, &call.event().to_string()).await;
+        times.push(spent);
+        assert_eq!(response.status().as_u16(), status);
+    }
+    times.sort_unstable();
+    times[TIMES / 2]
+}
+
+/// A request that is refused costs less than one that does the least of what the operation is for, whatever
+/// it brings.
+#[tokio::test]
+async fn a_refusal_takes_less_time_than_the_request_that_is_let_in() {
+    let test = TestApp::start().await;
+    let project = project(&test.app.store, test.project_id).await;
+    let made_at = test.app.clock.now();
+    let event = |number: usize| SentEvent::new(number as u64, made_at, "TypeError", "x");
+    let known = project.public_key.to_string();
+    let taken = cost(&test, 200, |number| delivery(&project, &event(number), &known)).await;
+    let made_up = |number: usize| format!("{:032x}", number + 1);
+    let new = cost(&test, 403, |number| delivery(&project, &event(number), &made_up(number))).await;
+    let again = cost(&test, 403, |number| delivery(&project, &event(number), &made_up(1))).await;
+    let large = vec![b'x'; 1_000_000];
+    let bomb = cost(&test, 403, |_| {
+        let call = delivery(&project, &event(1), &made_up(1)).header("content-encoding", "gzip");
+        call.bytes(large.clone())
+    })
+    .await;
+    println!("a delivery {taken:?}; with a made-up key {new:?}, again {again:?}, of 1 MB {bomb:?}");
+    assert!(new < taken && again * 4 < taken, "{taken:?} {new:?} {again:?}");
+
+    let create = |_| {
+        let call = Call::of(&create_feature_flag::OPERATION).parameter("idOrSlug", PROJECT);
+        call.json(&json!({"key": "beta", "name": "Beta", "type": "boolean"}))
+    };
+    assert_eq!(create(0).key(&test.key).send(&test.app).await.status, 201);
+    // That the flag exists is told by the transaction that would make it.
+    let exists = cost(&test, 409, |number| create(number).key(&test.key)).await;
+    let update = |number| {
+        let call = Call::of(&update_feature_flag::OPERATION).parameter("idOrSlug", PROJECT);
+        call.parameter("key", "beta").json(&json!({"enabled": number % 2 == 0}))
+    };
+    let changed = cost(&test, 200, |number| update(number).key(&test.key)).await;
+    let new = cost(&test, 401, |number| update(number).key(&unknown_key())).await;
+    let key = unknown_key();
+    let again = cost(&test, 401, |number| update(number).key(&key)).await;
+    let none = cost(&test, 401, update).await;
+    println!(
+        "a change of a flag {changed:?}, one that is refused {exists:?}; with a made-up key {new:?}, \
+         again {again:?}, without one {none:?}"
+    );
+    assert!(new < changed && again * 4 < changed && none * 4 < changed);
+}

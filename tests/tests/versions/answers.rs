@@ -1,0 +1,161 @@
+//! What is asked of the recorded items, and changed of them.
+
+use serde_json::{Value, json};
+use shared::app::{App, Operation};
+use tests::app::PROJECT;
+use tests::call::Call;
+
+/// Answers by what was asked, in that order.
+pub(super) type Answers = Vec<(String, Value)>;
+
+/// Asks for everything that can be read.
+pub(super) async fn ask(app: &App, key: &str) -> Answers {
+    let mut answers = Vec::new();
+    let plain: [&'static Operation; 9] = [
+        &get_caller::OPERATION,
+        &list_projects::OPERATION,
+        &list_feature_flags::OPERATION,
+        &list_segments::OPERATION,
+        &get_flagd_configuration::OPERATION,
+        &list_insights::OPERATION,
+        &list_event_marker_collections::OPERATION,
+        &list_errors::OPERATION,
+        &list_error_categories::OPERATION,
+    ];
+    for operation in plain {
+        let call = Call::of(operation).parameter("idOrSlug", PROJECT).key(key);
+        send(app, operation.name, call, &mut answers).await;
+    }
+    send(app, "preferences", Call::of(&get_email_preferences::OPERATION).key(key), &mut answers)
+        .await;
+    let call =
+        |operation: &'static Operation| Call::of(operation).parameter("idOrSlug", PROJECT).key(key);
+    for member in ["key"] {
+        for flag in listed(&answers, "list-feature-flags", member) {
+            let of = |operation| call(operation).parameter("key", &flag);
+            send(app, "flag", of(&get_feature_flag::OPERATION), &mut answers).await;
+            send(app, "changes", of(&list_flag_changes::OPERATION), &mut answers).await;
+            let context = json!({"context": {"targetingKey": "u", "email": "a@example.com"}});
+            let evaluate = of(&evaluate_feature_flag::OPERATION).json(&context);
+            send(app, "evaluation", evaluate, &mut answers).await;
+        }
+        for segment in listed(&answers, "list-segments", member) {
+            let get = call(&get_segment::OPERATION).parameter("key", &segment);
+            send(app, "segment", get, &mut answers).await;
+        }
+    }
+    for insight in listed(&answers, "list-insights", "id") {
+        let of = |operation| call(operation).parameter("insightId", &insight);
+        send(app, "insight", of(&get_insight::OPERATION), &mut answers).await;
+        send(app, "pain points", of(&list_pain_points::OPERATION).query("limit", 40), &mut answers)
+            .await;
+    }
+    for collection in listed(&answers, "list-event-marker-collections", "id") {
+        let of = |operation| call(operation).parameter("collectionId", &collection);
+        send(app, "collection", of(&get_event_marker_collection::OPERATION), &mut answers).await;
+        send(app, "markers", of(&list_event_markers::OPERATION), &mut answers).await;
+    }
+    for error in listed(&answers, "list-errors", "errorId") {
+        let of = |operation| call(operation).parameter("errorId", &error);
+        send(app, "error", of(&get_error::OPERATION), &mut answers).await;
+        send(app, "events", of(&list_error_events::OPERATION).query("limit", 5), &mut answers)
+            .await;
+    }
+    let to = app.clock.now().as_millis();
+    let range = json!({"from": to - 20 * 86_400_000, "to": to});
+    let with = |more: Value| {
+        let mut body = range.clone();
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    let chrome = json!([{"categoryId": "browser", "operator": "is", "value": "Chrome"}]);
+    for (name, operation, body) in [
+        (
+            "errors found",
+            &::query_errors::OPERATION,
+            with(json!({"filters": chrome, "sort": "users"})),
+        ),
+        (
+            "timeseries",
+            &::query_error_timeseries::OPERATION,
+            with(json!({"projectIds": [PROJECT], "limit": 20, "filters": chrome})),
+        ),
+        (
+            "breakdown",
+            &::breakdown_errors::OPERATION,
+            with(json!({"projectIds": [PROJECT], "by": "browser"})),
+        ),
+    ] {
+        send(app, name, call(operation).json(&body), &mut answers).await;
+    }
+    answers
+}
+
+async fn send(app: &App, name: &str, call: Call, answers: &mut Answers) {
+    let reply = call.send(app).await;
+    assert_eq!(reply.status, 200, "{name}: {}", reply.text);
+    let mut body = reply.body;
+    // A cursor is signed anew, and says nothing more than where the page ends.
+    if let Some(cursor) = body.get_mut("nextCursor").filter(|it| it.is_string()) {
+        *cursor = json!("…");
+    }
+    answers.push((name.to_owned(), body));
+}
+
+/// A member of each item of a list that was answered.
+fn listed(answers: &Answers, name: &str, member: &str) -> Vec<String> {
+    let (_, list) = answers.iter().find(|(asked, _)| asked == name).unwrap();
+    let items = list["items"].as_array().unwrap().iter();
+    let found: Vec<String> = items.map(|it| it[member].as_str().unwrap().to_owned()).collect();
+    assert!(!found.is_empty(), "{name} has items");
+    found
+}
+
+/// Panics where answers differ, at the first that does.
+pub(super) fn compare(recorded: &Answers, now: &Answers) {
+    for ((name, recorded), (asked, now)) in recorded.iter().zip(now) {
+        assert_eq!((name, recorded), (asked, now));
+    }
+    assert_eq!(recorded.len(), now.len());
+}
+
+/// A change of each resource.
+pub(super) fn changes(answers: &Answers, key: &str) -> Vec<(&'static str, Call)> {
+    let call =
+        |operation: &'static Operation| Call::of(operation).parameter("idOrSlug", PROJECT).key(key);
+    let first = |name: &str, member: &str| listed(answers, name, member).remove(0);
+    let flag = first("list-feature-flags", "key");
+    let segment = first("list-segments", "key");
+    let insight = first("list-insights", "id");
+    let collection = first("list-event-marker-collections", "id");
+    let error = first("list-errors", "errorId");
+    let name = json!({"name": "Changed"});
+    let events = json!({"events": [{"name": "v2", "occurredAt": "2026-11-21T04:16:00Z"}]});
+    let preferences = json!({"preferences": [{"type": "billing", "emailEnabled": true}]});
+    let points = tests::insights::upload(900..905);
+    vec![
+        ("flag", call(&update_feature_flag::OPERATION).parameter("key", flag).json(&name)),
+        ("segment", call(&update_segment::OPERATION).parameter("key", segment).json(&name)),
+        (
+            "insight",
+            call(&update_insight::OPERATION)
+                .parameter("insightId", &insight)
+                .json(&json!({"title": "Changed"})),
+        ),
+        (
+            "pain points",
+            call(&add_pain_points::OPERATION).parameter("insightId", insight).json(&points),
+        ),
+        (
+            "markers",
+            call(&add_event_markers::OPERATION).parameter("collectionId", collection).json(&events),
+        ),
+        (
+            "error",
+            call(&update_error::OPERATION)
+                .parameter("errorId", &error)
+                .json(&json!({"status": "resolved"})),
+        ),
+        ("preferences", Call::of(&update_email_preferences::OPERATION).key(key).json(&preferences)),
+    ]
+}

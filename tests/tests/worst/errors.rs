@@ -1,0 +1,163 @@
+//! Errors: lists, queries, and the interpreter of filters. What a query counts is a matter of the project; here
+//! it has some thousand events, so that what the request itself costs shows.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use local::demo;
+use serde_json::{Value, json};
+use shared::app::Deadline;
+use tests::error_tracking::{SentEvent, project};
+
+use super::hostile::BODY_BYTES;
+use super::{Case, Field, Report, Scene, padded};
+
+/// How many errors the project has, of an event each.
+const ERRORS: u64 = 300;
+
+/// Events with as many values of everything.
+async fn fill(scene: &Scene) {
+    let dsn = project(&scene.test.app.store, scene.test.project_id).await;
+    let now = scene.test.app.clock.now();
+    for at in 0..ERRORS {
+        let message = format!("{} {}", letters(at), "wörd ".repeat(100));
+        let event = SentEvent::new(at, now, &letters(at), &message)
+            .with("browser", &format!("Browser {at}"))
+            .with("os", &format!("System {at}"))
+            .with("release", &format!("release-{at}-{}", "x".repeat(150)))
+            .with("user", &at.to_string());
+        let call = scene.bare("ingest-error-events").parameter("ingestId", dsn.ingest_id);
+        scene.make(call.query("sentry_key", dsn.public_key).bytes(event.envelope())).await;
+    }
+}
+
+/// A word of letters, which no template takes for a number.
+fn letters(mut number: u64) -> String {
+    let mut text = "E".to_owned();
+    for _ in 0..4 {
+        text.push(char::from(b'a' + u8::try_from(number % 26).unwrap()));
+        number /= 26;
+    }
+    text
+}
+
+/// Twenty filters, none of which leaves anything out.
+fn filters() -> Value {
+    let filter = |at: usize| {
+        let category = ["browser", "os", "release", "environment", "device"][at % 5];
+        json!({"categoryId": category, "operator": "not_contains", "value": "ö".repeat(150) + &at.to_string()})
+    };
+    json!((0..20).map(filter).collect::<Vec<_>>())
+}
+
+/// Two thousand values of long words, and a query of words that are almost among them.
+fn question(project: &str, long: bool) -> Value {
+    let word = |seed: usize| -> String {
+        let mut state = seed as u64 + 1;
+        let mut text = String::new();
+        for _ in 0..if long { 90 } else { 9 } {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            text.push(char::from(b'a' + u8::try_from(state >> 60).unwrap()));
+        }
+        text
+    };
+    let categories: Vec<Value> = (0..50)
+        .map(|at| {
+            let values: Vec<String> = (0..40).map(|value| word(at * 40 + value)).collect();
+            json!({"id": format!("c{at}"), "label": word(5_000 + at), "values": values})
+        })
+        .collect();
+    let mut query = String::new();
+    for seed in 0.. {
+        let mut next = word(seed * 37);
+        next.replace_range(4..5, "z");
+        if query.len() + next.len() > 499 {
+            break;
+        }
+        let _ = write!(query, "{next} ");
+    }
+    let filter =
+        |at: usize| json!({"categoryId": format!("c{at}"), "operator": "is", "value": word(at)});
+    let current: Vec<Value> = (0..50).map(filter).collect();
+    json!({"projectId": project, "query": query.trim_end(), "categories": categories, "currentFilters": current})
+}
+
+/// Values of many words each, and a query of such words.
+fn wordy(project: &str) -> Value {
+    let value = |at: usize| format!("a b {at} not in the of and or c d e f g h");
+    let categories: Vec<Value> = (0..50)
+        .map(|at| {
+            let values: Vec<String> = (0..40).map(|it| value(at * 40 + it)).collect();
+            json!({"id": format!("c{at}"), "label": format!("a b {at}"), "values": values})
+        })
+        .collect();
+    let query = "a b not in 1 or ".repeat(40);
+    json!({"projectId": project, "query": &query[..500], "categories": categories, "currentFilters": []})
+}
+
+#[tokio::test]
+async fn errors_cost_little() {
+    let scene = Scene::start().await;
+    let report = &mut Report::default();
+    let id = scene.test.project_id.to_string();
+
+    let json_type = |id: &str| scene.call(id).header("content-type", "application/json");
+    let ask = |body: &Value| json_type("interpret-error-filters").bytes(padded(body, BODY_BYTES));
+    let cases = vec![
+        Case::of("long words, misspelt", 200, ask(&question(&id, true)).query("explain", "true")),
+        Case::of("short words, misspelt", 200, ask(&question(&id, false)).query("explain", "true")),
+        Case::of("many words", 200, ask(&wordy(&id)).query("explain", "true")),
+    ];
+    scene.measure("interpret-error-filters", cases, report).await;
+
+    fill(&scene).await;
+    tests::app::pass(&scene.test.app, Duration::from_hours(48));
+    tests::app::pass(&scene.app, Duration::from_hours(48));
+    let deadline = Deadline::after(Duration::from_mins(1));
+    (pack_error_log::JOB.run)(&scene.test.app, deadline).await.unwrap();
+
+    let mut projects = vec![id.clone()];
+    for at in 0..49 {
+        let slug = format!("other-{at}");
+        let made = demo::ensure_project(&scene.test.app.store, &slug, "Other").await.unwrap();
+        projects.push(made.to_string());
+    }
+    let to = scene.app.clock.now().as_millis();
+    let range = |days: i64| (to - days * 86_400_000, to);
+    let search = "wörd ".repeat(204) + "wör";
+    let query = |days: i64, more: Value| {
+        let (from, to) = range(days);
+        let mut body = json!({"from": from, "to": to, "filters": filters(), "searchQuery": search});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    let series = query(90, json!({"projectIds": projects, "limit": 1_000}));
+    let call = json_type("query-error-timeseries").bytes(padded(&series, BODY_BYTES));
+    let cases = vec![Case::of("fifty projects", 200, call)];
+    scene.measure("query-error-timeseries", cases, report).await;
+    let breakdown = query(90, json!({"projectIds": projects, "by": "release", "limit": 100}));
+    let call = json_type("breakdown-errors").bytes(padded(&breakdown, BODY_BYTES));
+    scene.measure("breakdown-errors", vec![Case::of("fifty projects", 200, call)], report).await;
+    let errors = query(90, json!({"sort": "users", "limit": 100}));
+    let cases = vec![
+        Case::of("a search", 200, json_type("query-errors").bytes(padded(&errors, BODY_BYTES))),
+        Case::of("a page", 200, scene.call("query-errors").json(&json!({"limit": 100}))),
+    ];
+    scene.measure("query-errors", cases, report).await;
+    let all = vec![Case::of("all", 200, scene.call("list-error-categories"))];
+    scene.measure("list-error-categories", all, report).await;
+    let list = scene.call("list-errors").query("limit", 100);
+    let listed = scene.make(list.clone()).await;
+    scene.measure("list-errors", vec![Case::of("a page", 200, list)], report).await;
+
+    let error = listed.body["items"][0]["errorId"].as_str().unwrap().to_owned();
+    let of_error = |id: &str| scene.call(id).parameter("errorId", &error);
+    scene.measure("get-error", vec![Case::of("one", 200, of_error("get-error"))], report).await;
+    let events = of_error("list-error-events").query("limit", 100);
+    scene.measure("list-error-events", vec![Case::of("a page", 200, events)], report).await;
+    let update = of_error("update-error").json(&json!({"status": "resolved"}));
+    scene.measure("update-error", vec![Case::of("one", 200, update)], report).await;
+    let delete = vec![Case::once("one", 204, of_error("delete-error"))];
+    scene.measure("delete-error", delete, report).await;
+    report.finish(Field::Errors);
+}

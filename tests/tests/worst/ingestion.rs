@@ -1,0 +1,161 @@
+//! Events as SDKs deliver them, with the key of a DSN and without.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Map, Value, json};
+use shared::error_tracking::ingestion::{MAX_EVENT_BYTES, MAX_INFLATED_BYTES, MAX_WIRE_BYTES};
+use tests::call::Call;
+use tests::error_tracking::{SentEvent, envelope, project};
+
+use super::{Case, Expected, Field, Report, Scene};
+
+fn gzip(body: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(body).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(body: &[u8]) -> Vec<u8> {
+    ::zstd::bulk::compress(body, 1).unwrap()
+}
+
+/// A payload of as many bytes as an event may have.
+fn filled(scene: &Scene, fill: impl Fn(&mut Value, usize)) -> Value {
+    let now = scene.test.app.clock.now();
+    let mut payload = SentEvent::new(1, now, "TypeError", "x").payload();
+    let room = MAX_EVENT_BYTES - payload.to_string().len() - 100;
+    fill(&mut payload, room);
+    assert!(payload.to_string().len() <= MAX_EVENT_BYTES, "{}", payload.to_string().len());
+    payload
+}
+
+/// Events that have as much of one thing as fits.
+fn payloads(scene: &Scene) -> Vec<(&'static str, Value)> {
+    let members = |room: usize| -> Map<String, Value> {
+        (0..room / 10).map(|at| (format!("{at:05x}"), json!(0))).collect()
+    };
+    let frame = json!({"filename": "https://a.example/b-0123456789abcdef.js?c", "function": "f.<g>", "vars": {"a": "1"}});
+    vec![
+        (
+            "members",
+            filled(scene, |payload, room| {
+                payload.as_object_mut().unwrap().extend(members(room));
+            }),
+        ),
+        ("contexts", filled(scene, |payload, room| payload["contexts"] = members(room).into())),
+        ("extra", filled(scene, |payload, room| payload["extra"] = members(room).into())),
+        ("tags", filled(scene, |payload, room| payload["tags"] = members(room).into())),
+        (
+            "small lists",
+            filled(scene, |payload, room| {
+                payload["extra"] = json!({"a": vec![json!([]); room / 3 - 5]});
+            }),
+        ),
+        (
+            "frames",
+            filled(scene, |payload, room| {
+                let frames = vec![frame.clone(); room / (frame.to_string().len() + 1) - 10];
+                payload["exception"]["values"][0]["stacktrace"] = json!({ "frames": frames });
+            }),
+        ),
+        (
+            "exceptions",
+            filled(scene, |payload, room| {
+                let one = json!({"type": "E", "value": "1"});
+                let all = vec![one.clone(); room / (one.to_string().len() + 1) - 10];
+                payload["exception"]["values"] = json!(all);
+            }),
+        ),
+        (
+            "breadcrumbs",
+            filled(scene, |payload, room| {
+                let one = json!({"message": "https://user:secret@a.example/?token=1", "data": {"password": "x"}});
+                let all = vec![one.clone(); room / (one.to_string().len() + 1) - 10];
+                payload["breadcrumbs"] = json!(all);
+            }),
+        ),
+        (
+            "a long message",
+            filled(scene, |payload, room| {
+                payload["exception"]["values"][0]["value"] = json!("1a-".repeat(room / 3));
+            }),
+        ),
+        (
+            "secrets",
+            filled(scene, |payload, room| {
+                payload["extra"] = json!({"a": "4111 1111 1111 1111 ".repeat(room / 20 - 1)});
+            }),
+        ),
+        (
+            "urls",
+            filled(scene, |payload, room| {
+                payload["request"] =
+                    json!({"url": format!("https://a.example/?{}", "a=1&".repeat(room / 4 - 30))});
+            }),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn deliveries_cost_little() {
+    let scene = Scene::start().await;
+    let report = &mut Report::default();
+    let dsn = project(&scene.test.app.store, scene.test.project_id).await;
+    let to = |id: &str| scene.bare(id).parameter("ingestId", dsn.ingest_id);
+    let with_key = |call: Call| call.query("sentry_key", dsn.public_key);
+    let payloads = payloads(&scene);
+
+    for id in ["ingest-error-events", "ingest-error-events-without-slash"] {
+        let mut cases = Vec::new();
+        let small = SentEvent::new(2, scene.test.app.clock.now(), "TypeError", "x").payload();
+        let padding = " ".repeat(MAX_INFLATED_BYTES - 1_000);
+        let items = vec![("attachment", padding), ("event", small.to_string())];
+        let large = envelope(&json!({}), &items).into_bytes();
+        let lines = format!("{{}}\n{}", "\n".repeat(MAX_INFLATED_BYTES - 10)).into_bytes();
+        let noise: Vec<u8> = (0..4_100_000_u64)
+            .map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 37).to_le_bytes()[0])
+            .collect();
+        let noise = envelope_of_bytes(&noise);
+        for (name, body, coding) in [
+            ("20 MiB as gzip", gzip(&large), "gzip"),
+            ("20 MiB as zstd", zstd(&large), "zstd"),
+            ("20 MiB of lines", gzip(&lines), "gzip"),
+            ("4 MB as it is", noise.clone(), "identity"),
+            ("4 MB as gzip", gzip(&noise[..4_000_000]), "gzip"),
+            ("a bomb", gzip(&vec![b' '; 60 << 20]), "gzip"),
+            ("no coding that is said", vec![0xff; MAX_WIRE_BYTES], "br"),
+        ] {
+            let call = to(id).bytes(body).base64().header("content-encoding", coding);
+            cases.push(Case::hostile(name, Expected::Anything, with_key(call.clone())));
+            cases.push(Case::hostile(&format!("{name}, without a key"), Expected::Refusal, call));
+        }
+        if id == "ingest-error-events" {
+            for (name, payload) in &payloads {
+                let body = envelope(&json!({}), &[("event", payload.to_string())]);
+                let call = with_key(to(id).bytes(gzip(body.as_bytes())).base64());
+                cases.push(Case::of(name, 200, call.header("content-encoding", "gzip")));
+            }
+        }
+        scene.measure(id, cases, report).await;
+    }
+    for id in ["ingest-error-events-store", "ingest-error-events-store-without-slash"] {
+        let cases: Vec<Case> = payloads
+            .iter()
+            .take(if id.ends_with("slash") { 1 } else { payloads.len() })
+            .map(|(name, payload)| {
+                let call = with_key(to(id).bytes(gzip(payload.to_string().as_bytes())).base64());
+                Case::of(name, 200, call.header("content-encoding", "gzip"))
+            })
+            .collect();
+        scene.measure(id, cases, report).await;
+    }
+    report.finish(Field::Ingestion);
+}
+
+/// An envelope whose only item is what no coding makes smaller.
+fn envelope_of_bytes(bytes: &[u8]) -> Vec<u8> {
+    let header = format!("{{}}\n{{\"type\":\"attachment\",\"length\":{}}}\n", bytes.len());
+    [header.as_bytes(), bytes].concat()
+}
