@@ -73,7 +73,12 @@ impl Post {
 
     /// Lets send-notifications run once.
     pub async fn run(&self, app: &App) {
-        run(app, &self.outside).await;
+        run(app, &self.outside, Duration::ZERO).await;
+    }
+
+    /// Lets send-notifications run once, with the pause that it makes in AWS.
+    pub async fn run_with_pause(&self, app: &App) {
+        run(app, &self.outside, send_notifications::LEAST_PAUSE).await;
     }
 
     /// The variables by which a process of send-notifications finds the stand-ins.
@@ -101,10 +106,10 @@ pub fn outside(ses: &str, event_bridge: &str) -> Outside {
     }
 }
 
-/// Lets send-notifications run once.
-pub async fn run(app: &App, outside: &Outside) {
+/// Lets send-notifications run once, with such a pause at least before it looks again.
+pub async fn run(app: &App, outside: &Outside, least_pause: Duration) {
     let deadline = Deadline::after(Duration::from_mins(1));
-    let run = Box::pin(send_notifications::run(app, outside, Duration::ZERO, deadline));
+    let run = Box::pin(send_notifications::run(app, outside, least_pause, deadline));
     permissions::checked(send_notifications::JOB.name, run).await.expect("all could be sent");
 }
 

@@ -39,8 +39,9 @@ pub const OLDEST_WAITING_AGE: &str = "OldestWaitingNotificationAge";
 /// The name of the metric that counts mails that were refused for good.
 pub const REFUSED_MAILS: &str = "RefusedMails";
 
-/// How long a run pauses at least before it looks once more: as long as the next one takes, if little happens.
-const LEAST_PAUSE: Duration = Duration::from_secs(1);
+/// How long a run pauses at least before it looks once more: longer than the next one takes, unless much happens
+/// where nothing did in the minute before.
+pub const LEAST_PAUSE: Duration = Duration::from_secs(5);
 /// How long it pauses at most. Its leases outlive that.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 

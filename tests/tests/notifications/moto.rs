@@ -66,7 +66,7 @@ async fn ses_and_event_bridge_take_what_is_sent() {
     test.key_with(|key| ApiKeyRecord { user: UserId::parse("ada").unwrap(), ..key }).await;
 
     let outside = outside(&moto.url, &moto.url);
-    run(&test.app, &outside).await;
+    run(&test.app, &outside, Duration::ZERO).await;
 
     let data = reqwest::get(format!("{}/moto-api/data.json", moto.url)).await.unwrap();
     let data = data.text().await.unwrap();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
+use send_notifications::outside::Outside;
 use serde_json::json;
 use tests::app::{PROJECT, app_over};
 use tests::notifications::{outside, run};
@@ -141,7 +142,7 @@ async fn whoever_cannot_be_reached_now_is_reached_later() {
 async fn without_a_sender_nothing_is_kept_for_later() {
     let (test, post) = start().await;
     make_errors(&test, 0, 3).await;
-    run(&test.app, &send_notifications::outside::Outside::default()).await;
+    run(&test.app, &Outside::default(), Duration::ZERO).await;
     post.run(&test.app).await;
     assert!(post.mails().await.is_empty());
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
+use send_notifications::outside::Outside;
 use shared::app::Deadline;
 use shared::error_tracking::ErrorId;
 use shared::error_tracking::store::{PackingLimits, Step};
@@ -25,7 +26,7 @@ const TO_MONDAY: Duration = Duration::from_mins(51 * 60 + 44);
 
 /// Lets the happenings of the outbox be told to nobody.
 async fn forget(test: &TestApp) {
-    run(&test.app, &send_notifications::outside::Outside::default()).await;
+    run(&test.app, &Outside::default(), Duration::ZERO).await;
 }
 
 async fn spikes(test: &TestApp) -> usize {
