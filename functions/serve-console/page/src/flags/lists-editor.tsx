@@ -23,14 +23,16 @@ interface LinesProps<T> {
   refusal: Refusal | null;
   pointer: string;
   members: string[];
+  /** What stands above the fields of all lines; each field has a name of its own besides. */
+  heads?: string[];
   onChange: (items: T[]) => void;
   line: (item: T, set: (change: Partial<T>) => void, index: number) => preact.ComponentChildren;
 }
 
 /** A list that lines are added to and removed from, with what the API says below each. */
 function Lines<T>(props: LinesProps<T>) {
-  const { title, add, empty, items, fresh, disabled, refusal, pointer, members, onChange, line } =
-    props;
+  const { title, add, empty, items, fresh, disabled, refusal, pointer, members, heads } = props;
+  const { onChange, line } = props;
   return (
     <section class="part">
       <header>
@@ -43,7 +45,14 @@ function Lines<T>(props: LinesProps<T>) {
       </header>
       {items.length === 0 && <p class="quiet">{empty}</p>}
       <FieldFault refusal={refusal} at={pointer} />
-      <div class="lines">
+      <div class={heads ? "lines in-columns" : "lines"}>
+        {heads && items.length > 0 && (
+          <div class="form-row heads" aria-hidden="true">
+            {heads.map((it) => (
+              <small key={it}>{it}</small>
+            ))}
+          </div>
+        )}
         {items.map((item, index) => (
           <div key={index}>
             <div class="form-row">
@@ -86,11 +95,11 @@ export function VariantsEditor({ draft, refusal, disabled, onChange }: PartProps
       refusal={refusal}
       pointer="/variants"
       members={["key", "name", "value"]}
+      heads={["Key", "Name", "Value"]}
       onChange={(variants) => onChange({ variants })}
       line={(it, set, index) => (
         <>
           <input
-            class="grow"
             aria-label={`Key of variant ${index + 1}`}
             placeholder="key"
             value={it.key}
@@ -98,7 +107,6 @@ export function VariantsEditor({ draft, refusal, disabled, onChange }: PartProps
             onInput={(event) => set({ key: event.currentTarget.value })}
           />
           <input
-            class="grow"
             aria-label={`Name of variant ${index + 1}`}
             placeholder="name"
             value={it.name}
@@ -118,7 +126,7 @@ export function VariantsEditor({ draft, refusal, disabled, onChange }: PartProps
           ) : (
             <textarea
               rows={1}
-              class="grow values"
+              class="values"
               aria-label={`Value of variant ${index + 1}`}
               placeholder="value"
               value={it.value}

@@ -84,7 +84,8 @@ export function Plot({ series, marks = [], height, single = false, stale, onZoom
       {
         width: parent.clientWidth || 600,
         height,
-        padding: [8, 0, 0, 0],
+        // What stands at the right end, a time or a marker, needs room where no axis leaves it some.
+        padding: [8, single ? 24 : 0, 0, 0],
         legend: { show: false },
         cursor: {
           y: false,
