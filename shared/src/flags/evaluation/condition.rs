@@ -108,11 +108,7 @@ impl CompiledCondition {
             Self::Presence { of, expected } => attributes.get(*of).is_some() == *expected,
             Self::Attribute { of, test, negated } => match attributes.get(*of) {
                 None => false,
-                Some(Attribute::List(items)) => {
-                    let matches = |item: &Attribute<'_>| test.matches(item) == Some(true);
-                    items.iter().any(|item| effort.spend(test.work(item)) && matches(item))
-                        != *negated
-                }
+                Some(Attribute::List(items)) => test.matches_any(items, effort) != *negated,
                 Some(scalar) => {
                     effort.spend(test.work(scalar))
                         && test.matches(scalar).is_some_and(|matches| matches != *negated)
@@ -166,24 +162,36 @@ impl Test {
     /// About how many nanoseconds [`Self::matches`] takes of an attribute, at worst.
     fn work(&self, attribute: &Attribute<'_>) -> u64 {
         const OF_COMPARISON: usize = 10;
-        let bytes = match attribute {
-            Attribute::Text(text) => text.as_str().len(),
-            _ => 0,
-        };
+        let text = text_of(attribute).map_or("", Text::as_str);
         let work = match self {
             Self::OneOf(_) => FEW_VALUES * OF_COMPARISON,
-            Self::Contains(parts) => parts.len().saturating_mul(bytes + OF_COMPARISON),
+            Self::Contains(parts) => parts.len().saturating_mul(text.len() + OF_COMPARISON),
             Self::StartsWith(parts) | Self::EndsWith(parts) => parts.len() * OF_COMPARISON,
             Self::Matches(patterns) => {
-                let of_byte = patterns.iter().map(Pattern::work_of_byte).sum::<usize>();
-                of_byte.saturating_mul(bytes.saturating_add(1))
+                let works = patterns.iter().map(|pattern| pattern.work_in(text));
+                works.fold(0, usize::saturating_add)
             }
             Self::Number(_, values) => values.len() * OF_COMPARISON,
             Self::Date(_, values) => values.len() * OF_COMPARISON,
             Self::Version(_, values) => values.len() * OF_COMPARISON,
             Self::AddressIn(values) => values.len() * OF_COMPARISON,
         };
-        u64::try_from(work).unwrap_or(u64::MAX)
+        nanoseconds(work)
+    }
+
+    /// Whether a value of the test matches one of some attributes.
+    fn matches_any(&self, items: &[Attribute<'_>], effort: &Effort) -> bool {
+        if let Self::Matches(patterns) = self {
+            let is_in_any = |pattern: &Pattern| {
+                let texts = items.iter().filter_map(text_of).map(Text::as_str);
+                pattern.is_in_any(
+                    texts.filter(|text| effort.spend(nanoseconds(pattern.work_in(text)))),
+                )
+            };
+            return patterns.iter().any(is_in_any);
+        }
+        let matches = |item: &Attribute<'_>| self.matches(item) == Some(true);
+        items.iter().any(|item| effort.spend(self.work(item)) && matches(item))
     }
 
     /// Whether a value of the test matches; nothing if the test does not know the attribute's type.
@@ -231,6 +239,10 @@ impl Test {
             }
         }
     }
+}
+
+fn nanoseconds(work: usize) -> u64 {
+    u64::try_from(work).unwrap_or(u64::MAX)
 }
 
 /// What a condition takes compiled, in bytes, besides its values.

@@ -194,22 +194,33 @@ impl Drop for RememberedPattern {
 }
 
 impl Pattern {
-    /// About how many nanoseconds it takes to look at a byte of a text, at worst.
-    pub(super) fn work_of_byte(&self) -> usize {
-        self.work_of_byte
+    /// About how many nanoseconds it takes to look for it in a text, at worst.
+    pub(super) fn work_in(&self, text: &str) -> usize {
+        self.work_of_byte.saturating_mul(text.len().saturating_add(1))
     }
 
     /// Whether the pattern is found in a text.
     pub(super) fn is_in(&self, text: &str) -> bool {
+        self.is_in_any(std::iter::once(text))
+    }
+
+    /// Whether the pattern is found in one of some texts. Where there is no room for it, it is compiled once for
+    /// all of them: for each of a long list, that would take seconds.
+    pub(super) fn is_in_any<'t>(&self, texts: impl Iterator<Item = &'t str>) -> bool {
+        let mut texts = texts.peekable();
+        if texts.peek().is_none() {
+            return false;
+        }
         if let Some(remembered) = self.remembered.get() {
-            return remembered.compiled.is_in(text);
+            return texts.any(|text| remembered.compiled.is_in(text));
         }
         if let Some(known) = self.patterns.known(&self.text) {
-            return self.remembered.get_or_init(|| known).compiled.is_in(text);
+            let known = self.remembered.get_or_init(|| known);
+            return texts.any(|text| known.compiled.is_in(text));
         }
         // It could be compiled when its flag was.
         let Ok(compiled) = CompiledPattern::new(&self.text) else { return false };
-        let is_in = compiled.is_in(text);
+        let is_in = texts.any(|text| compiled.is_in(text));
         // There may be room by now, since other flags were forgotten.
         if let Some(remembered) = self.patterns.remember(&self.text, compiled) {
             self.remembered.get_or_init(|| remembered);

@@ -1,3 +1,5 @@
+use std::time::Instant;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -71,6 +73,21 @@ fn what_has_no_room_finds_the_same_and_is_remembered_once_there_is_some() {
         let third = patterns.pattern("^b+$").unwrap();
         assert!(third.remembered.get().is_some(), "it is there already");
     }
+}
+
+#[test]
+fn what_has_no_room_is_compiled_once_for_a_whole_list() {
+    let text = largest().next().unwrap();
+    let nowhere = patterns(0, 0);
+    let pattern = nowhere.pattern(&text).unwrap();
+    let compiling = Instant::now();
+    assert!(!pattern.is_in("a"));
+    let compiling = compiling.elapsed();
+    let started = Instant::now();
+    assert!(!pattern.is_in_any(std::iter::repeat_n("a", 1_000)));
+    // Each of them for itself would take a thousand times as long as one.
+    assert!(started.elapsed() < compiling * 100, "{:?}, {compiling:?}", started.elapsed());
+    assert!(!pattern.is_in_any(std::iter::empty()));
 }
 
 #[test]
