@@ -17,7 +17,7 @@ const LATE: std::ops::Range<u64> = 50..600;
 
 /// What a request meets.
 #[derive(Debug, Clone, Copy)]
-enum Fault {
+pub enum Fault {
     /// The table, or an item of a transaction, takes no more.
     Throttled,
     /// Another transaction has the item.
@@ -32,28 +32,33 @@ enum Fault {
     Partial,
 }
 
-const FAULTS: [Fault; 6] = [
-    Fault::Throttled,
-    Fault::Conflict,
-    Fault::FailsBefore,
-    Fault::FailsAfter,
-    Fault::Late,
-    Fault::Partial,
-];
+impl Fault {
+    /// Every kind.
+    pub const ALL: [Self; 6] = [
+        Self::Throttled,
+        Self::Conflict,
+        Self::FailsBefore,
+        Self::FailsAfter,
+        Self::Late,
+        Self::Partial,
+    ];
+}
 
 /// The proxy.
 pub struct Faults {
     upstream: Upstream,
     percent: u32,
+    kinds: &'static [Fault],
     rng: StdMutex<ChaCha8Rng>,
     met: AtomicUsize,
 }
 
 impl Faults {
-    /// A proxy in front of an engine that has so many requests in a hundred meet a fault, by a seed.
-    pub fn before(engine: &str, percent: u32, seed: u64) -> Self {
+    /// A proxy in front of an engine that has so many requests in a hundred meet a fault of some kinds, by a
+    /// seed.
+    pub fn before(engine: &str, percent: u32, kinds: &'static [Fault], seed: u64) -> Self {
         let rng = StdMutex::new(ChaCha8Rng::seed_from_u64(seed));
-        Self { upstream: Upstream::new(engine), percent, rng, met: AtomicUsize::new(0) }
+        Self { upstream: Upstream::new(engine), percent, kinds, rng, met: AtomicUsize::new(0) }
     }
 
     /// How many requests have met a fault.
@@ -65,7 +70,7 @@ impl Faults {
     fn draw(&self) -> (Option<Fault>, u64) {
         let mut rng = self.rng.lock().expect("nobody panicked");
         let is_met = rng.random_range(0..100) < self.percent;
-        let fault = is_met.then(|| FAULTS[rng.random_range(0..FAULTS.len())]);
+        let fault = is_met.then(|| self.kinds[rng.random_range(0..self.kinds.len())]);
         (fault, rng.random_range(0..u64::MAX))
     }
 

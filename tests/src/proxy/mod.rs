@@ -6,7 +6,7 @@ mod outage;
 mod partition_limits;
 mod recorder;
 
-pub use faults::Faults;
+pub use faults::{Fault, Faults};
 pub use item_by_item::ItemByItem;
 pub use outage::Outage;
 pub use partition_limits::PartitionLimits;

@@ -14,7 +14,7 @@ use tests::call::{Call, Reply};
 use tests::error_tracking::{SentEvent, project};
 use tests::insights::{id, upload};
 use tests::preferences::TYPES;
-use tests::proxy::{self, Faults};
+use tests::proxy::{self, Fault, Faults};
 use tests::seed;
 
 /// How many things each worker makes.
@@ -83,6 +83,24 @@ impl Client<'_> {
         }
     }
 
+    /// Segments, every other one of which is deleted again.
+    async fn segments(&self) {
+        for number in 0..THINGS {
+            let key = format!("segment-{number}");
+            let conditions = json!([{"attribute": "plan", "operator": "in", "values": ["gold"]}]);
+            let body = json!({"key": key, "name": "n", "conditions": conditions});
+            let created = self.call(&create_segment::OPERATION).json(&body);
+            assert_eq!(self.made(created, &format!("create-{key}")).await["version"], 1);
+            let change = self.call(&update_segment::OPERATION).parameter("key", &key);
+            let changed = self.done(change.json(&json!({"name": "other"}))).await;
+            assert_eq!((changed.status, &changed.body["version"]), (200, &json!(2)));
+            if number.is_multiple_of(2) {
+                let delete = self.call(&delete_segment::OPERATION).parameter("key", &key);
+                assert_deleted(&self.done(delete).await);
+            }
+        }
+    }
+
     async fn markers(&self) {
         let create = self.call(&create_event_marker_collection::OPERATION);
         let made = self.made(create.json(&json!({"name": "Releases"})), "collection").await;
@@ -132,6 +150,15 @@ impl Client<'_> {
             // It may fail; whoever comes next goes on.
             let _ = (pack_error_log::JOB.run)(&self.app, deadline()).await;
         }
+        let errors = self.done(self.call(&list_errors::OPERATION)).await;
+        let of = |operation, at: usize| {
+            let id = errors.body["items"][at]["errorId"].as_str().unwrap();
+            self.call(operation).parameter("errorId", id)
+        };
+        let resolve = of(&update_error::OPERATION, 0).json(&json!({"status": "resolved"}));
+        let resolved = self.done(resolve).await;
+        assert_eq!((resolved.status, &resolved.body["status"]), (200, &json!("resolved")));
+        assert_deleted(&self.done(of(&delete_error::OPERATION, 1)).await);
     }
 
     async fn preferences(&self) {
@@ -161,6 +188,11 @@ impl Client<'_> {
     }
 }
 
+/// Who asks again after an answer that says nothing may learn that it is gone already.
+fn assert_deleted(reply: &Reply) {
+    assert!([204, 404].contains(&reply.status), "{}", reply.text);
+}
+
 /// The sum of a member of all items.
 fn sum(items: &[Value], member: &str) -> u64 {
     items.iter().map(|item| item[member].as_u64().unwrap()).sum()
@@ -174,7 +206,18 @@ async fn check(test: &TestApp) {
     };
     let flags = list(&list_feature_flags::OPERATION).await;
     assert_eq!(flags.len(), THINGS);
-    assert!(flags.iter().all(|flag| flag["description"] == "other"));
+    for flag in flags {
+        assert_eq!((&flag["description"], &flag["version"]), (&json!("other"), &json!(3)));
+        let call = Call::of(&list_flag_changes::OPERATION).key(&test.key);
+        let call =
+            call.parameter("idOrSlug", PROJECT).parameter("key", flag["key"].as_str().unwrap());
+        let history = test.pages(&call, 100).await.concat();
+        let versions: Vec<&Value> = history.iter().map(|change| &change["version"]).collect();
+        assert_eq!(versions, [3, 2, 1], "{}", flag["key"]);
+    }
+    let segments = list(&list_segments::OPERATION).await;
+    assert_eq!(segments.len(), THINGS / 2);
+    assert!(segments.iter().all(|segment| segment["name"] == "other"));
 
     let collections = list(&list_event_marker_collections::OPERATION).await;
     assert_eq!(collections.len(), 1);
@@ -199,23 +242,32 @@ async fn check(test: &TestApp) {
     assert_eq!(insights.len(), 1 + (THINGS - 1) / 4);
 
     let errors = list(&list_errors::OPERATION).await;
-    assert_eq!((errors.len(), sum(&errors, "count")), (3, 2 * THINGS as u64));
+    assert_eq!((errors.len(), sum(&errors, "count")), (2, 2 * THINGS as u64 / 3 * 2));
+    let resolved = errors.iter().filter(|error| error["status"] == "resolved");
+    assert_eq!(resolved.count(), 1);
+
+    let preferences = Call::of(&get_email_preferences::OPERATION).key(&test.key);
+    let preferences = preferences.send(&test.app).await;
+    let all = preferences.body.as_array().unwrap();
+    let last = all.iter().find(|it| it["type"] == TYPES[2]).unwrap();
+    assert_eq!(last["emailEnabled"], json!((THINGS - 1).is_multiple_of(2)));
 }
 
-async fn work_with(percent: u32) {
+async fn work_with(percent: u32, kinds: &'static [Fault]) {
     let (test, seed) = (TestApp::start().await, seed());
-    println!("SEED={seed}");
+    println!("SEED={seed} {kinds:?}");
     let project = project(&test.app.store, test.project_id).await;
-    let faults = Arc::new(Faults::before(&test.engine.endpoint(), percent, seed));
+    let faults = Arc::new(Faults::before(&test.engine.endpoint(), percent, kinds, seed));
     let endpoint = proxy::serve(Arc::clone(&faults)).await;
     let client = || {
         let (app, _) = app_over(&endpoint);
         Client { app, key: &test.key, project: &project }
     };
-    let workers = [client(), client(), client(), client(), client(), client()];
-    let [flags, markers, insights, events, preferences, reads] = &workers;
+    let workers = [(); 7].map(|()| client());
+    let [flags, segments, markers, insights, events, preferences, reads] = &workers;
     tokio::join!(
         flags.flags(),
+        segments.segments(),
         markers.markers(),
         insights.insights(),
         events.events(),
@@ -231,15 +283,21 @@ async fn work_with(percent: u32) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_request_in_a_hundred_fails() {
-    Box::pin(work_with(1)).await;
+    Box::pin(work_with(1, &Fault::ALL)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_request_in_ten_fails() {
-    Box::pin(work_with(10)).await;
+    Box::pin(work_with(10, &Fault::ALL)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn three_requests_in_ten_fail() {
-    Box::pin(work_with(30)).await;
+    Box::pin(work_with(30, &Fault::ALL)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_request_in_ten_fails_in_one_way() {
+    // What is late is mostly waited for.
+    join_all(Fault::ALL.chunks(1).map(|alone| Box::pin(work_with(10, alone)))).await;
 }

@@ -8,6 +8,7 @@
 #![allow(clippy::print_stdout)] // What became of all writes is told beside the verdict.
 
 mod faults;
+mod kills;
 mod network;
 mod verdict;
 
