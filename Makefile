@@ -51,7 +51,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 NODE_MODULES_OF_CONSOLE := functions/serve-console/page/node_modules/.package-lock.json
 CONSOLE := functions/serve-console/built/index.html
 
-.PHONY: help run demo reset console test soak worst fuzz check generate docs audit package start-packaged reproduce deploy roll-back restore-tables releases bench bench-all eval tools test-tools
+.PHONY: help run demo reset console test soak versions worst fuzz check generate docs audit package start-packaged reproduce deploy roll-back restore-tables releases bench bench-all eval tools test-tools
 
 help: ## Lists these commands.
 	@sed -n 's/^\([a-z-]*\):.*## /make \1	/p' $(MAKEFILE_LIST) | expand -t 16
@@ -116,9 +116,33 @@ endif
 area:
 	@test -n "$(filter $(AREA),$(AREAS))" || { echo "error: there is no area $(AREA); the areas are $(AREAS)" >&2; exit 1; }
 
-soak: test-tools ## Ten minutes of mixed work over HTTP (SOAK_SECONDS=600), with percentiles by operation.
+# What docs/reliability.md says to be tried by chance, each in its long form and beside nothing else.
+SOAKED := test(mixed_work) | test(schemathesis) | binary(writes) | test(of_many_writers) | test(kills::) | test(delays::) \
+	| test(seven_mails) | test(noisy_neighbour) | test(strangers::) | test(partition_limits) | test(whatever_) | package(fuzz-targets)
+
+soak: export SOAK_SECONDS ?= 600
+soak: export SCHEMATHESIS_SECONDS ?= 240
+soak: export WRITES ?= 3400
+soak: export CHANGES ?= 1000
+soak: export TRANSITIONS ?= 10000
+soak: export STORM ?= 1
+soak: export DELAYS ?= 1000
+soak: export NEIGHBOUR_MINUTES ?= 20
+soak: export STRANGERS_SECONDS ?= 120
+soak: export PARTITION_LIMITS ?= long
+soak: export MUTATION_SECONDS ?= 60
+soak: test-tools ## All that is tried by chance, in its long form: about an hour (ONLY=mixed_work for one, SEED=7).
 	cargo build --workspace --bins --locked
-	SOAK_SECONDS=$(or $(SOAK_SECONDS),600) cargo nextest run --workspace --locked --test end_to_end -E 'test(mixed_work)' --no-capture
+	cargo nextest run --workspace --locked --profile soak --no-capture -E '$(if $(ONLY),test($(ONLY)) & )($(SOAKED))'
+
+# With as little of the earlier release's build as the functions take.
+versions: test-tools ## Has functions of an earlier release (EARLIER=its commit) and of this one work on the same tables.
+	@test -n "$(EARLIER)" || { echo "error: say which release: make versions EARLIER=a-tag-or-commit" >&2; exit 1; }
+	rm -rf target/earlier/source && mkdir -p target/earlier/source
+	git archive $(EARLIER) | tar -x -C target/earlier/source
+	cargo build --manifest-path target/earlier/source/Cargo.toml --workspace --bins --locked --target-dir target/earlier
+	cargo build --workspace --bins --locked
+	EARLIER_BINARIES=$(CURDIR)/target/earlier/debug cargo nextest run --workspace --locked -E 'package(tests) and test(/(^|::)kills::/)'
 
 # Without LTO the optimized test is built in minutes; functions with it take less CPU time.
 worst: ## Has the most expensive requests of each operation take at most 250 ms of CPU and 128 MB.

@@ -1,8 +1,10 @@
 //! Functions as processes of their own, which a test can kill.
 
+use std::env;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use local::environment;
@@ -11,6 +13,18 @@ use serde_json::Value;
 use tokio::process::{Child, Command};
 
 use crate::function_binary;
+
+/// The folder with the functions of an earlier release, of which every other process is then (`make versions`).
+const EARLIER_BINARIES: &str = "EARLIER_BINARIES";
+
+fn binary(function: &str) -> PathBuf {
+    static STARTED: AtomicUsize = AtomicUsize::new(0);
+    let earlier = env::var_os(EARLIER_BINARIES).map(|folder| PathBuf::from(folder).join(function));
+    // That release may not have had the function.
+    let earlier = earlier.filter(|earlier| earlier.exists());
+    let is_turn = STARTED.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);
+    earlier.filter(|_| is_turn).unwrap_or_else(|| function_binary(function))
+}
 
 /// A process of a function, under a Runtime API of its own.
 pub struct Process {
@@ -29,7 +43,7 @@ impl Process {
     ) -> Self {
         let api = RuntimeApi::start().await.expect("it starts");
         let log = File::options().create(true).append(true).open(log).expect("it can be written");
-        let child = Command::new(function_binary(function))
+        let child = Command::new(binary(function))
             .env_clear()
             .envs(api.variables(function))
             .envs(environment::variables(endpoint))

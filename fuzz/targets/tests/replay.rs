@@ -1,5 +1,5 @@
 //! The corpus of each target, and mutations of it: seeded (`SEED=…`), in as many seconds as a run of all tests
-//! can spare (`SECONDS=…` for each target). `make fuzz` looks for more, guided by coverage.
+//! can spare (`MUTATION_SECONDS=…` for each target). `make fuzz` looks for more, guided by coverage.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -14,7 +14,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
 /// How long each target is tried.
-const SECONDS: u64 = 2;
+const SECONDS: u64 = 10;
 /// The largest file of a corpus, and the most files of one.
 const MOST_BYTES: usize = 10_000;
 const MOST_FILES: usize = 100;
@@ -75,7 +75,7 @@ fn attempt(target: &Target, bytes: &[u8], seed: u64) {
 fn every_target_holds_for_its_corpus_and_for_mutations_of_it() {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let seed = variable("SEED").unwrap_or(now);
-    let seconds = Duration::from_secs(variable("SECONDS").unwrap_or(SECONDS));
+    let seconds = Duration::from_secs(variable("MUTATION_SECONDS").unwrap_or(SECONDS));
     let folders = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus")).unwrap();
     assert_eq!(
         folders.count(),

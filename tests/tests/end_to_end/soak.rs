@@ -1,5 +1,5 @@
-//! Mixed work at the limit of the machine: nothing fails, and no function grows. `make soak` has it last
-//! ten minutes, and prints how long each operation took.
+//! Mixed work at the limit of the machine: nothing fails, and no function grows. `make soak
+//! ONLY=mixed_work` has it last ten minutes, and prints how long each operation took.
 
 #![allow(clippy::print_stdout)]
 
@@ -16,7 +16,9 @@ use serde_json::{Value, json};
 use shared::timestamp::Timestamp;
 use tests::app::PROJECT;
 use tests::error_tracking::{SentEvent, project};
+use tests::insights::upload;
 use tests::latency::percentiles;
+use tests::seed;
 use tests::stack::Stack;
 
 /// How long the work lasts, in seconds, unless `SOAK_SECONDS` says it.
@@ -24,7 +26,11 @@ const SECONDS: u64 = 20;
 /// How many clients work at once: more than there are processes of any function.
 const CLIENTS: u64 = 6;
 /// How many operations they ask.
-const OPERATIONS: usize = 9;
+const OPERATIONS: usize = 14;
+/// What is asked in turn: mostly evaluations and events, as in production.
+const TURNS: u64 = 24;
+/// How many turns lie between one request and the next: all have come after as many requests as there are turns.
+const STRIDE: u64 = 7;
 /// How much a function may grow in the second half, in bytes, besides a quarter of what it has.
 const SLACK: u64 = 8 << 20;
 
@@ -36,7 +42,9 @@ struct Work<'s> {
     stack: &'s Stack,
     collection: String,
     ingestion: String,
-    events: AtomicU64,
+    insight: String,
+    error: String,
+    requests: AtomicU64,
 }
 
 impl Work<'_> {
@@ -49,12 +57,22 @@ impl Work<'_> {
         self.request(Method::POST, path).json(body)
     }
 
-    /// What is asked next: mostly evaluations and events, as in production.
+    /// An event of one of twenty errors.
+    fn event(&self, number: u64) -> RequestBuilder {
+        let kind = format!("Error{}", char::from(b'A' + u8::try_from(number % 20).unwrap_or(0)));
+        let event = SentEvent::new(number, now(), &kind, "x");
+        let event = event.with("user", &format!("user-{}", number % 1_000));
+        let url = format!("{}{}", self.stack.base_url, self.ingestion);
+        self.stack.http.post(url).body(event.envelope())
+    }
+
+    /// What is asked next.
     fn next(&self, rng: &mut ChaCha8Rng) -> (&'static str, RequestBuilder) {
         let user = rng.random_range(0..1_000);
         let context = json!({"context": {"targetingKey": format!("user-{user}")}});
         let errors = json!({"projectIds": [PROJECT], "from": 0});
-        match rng.random_range(0..20) {
+        let number = self.requests.fetch_add(1, Ordering::Relaxed);
+        match number * STRIDE % TURNS {
             0..8 => {
                 let path = "/v0/project/{project}/ofrep/v1/evaluate/flags/checkout";
                 ("evaluate-feature-flag", self.post(path, &context))
@@ -63,15 +81,7 @@ impl Work<'_> {
                 let path = "/v0/project/{project}/ofrep/v1/evaluate/flags";
                 ("evaluate-feature-flags", self.post(path, &context))
             }
-            10..14 => {
-                let number = self.events.fetch_add(1, Ordering::Relaxed);
-                let kind =
-                    format!("Error{}", char::from(b'A' + u8::try_from(user % 20).unwrap_or(0)));
-                let event = SentEvent::new(number, now(), &kind, "x");
-                let event = event.with("user", &user.to_string());
-                let url = format!("{}{}", self.stack.base_url, self.ingestion);
-                ("ingest-error-events", self.stack.http.post(url).body(event.envelope()))
-            }
+            10..14 => ("ingest-error-events", self.event(number)),
             14 => ("list-errors", self.request(Method::GET, "/v0/projects/{project}/errors")),
             15 => ("query-error-timeseries", self.post("/v0/errors/timeseries/query", &errors)),
             16 => {
@@ -89,6 +99,28 @@ impl Work<'_> {
             18 => {
                 let path = "/v0/notifications/email-preferences";
                 ("get-email-preferences", self.request(Method::GET, path))
+            }
+            19 => {
+                let path = "/v0/project/{project}/feature-flags/checkout";
+                let change = json!({"description": number.to_string()});
+                ("update-feature-flag", self.request(Method::PATCH, path).json(&change))
+            }
+            20 => {
+                let path = "/v0/projects/{project}/errors/query";
+                ("query-errors", self.post(path, &json!({"from": 0})))
+            }
+            21 => {
+                let mut by_level = errors;
+                by_level["by"] = json!("level");
+                ("breakdown-errors", self.post("/v0/errors/breakdown/query", &by_level))
+            }
+            22 => {
+                let path = format!("/v0/projects/{PROJECT}/replay-insights/{}", self.insight);
+                ("get-insight", self.request(Method::GET, &path))
+            }
+            23 => {
+                let path = format!("/v0/projects/{PROJECT}/errors/{}", self.error);
+                ("get-error", self.request(Method::GET, &path))
             }
             _ => {
                 let level = json!({
@@ -122,7 +154,7 @@ impl Work<'_> {
 
     /// All clients at once, until a time has come.
     async fn of_all(&self, end: Instant, seed: u64) -> Latencies {
-        let clients = (0..CLIENTS).map(|client| self.until(end, seed * CLIENTS + client));
+        let clients = (0..CLIENTS).map(|client| self.until(end, seed ^ client << 32));
         let mut all = Latencies::new();
         for latencies in join_all(clients).await {
             for (operation, mut of_client) in latencies {
@@ -158,8 +190,14 @@ async fn mixed_work_fails_nowhere_and_lets_no_function_grow() {
     let project = project(&stack.store, stack.project_id).await;
     let ingestion =
         format!("/api/{}/envelope/?sentry_key={}", project.ingest_id, project.public_key);
-    let mut work =
-        Work { stack: &stack, collection: String::new(), ingestion, events: AtomicU64::new(0) };
+    let mut work = Work {
+        stack: &stack,
+        collection: String::new(),
+        ingestion,
+        insight: String::new(),
+        error: String::new(),
+        requests: AtomicU64::new(0),
+    };
     let flag = json!({"key": "checkout", "name": "Checkout", "type": "boolean"});
     let made = work.post("/v0/project/{project}/feature-flags", &flag).send().await.unwrap();
     assert_eq!(made.status(), 201);
@@ -167,14 +205,26 @@ async fn mixed_work_fails_nowhere_and_lets_no_function_grow() {
     let made = work.post(path, &json!({"name": "Releases"})).send().await.unwrap();
     let collection: Value = made.json().await.unwrap();
     collection["id"].as_str().unwrap().clone_into(&mut work.collection);
+    let path = "/v0/projects/{project}/replay-insights";
+    let mut insight = upload(0..10);
+    insight["title"] = json!("Checkout");
+    let made = work.post(path, &insight).send().await.unwrap();
+    let insight: Value = made.json().await.unwrap();
+    insight["id"].as_str().unwrap().clone_into(&mut work.insight);
+    assert_eq!(work.event(0).send().await.unwrap().status(), 200);
+    let listed = work.request(Method::GET, "/v0/projects/{project}/errors").send().await.unwrap();
+    let errors: Value = listed.json().await.unwrap();
+    errors["items"][0]["errorId"].as_str().unwrap().clone_into(&mut work.error);
 
+    let seed = seed();
+    println!("SEED={seed}");
     // Functions start when they are asked for the first time.
     let mut started = Latencies::new();
     while started.len() < OPERATIONS {
-        started.append(&mut work.of_all(Instant::now() + half, 1).await);
+        started.append(&mut work.of_all(Instant::now() + half, seed).await);
     }
     let before = stack.memory();
-    let mut latencies = work.of_all(Instant::now() + half, 2).await;
+    let mut latencies = work.of_all(Instant::now() + half, !seed).await;
     let after = stack.memory();
     print(&mut latencies);
     assert_eq!(latencies.len(), OPERATIONS, "each operation was asked");

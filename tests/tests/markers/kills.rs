@@ -2,14 +2,12 @@
 
 #![allow(clippy::print_stdout)]
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{AttributeValue, Select};
 use local::environment;
-use local::runtime_api::{InvocationError, RuntimeApi};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::Value;
@@ -19,8 +17,8 @@ use shared::markers::store::CollectionDeletion;
 use shared::timestamp::Timestamp;
 use tests::app::TestApp;
 use tests::markers::filled;
-use tests::{function_binary, seed};
-use tokio::process::{Child, Command};
+use tests::process::Process;
+use tests::seed;
 
 const FUNCTION: &str = "purge-event-markers";
 const TABLE: &str = "event-markers";
@@ -31,39 +29,13 @@ const FIRST_LIFE: Duration = Duration::from_millis(300);
 /// How long before the test begins the collection was deleted: late events are not waited for.
 const DELETED_AGO_MILLIS: i64 = 120_000;
 
-/// A process of the function, under a Runtime API of its own.
-struct Purger {
-    api: RuntimeApi,
-    child: Child,
+/// A process of the function, which purges for as long as Lambda would let it.
+async fn start(endpoint: &str, log: &Path) -> Process {
+    Process::start(FUNCTION, endpoint, &[("WAYMARK_STACK", "the stack".to_owned())], log).await
 }
 
-impl Purger {
-    async fn start(endpoint: &str, log: &Path) -> Self {
-        let api = RuntimeApi::start().await.unwrap();
-        let log = File::options().create(true).append(true).open(log).unwrap();
-        let child = Command::new(function_binary(FUNCTION))
-            .env_clear()
-            .envs(api.variables(FUNCTION))
-            .envs(environment::variables(endpoint))
-            .env("WAYMARK_STACK", "the stack")
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log)
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        Self { api, child }
-    }
-
-    /// Lets it purge, for the time that Lambda would give it.
-    async fn purge(&self) -> Result<(), InvocationError> {
-        self.api.invoke("{}", Duration::from_mins(1)).await.map(drop)
-    }
-
-    /// Ends it with SIGKILL, which it cannot notice.
-    async fn kill(mut self) {
-        self.child.kill().await.unwrap();
-    }
+async fn purge(purger: &Process) {
+    purger.invoke("{}".to_owned()).await;
 }
 
 async fn is_leased(test: &TestApp, id: CollectionId) -> bool {
@@ -118,19 +90,19 @@ async fn a_purger_that_is_killed_at_random_points_leaves_nothing_behind() {
 
     // One that is killed holds its lease for a while, in which no other touches its events.
     let endpoint = test.engine.endpoint();
-    let purger = Purger::start(&endpoint, &log).await;
+    let purger = start(&endpoint, &log).await;
     let leased = async {
         while !is_leased(&test, id).await {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
     tokio::select! {
-        outcome = purger.purge() => panic!("it ended before it could be killed: {outcome:?}"),
+        () = purge(&purger) => panic!("it ended before it could be killed"),
         () = leased => purger.kill().await,
     }
     let before = count_left(&test, id).await;
-    let purger = Purger::start(&endpoint, &log).await;
-    purger.purge().await.unwrap();
+    let purger = start(&endpoint, &log).await;
+    purge(&purger).await;
     purger.kill().await;
     assert_eq!(count_left(&test, id).await, before);
 
@@ -139,14 +111,14 @@ async fn a_purger_that_is_killed_at_random_points_leaves_nothing_behind() {
     let mut fastest_per_event = Duration::MAX;
     for kill in 1..=KILLS {
         end_lease(&test, id).await;
-        let purger = Purger::start(&endpoint, &log).await;
+        let purger = start(&endpoint, &log).await;
         // At the fastest pace seen so far, half of what is left would still be there.
         let half = u32::try_from(left / 2).unwrap();
         let life = random.random_range(
             Duration::ZERO..=longest_life.min(fastest_per_event.saturating_mul(half)),
         );
         tokio::select! {
-            outcome = purger.purge() => panic!("it ended before it could be killed: {outcome:?}"),
+            () = purge(&purger) => panic!("it ended before it could be killed"),
             () = tokio::time::sleep(life) => purger.kill().await,
         }
         let removed = left - count_left(&test, id).await;
@@ -162,8 +134,8 @@ async fn a_purger_that_is_killed_at_random_points_leaves_nothing_behind() {
     }
 
     end_lease(&test, id).await;
-    let purger = Purger::start(&endpoint, &log).await;
-    purger.purge().await.unwrap();
+    let purger = start(&endpoint, &log).await;
+    purge(&purger).await;
     purger.kill().await;
     let mut items = test.items(TABLE).await;
     for items in [&mut items, &mut neighbours] {

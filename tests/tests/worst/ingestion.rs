@@ -118,6 +118,9 @@ async fn deliveries_cost_little() {
             .map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 37).to_le_bytes()[0])
             .collect();
         let noise = envelope_of_bytes(&noise);
+        let repeat = |part: &[u8]| part.repeat(MAX_WIRE_BYTES / part.len());
+        // The start of a stream and an empty block of metadata, and more of these.
+        let metadata = [&[0b0000_1100_u8][..], &vec![0b0000_0110; MAX_WIRE_BYTES - 1]].concat();
         for (name, body, coding) in [
             ("20 MiB as gzip", gzip(&large), "gzip"),
             ("20 MiB as zstd", zstd(&large), "zstd"),
@@ -125,6 +128,9 @@ async fn deliveries_cost_little() {
             ("4 MB as it is", noise.clone(), "identity"),
             ("4 MB as gzip", gzip(&noise[..4_000_000]), "gzip"),
             ("a bomb", gzip(&vec![b' '; 60 << 20]), "gzip"),
+            ("empty gzip members", repeat(&gzip(b"")), "gzip"),
+            ("empty zstd frames", repeat(&zstd(b"")), "zstd"),
+            ("empty brotli blocks", metadata, "br"),
             ("no coding that is said", vec![0xff; MAX_WIRE_BYTES], "br"),
         ] {
             let call = to(id).bytes(body).base64().header("content-encoding", coding);
