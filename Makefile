@@ -37,6 +37,7 @@ CHECKOV := $(VENV)/checkov/bin/checkov
 SAM := $(VENV)/sam/bin/sam
 SCHEMATHESIS := $(VENV)/schemathesis/bin/schemathesis
 MOTO := $(VENV)/moto/bin/moto_server
+UV := $(VENV)/uv/bin/uv
 DENY := 0.20.2
 
 ARCHITECTURE ?= arm64
@@ -199,10 +200,14 @@ eval: ## Asks interpret-error-filters queries with gold answers (FILE=queries.js
 	cargo build --workspace --locked --example eval
 	@target/debug/examples/eval $(EVAL_FILES)
 
-audit: $(CHECKOV) ## Checks licences, duplicates and advisories of dependencies, and the template's security.
+audit: audit-template ## Checks licences, duplicates and advisories of dependencies, and the template's security.
 	@cargo deny --version > /dev/null 2>&1 || cargo install --locked cargo-deny --version $(DENY)
 	cargo deny --locked --log-level error check licenses bans sources
 	@if cargo deny fetch db > /dev/null 2>&1; then cargo deny --locked check advisories; else echo "SKIPPED: the database of advisories is out of reach" >&2; fi
+
+# What needs no tool that takes long to build.
+.PHONY: audit-template
+audit-template: $(CHECKOV)
 	$(CHECKOV) --config-file .checkov.yaml
 
 # Paths of this computer are left out of the binaries, so that they are the same wherever they are made.
@@ -212,7 +217,7 @@ package: tools $(VENV)/packaging-tools $(CONSOLE_IF_POSSIBLE) ## Builds the func
 	RUSTFLAGS="--remap-path-prefix=$(CURDIR)=/waymark --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo" \
 		cargo lambda build --release --locked --target $(TARGET_$(ARCHITECTURE)).$(LAMBDA_GLIBC) $(addprefix --package ,$(or $(FUNCTION),$(FUNCTIONS))) $(addprefix --features ,$(FEATURES))
 	@$(VENV)/bin/python packaging/zip_functions.py $(ARCHITECTURE) $(FUNCTION)
-	@$(VENV)/bin/python packaging/list_components.py $(TARGET_$(ARCHITECTURE)) $(or $(FUNCTION),$(FUNCTIONS))
+	@$(VENV)/bin/python packaging/list_components.py --features "$(FEATURES)" $(TARGET_$(ARCHITECTURE)) $(or $(FUNCTION),$(FUNCTIONS))
 
 start-packaged: $(VENV)/packaging-tools ## Starts each packed function once (after make package ARCHITECTURE=x86_64; FUNCTION=name for one).
 	@$(VENV)/bin/python packaging/start_functions.py $(FUNCTION)
@@ -275,13 +280,11 @@ PYTHON_OF_tests/contract/moto := 3.11
 PYTHON_OF_tests/contract/requirements := 3.11
 PYTHON_OF_tests/contract/schemathesis := 3.11
 REQUIREMENTS := $(basename $(wildcard *.in packaging/*.in tests/contract/*.in tests/sdks/python/*.in))
-UV := 0.13.9
 
 .PHONY: requirements $(addprefix lock-,$(REQUIREMENTS))
 requirements: $(addprefix lock-,$(REQUIREMENTS)) ## Pins all Python packages anew, with their hashes, as the files *.in ask for.
-$(addprefix lock-,$(REQUIREMENTS)): lock-%: | tools
-	@test -x $(VENV)/uv/bin/uv || { python3 -m venv $(VENV)/uv && $(VENV)/uv/bin/pip install --quiet uv==$(UV); }
-	$(VENV)/uv/bin/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header \
+$(addprefix lock-,$(REQUIREMENTS)): lock-%: $(UV)
+	$(UV) pip compile --quiet --universal --generate-hashes --no-annotate --no-header \
 		--python-version $(or $(PYTHON_OF_$*),3.10) $*.in --output-file $*.txt
 
 # Told before anything is built: a test opens the API reference in it.
@@ -306,7 +309,8 @@ $(CHECKOV): tests/contract/checkov.txt
 $(SAM): requirements-deploy.txt
 $(SCHEMATHESIS): tests/contract/schemathesis.txt
 $(MOTO): tests/contract/moto.txt
-$(CHECKOV) $(SAM) $(SCHEMATHESIS) $(MOTO):
+$(UV): packaging/uv.txt
+$(CHECKOV) $(SAM) $(SCHEMATHESIS) $(MOTO) $(UV):
 	python3 -m venv --clear $(patsubst %/bin/,%,$(dir $@))
 	$(dir $@)pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
 	@touch $@

@@ -1,11 +1,15 @@
 """Lists what each packed function is made of: a CycloneDX SBOM beside each archive.
 
-Usage: list_components.py TARGET FUNCTION...
+Usage: list_components.py [--features FEATURES] TARGET FUNCTION...
 
+The functions, and the features, are those of one build: what one of them asks of a crate the others get too.
 `target/package/FUNCTION.cdx.json` names the archive by its SHA-256, and all crates that are linked into it,
-each with its version, licence and the checksum of `Cargo.lock`. Equal archives have equal lists.
+each with its version, licence and the checksum of `Cargo.lock`; that of serve-console also the packages of npm
+that are in its page. Equal archives have equal lists.
 """
 
+import argparse
+import base64
 import hashlib
 import json
 import re
@@ -13,9 +17,11 @@ import subprocess
 import sys
 import uuid
 from pathlib import Path
+from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parent.parent
 # What the serial numbers of these lists are made under.
+CONSOLE = ROOT / "functions" / "serve-console"
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "urn:waymark:sbom")
 
 
@@ -30,17 +36,28 @@ def checksums() -> dict[tuple[str, str], str]:
     return sums
 
 
-def crates(function: str, target: str) -> list[tuple[str, str, str]]:
-    """Name, version and licence of what is linked into a function, and not only run to build it."""
-    command = ["cargo", "tree", "--locked", "--package", function, "--target", target]
-    command += ["--edges", "normal,no-proc-macro", "--prefix", "none", "--no-dedupe", "--format", "{p}|{l}"]
-    tree = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    found = set()
+def tree(functions: list[str], features: list[str], target: str) -> str:
+    """What is linked into functions that are built together, as cargo prints it."""
+    command = ["cargo", "tree", "--locked", "--target", target]
+    command += [f"--package={function}" for function in functions]
+    command += [f"--features={feature}" for feature in features]
+    command += ["--edges", "normal,no-proc-macro", "--prefix", "depth", "--no-dedupe", "--format", "{p}|{l}"]
+    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def crates(tree: str) -> dict[str, list[tuple[str, str, str]]]:
+    """Of each function, name, version and licence of what is linked into it, and not only run to build it."""
+    functions: dict[str, set] = {}
+    found: set = set()
     for line in tree.splitlines():
-        package, _, licence = line.partition("|")
-        name, version = package.split()[:2]
-        found.add((name, version.removeprefix("v"), licence))
-    return sorted(found)
+        described = re.fullmatch(r"(\d+)(\S+) v(\S+)[^|]*\|(.*)", line)
+        if described is None:
+            continue  # A blank line between two functions.
+        depth, name, version, licence = described.groups()
+        if depth == "0":
+            found = functions.setdefault(name, set())
+        found.add((name, version, licence))
+    return {function: sorted(found) for function, found in functions.items()}
 
 
 def component(name: str, version: str, licence: str, checksum: str | None) -> dict:
@@ -56,7 +73,46 @@ def component(name: str, version: str, licence: str, checksum: str | None) -> di
     return described | ({"purl": purl} if checksum else {})
 
 
-def bill(function: str, archive: Path, found: list[tuple[str, str, str]], sums: dict) -> dict:
+def packages_of_page(lock: dict) -> list[dict]:
+    """The packages of npm that the console's page is made of, by its `package-lock.json`; not those that only
+    build it or test it."""
+    listed = []
+    for path, package in sorted(lock["packages"].items()):
+        if path == "" or package.get("dev"):
+            continue
+        name = package.get("name", path.rpartition("node_modules/")[2])
+        version = package["version"]
+        algorithm, _, digest = package["integrity"].partition("-")
+        purl = f"pkg:npm/{quote(name)}@{version}"
+        listed.append(
+            {
+                "type": "library",
+                "bom-ref": purl,
+                "name": name,
+                "version": version,
+                "licenses": [{"expression": package["license"]}],
+                "hashes": [
+                    {
+                        "alg": algorithm.upper().replace("SHA", "SHA-"),
+                        "content": base64.b64decode(digest).hex(),
+                    }
+                ],
+                "purl": purl,
+            }
+        )
+    return listed
+
+
+def packages(function: str) -> list[dict]:
+    """What a function has besides crates: the console's page, where that was built."""
+    if function != CONSOLE.name or not (CONSOLE / "built" / "index.html").exists():
+        return []
+    return packages_of_page(json.loads((CONSOLE / "page" / "package-lock.json").read_text(encoding="utf-8")))
+
+
+def bill(
+    function: str, archive: Path, found: list[tuple[str, str, str]], sums: dict, others_than_crates: list[dict]
+) -> dict:
     """The list of a function's archive."""
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     version = next(version for name, version, _ in found if name == function)
@@ -75,19 +131,22 @@ def bill(function: str, archive: Path, found: list[tuple[str, str, str]], sums: 
                 "hashes": [{"alg": "SHA-256", "content": digest}],
             }
         },
-        "components": [component(*it, sums.get(it[:2])) for it in others],
+        "components": [component(*it, sums.get(it[:2])) for it in others] + others_than_crates,
     }
 
 
 def main() -> int:
-    if len(sys.argv) < 3:
-        print("usage: list_components.py TARGET FUNCTION...", file=sys.stderr)
-        return 2
-    target, *functions = sys.argv[1:]
+    parser = argparse.ArgumentParser(usage=__doc__.split("\n")[2].removeprefix("Usage: "))
+    parser.add_argument("--features", default="")
+    parser.add_argument("target")
+    parser.add_argument("functions", nargs="+")
+    arguments = parser.parse_args()
+    functions = arguments.functions
     sums = checksums()
+    linked = crates(tree(functions, arguments.features.split(), arguments.target))
     for function in functions:
         archive = ROOT / "target" / "package" / f"{function}.zip"
-        listed = bill(function, archive, crates(function, target), sums)
+        listed = bill(function, archive, linked[function], sums, packages(function))
         text = json.dumps(listed, indent=1) + "\n"
         archive.with_suffix(".cdx.json").write_text(text, encoding="utf-8")
     print(f"{len(functions)} lists of components, as target/package/*.cdx.json")

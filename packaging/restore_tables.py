@@ -6,7 +6,7 @@ MOMENT is of the last 35 days, in UTC: 2026-11-21T04:16:00Z. TABLE is a table's 
 `feature-flags flag-changes`. Tables that are written together have to be restored together.
 
 The tables of the stack stay as they are. What DynamoDB does not bring along (point-in-time recovery, time to
-live, deletion protection, tags) is set as the old tables have it. The command can be repeated: it goes on
+live, deletion protection, ceilings, tags) is set as the old tables have it. The command can be repeated: it goes on
 with what it has begun. At its end it prints how to have the functions use what was restored. `make
 restore-tables` runs this; docs/operations.md says what comes before and after.
 """
@@ -56,6 +56,36 @@ def check_company(tables: list[str]) -> None:
         missing = set(company) - set(tables)
         if missing and set(company) & set(tables):
             raise Refused(f"{' and '.join(company)} are written together: name {missing.pop()} too")
+
+
+def ceiling_of(described: dict) -> dict[str, int]:
+    """What a table, or an index, takes at most. -1 stands for any number."""
+    return {name: units for name, units in described.get("OnDemandThroughput", {}).items() if units > 0}
+
+
+def update_of(source: dict, target: dict) -> dict:
+    """What one UpdateTable has to set, so that a restored table is protected and bounded as its source is: a
+    second one would have to wait for the first."""
+    update = {}
+    if source.get("DeletionProtectionEnabled") and not target.get("DeletionProtectionEnabled"):
+        update["DeletionProtectionEnabled"] = True
+    if ceiling_of(source) and ceiling_of(source) != ceiling_of(target):
+        update["OnDemandThroughput"] = ceiling_of(source)
+    restored = {index["IndexName"]: index for index in target.get("GlobalSecondaryIndexes", [])}
+    indexes = [
+        {"Update": {"IndexName": index["IndexName"], "OnDemandThroughput": ceiling_of(index)}}
+        for index in source.get("GlobalSecondaryIndexes", [])
+        if ceiling_of(index) and ceiling_of(index) != ceiling_of(restored.get(index["IndexName"], {}))
+    ]
+    if indexes:
+        update["GlobalSecondaryIndexUpdates"] = indexes
+    return update
+
+
+def given_to_make(restored: str) -> str:
+    """The value of RestoredTables as make takes it in PARAMETERS. SAM takes an empty one in quotes alone, which
+    have to be left alone by the shell that make starts, too."""
+    return f"PARAMETERS=RestoredTables={restored}" if restored else "PARAMETERS='RestoredTables=\\\"\\\"'"
 
 
 class Restoration:
@@ -134,8 +164,9 @@ class Restoration:
             tags = [tag for tag in tags if not tag["Key"].startswith("aws:")]
             if tags:
                 self.dynamodb.tag_resource(ResourceArn=target["TableArn"], Tags=tags)
-            if source.get("DeletionProtectionEnabled") and not target.get("DeletionProtectionEnabled"):
-                self.dynamodb.update_table(TableName=name, DeletionProtectionEnabled=True)
+            update = update_of(source, target)
+            if update:
+                self.dynamodb.update_table(TableName=name, **update)
 
     def copy_time_to_live(self, source: str, target: str) -> None:
         wanted, found = (
@@ -176,10 +207,10 @@ def main() -> int:
     for table in tables:
         print(f"{restoration.target(table)} is there. Nothing uses it yet.")
     print("Look into it; then have the functions use it, without a pause:")
-    print(f"  make roll-back TO={restoration.release} PARAMETERS=RestoredTables={restoration.parameter()}")
-    back = written_restored(restoration.stand_in)
+    print(f"  make roll-back TO={restoration.release} {given_to_make(restoration.parameter())}")
+    back = given_to_make(written_restored(restoration.stand_in))
     print("and back to what they use now, if that was wrong:")
-    print(f"  make roll-back TO={restoration.release} PARAMETERS='RestoredTables=\"{back}\"'")
+    print(f"  make roll-back TO={restoration.release} {back}")
     return 0
 
 

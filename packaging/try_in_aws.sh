@@ -51,7 +51,7 @@ check "a restored table is protected as its source is" \
 restored=feature-flags:$suffix,flag-changes:$suffix
 make roll-back CONFIG=staging TO="$first" PARAMETERS="RestoredTables=$restored"
 check "the functions may use restored tables" answers 200
-make roll-back CONFIG=staging TO="$first" PARAMETERS='RestoredTables=""'
+make roll-back CONFIG=staging TO="$first" PARAMETERS='RestoredTables=\"\"' # The quotes reach SAM, which takes no empty value without them.
 check "and go back" test -z "$(parameter RestoredTables)"
 
 waymark project delete "$slug" --yes

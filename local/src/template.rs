@@ -20,6 +20,9 @@ const ENGINE_MEMBERS: [&str; 6] = [
     "LocalSecondaryIndexes",
 ];
 
+/// The member of an index that says how AWS bounds it, which depends on parameters as that of a table does.
+const CEILING: &str = "OnDemandThroughput";
+
 /// Why `template.yaml` could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
@@ -175,6 +178,9 @@ fn plain(value: &Yaml) -> Result<Json, String> {
             let mut object = Map::new();
             for (name, value) in members {
                 let name = name.as_str().ok_or("a name is not text")?;
+                if name == CEILING {
+                    continue;
+                }
                 object.insert(name.to_owned(), plain(value)?);
             }
             Json::Object(object)
@@ -211,6 +217,10 @@ Resources:
       TimeToLiveSpecification: {AttributeName: expiresAt, Enabled: true}
       AttributeDefinitions: [{AttributeName: id, AttributeType: S}]
       KeySchema: [{AttributeName: id, KeyType: HASH}]
+      GlobalSecondaryIndexes:
+        - IndexName: byId
+          OnDemandThroughput: !If [IsBounded, {MaxReadRequestUnits: !Ref Most}, !Ref AWS::NoValue]
+          KeySchema: [{AttributeName: id, KeyType: HASH}]
 "#;
         let expected = Table {
             name: "waymark-things".to_owned(),
@@ -218,6 +228,10 @@ Resources:
                 "TableName": "waymark-things",
                 "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
                 "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+                "GlobalSecondaryIndexes": [{
+                    "IndexName": "byId",
+                    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+                }],
             }),
             time_to_live_attribute: Some("expiresAt".to_owned()),
         };

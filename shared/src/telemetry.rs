@@ -48,9 +48,7 @@ const OPERATION: &str = "operation";
 pub fn start() {
     let level = env::var("AWS_LAMBDA_LOG_LEVEL").ok().and_then(|level| level.parse().ok());
     let level = level.unwrap_or(LevelFilter::INFO);
-    let filter = Targets::new()
-        .with_default(level.min(LevelFilter::WARN))
-        .with_target(env!("CARGO_CRATE_NAME"), level);
+    let filter = filter(level);
     let lines = tracing_subscriber::fmt::layer()
         .json()
         .flatten_event(true)
@@ -60,6 +58,13 @@ pub fn start() {
     // A second start, as in tests that share a process, keeps the first one's logging.
     let _ = tracing_subscriber::registry().with(lines).with(filter).try_init();
     panic::set_hook(Box::new(log_panic));
+}
+
+/// What is logged at a level.
+fn filter(level: LevelFilter) -> Targets {
+    Targets::new()
+        .with_default(level.min(LevelFilter::WARN))
+        .with_target(env!("CARGO_CRATE_NAME"), level)
 }
 
 /// Logs where a panic happened. What it says may quote a request.
@@ -118,22 +123,41 @@ pub(crate) fn log_request(
         ("keyId", json!(incoming.key_id())),
         ("projectId", json!(incoming.project_id())),
     ];
-    let is_failure = status >= 500;
-    if status < 400 && !is_in_sample(incoming.request_id(), logged_successes()) {
-        return;
-    }
-    let level = if is_failure { Level::ERROR } else { Level::INFO };
     let are_metrics = env::var(METRICS_VARIABLE).map_or(true, |setting| setting != "off");
-    let spent = spent.metrics();
-    let mut figures = vec![Figures { metrics: &spent, dimensions: &[] }];
-    if are_metrics {
-        figures = vec![Figures { metrics: &spent, dimensions: &[STACK] }];
+    let is_in_sample = is_in_sample(incoming.request_id(), logged_successes());
+    if let Some(RequestLine { level, spent_as, failed_as }) =
+        RequestLine::of(status, is_in_sample, are_metrics)
+    {
+        let (spent, failed) = (spent.metrics(), [(SERVER_ERRORS, "Count", json!(1))]);
+        let mut figures = vec![Figures { metrics: &spent, dimensions: spent_as }];
+        figures.extend(failed_as.map(|dimensions| Figures { metrics: &failed, dimensions }));
+        log(level, now, &members, &figures);
     }
-    let failed = [(SERVER_ERRORS, "Count", json!(1))];
-    if is_failure {
-        figures.push(Figures { metrics: &failed, dimensions: &[STACK, OPERATION] });
+}
+
+/// How a request is logged, if it is.
+#[derive(Debug, PartialEq, Eq)]
+struct RequestLine {
+    level: Level,
+    /// The dimensions of the metrics that its figures are. Without any they are in the log alone.
+    spent_as: &'static [&'static str],
+    /// Those of the metric that counts it as a server error, which its alarm rests on.
+    failed_as: Option<&'static [&'static str]>,
+}
+
+impl RequestLine {
+    /// Only successes may be left out, and only figures may be no metrics: a server error always counts.
+    fn of(status: u16, is_in_sample: bool, are_metrics: bool) -> Option<Self> {
+        let is_failure = status >= 500;
+        if status < 400 && !is_in_sample {
+            return None;
+        }
+        Some(Self {
+            level: if is_failure { COUNTED } else { Level::INFO },
+            spent_as: if are_metrics { &[STACK] } else { &[] },
+            failed_as: is_failure.then_some(&[STACK, OPERATION]),
+        })
     }
-    log(level, now, &members, &figures);
 }
 
 /// How many of a hundred successes are logged.
@@ -184,11 +208,18 @@ pub fn log_metric(
 /// The name of the metric that counts items that were left out since they cannot be read.
 pub const DAMAGED_ITEMS: &str = "DamagedItems";
 
+/// The level of lines that alarms rest on: there is no `LogLevel` that leaves them out.
+const COUNTED: Level = Level::ERROR;
+
+/// Logs something that an alarm counts for the stack.
+fn log_counted(metric: &'static str, members: &[Member], now: Timestamp) {
+    let metrics = &[(metric, "Count", json!(1))];
+    log(COUNTED, now, members, &[Figures { metrics, dimensions: &[STACK] }]);
+}
+
 /// Logs an item that was left out, by its key, and counts it.
 pub fn log_damaged_item(item: &DamagedItem) {
-    let now = SystemTime::now().into();
-    let metrics = &[(DAMAGED_ITEMS, "Count", json!(1))];
-    log(Level::ERROR, now, &members_of(item), &[Figures { metrics, dimensions: &[STACK] }]);
+    log_counted(DAMAGED_ITEMS, &members_of(item), SystemTime::now().into());
 }
 
 /// The name of the metric that counts senders which had a request refused for a quota: once a minute for
@@ -210,8 +241,7 @@ pub(crate) fn log_stale_flags(project: ProjectId, as_of: Timestamp, cause: &str,
         ("asOf", json!(as_of)),
         ("cause", json!(cause)),
     ];
-    let metrics = &[(STALE_FLAGS, "Count", json!(1))];
-    log(Level::WARN, now, &members, &[Figures { metrics, dimensions: &[STACK] }]);
+    log_counted(STALE_FLAGS, &members, now);
 }
 
 /// The name of the metric that counts how often a function read flags with more patterns than it remembers
@@ -220,9 +250,7 @@ pub(crate) const PATTERNS_NOT_KEPT: &str = "PatternsNotKept";
 
 /// Logs that a bound was met by somebody, named by what it is and its id, and counts it.
 pub fn log_bound_met(metric: &'static str, by: &str, now: Timestamp) {
-    let members = [("message", json!("bound met")), ("by", json!(by))];
-    let metrics = &[(metric, "Count", json!(1))];
-    log(Level::WARN, now, &members, &[Figures { metrics, dimensions: &[STACK] }]);
+    log_counted(metric, &[("message", json!("bound met")), ("by", json!(by))], now);
 }
 
 fn members_of(item: &DamagedItem) -> [Member; 4] {
@@ -250,7 +278,6 @@ struct Figures<'f> {
 fn log(level: Level, now: Timestamp, members: &[Member], figures: &[Figures<'_>]) {
     let is_logged = match level {
         Level::ERROR => tracing::enabled!(Level::ERROR),
-        Level::WARN => tracing::enabled!(Level::WARN),
         _ => tracing::enabled!(Level::INFO),
     };
     if is_logged {
@@ -381,6 +408,41 @@ mod tests {
         assert_eq!(directives[0]["Dimensions"], json!([["stack", "operation"]]));
         assert_eq!(directives[0]["Metrics"], json!([{"Name": "ServerErrors", "Unit": "Count"}]));
         assert_eq!((&line["ServerErrors"], &line["Latency"]), (&json!(1), &json!(1.5)));
+    }
+
+    #[test]
+    fn a_server_error_is_counted_whatever_is_left_out_of_the_log() {
+        let line = |status, is_in_sample, are_metrics| {
+            let line = RequestLine::of(status, is_in_sample, are_metrics)?;
+            Some((line.level, line.spent_as, line.failed_as))
+        };
+        let (stack, none): (&[&str], &[&str]) = (&[STACK], &[]);
+        let failed: &[&str] = &[STACK, OPERATION];
+        for (status, is_in_sample, are_metrics, expected) in [
+            (200, true, true, Some((Level::INFO, stack, None))),
+            (200, true, false, Some((Level::INFO, none, None))),
+            (304, false, true, None),
+            (200, false, false, None),
+            (404, false, true, Some((Level::INFO, stack, None))),
+            (404, false, false, Some((Level::INFO, none, None))),
+            (500, true, true, Some((Level::ERROR, stack, Some(failed)))),
+            (503, false, true, Some((Level::ERROR, stack, Some(failed)))),
+            (503, false, false, Some((Level::ERROR, none, Some(failed)))),
+        ] {
+            let settings = (status, is_in_sample, are_metrics);
+            assert_eq!(line(status, is_in_sample, are_metrics), expected, "{settings:?}");
+        }
+        assert!(!is_in_sample("any-request", 0), "LoggedSuccesses=0 leaves out all successes");
+    }
+
+    #[test]
+    fn what_alarms_count_is_logged_at_every_level() {
+        for level in [LevelFilter::INFO, LevelFilter::WARN, LevelFilter::ERROR] {
+            let filter = filter(level);
+            assert!(filter.would_enable(env!("CARGO_CRATE_NAME"), &COUNTED), "{level}");
+        }
+        let requests = filter(LevelFilter::WARN);
+        assert!(!requests.would_enable(env!("CARGO_CRATE_NAME"), &Level::INFO));
     }
 
     #[test]

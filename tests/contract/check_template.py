@@ -38,6 +38,16 @@ OF_OPERATIONS = {
     "LatencyAlarm": "Latency of one operation",
 }
 LONGEST_NAME = 64
+# Answers and counts of a day are worth no copy in another region.
+NOT_COPIED = {"IdempotencyTable", "QuotasTable"}
+# Two secrets as the guide has them made, and halves that are none.
+SECRET = "0123456789abcdef" * 4
+SECRETS = [SECRET, f"{SECRET},{SECRET[::-1]}", ""]
+NO_SECRETS = ["x" * 31, f"{SECRET},", f",{SECRET}", f"{SECRET},x", f"{SECRET},{SECRET},{SECRET}", f"{SECRET} "]
+# What the guide's estimate of KMS counts with: each pair asks once in five minutes of a month.
+REQUESTS_OF_A_PAIR = 30 * 24 * 12
+DOLLARS_OF_A_KMS_REQUEST = 0.03 / 10_000
+DOLLARS_OF_A_METRIC_OF_AN_ALARM = 0.10
 
 
 class NoManagedPolicies(ManagedPolicyLoader):
@@ -138,6 +148,51 @@ def many(value):
     return value if isinstance(value, list) else [value]
 
 
+def faults_of_ceilings(name, table):
+    """A table takes no more than the parameters say, and so does each of its global indexes, which have
+    ceilings of their own: a query of an index alone is not bounded by the table's."""
+    kind = "Errors" if name == "ErrorsTable" else "Table"
+    limits = {
+        f"Max{which}RequestUnits": {
+            "Fn::If": [f"Has{kind}Max{which}Units", {"Ref": f"{kind}Max{which}Units"}, NO_VALUE]
+        }
+        for which in ("Write", "Read")
+    }
+    ceiling = {"Fn::If": [f"Has{kind}MaxUnits", limits, NO_VALUE]}
+    bounded = {name: table}
+    for index in table.get("GlobalSecondaryIndexes", []):
+        bounded[f"{name}, {index['IndexName']}"] = index
+    for what, it in bounded.items():
+        if it.get("OnDemandThroughput") != ceiling:
+            yield f"{what}: {kind}MaxWriteUnits and {kind}MaxReadUnits must be its ceiling"
+
+
+def faults_of_copies(resources):
+    """All tables but those of a day are copied, and the guide's way back knows the same ones."""
+    by_type = properties_by_type(resources)
+    tables = {
+        name: table
+        for name, table in by_type["AWS::DynamoDB::Table"].items()
+        if name not in NOT_COPIED
+    }
+    (selection,) = by_type["AWS::Backup::BackupSelection"].values()
+    copied = [it["Fn::GetAtt"] for it in selection["BackupSelection"]["Resources"]]
+    if sorted(copied) != sorted([name, "Arn"] for name in tables):
+        yield f"BackupSelection: it must name {sorted(tables)}"
+    guide = GUIDE.read_text(encoding="utf-8")
+    expiring = {name: it for name, it in tables.items() if "TimeToLiveSpecification" in it}
+    for variable, wanted in (("tables", tables), ("expiring", expiring)):
+        names = {table_name(table) for table in wanted.values()}
+        listed = re.findall(f'^{variable}="([^"]*)"', guide, re.MULTILINE)
+        if [set(names_of.split()) for names_of in listed] != [names]:
+            yield f'docs/operations.md: there must be one {variable}="{" ".join(sorted(names))}"'
+
+
+def table_name(table):
+    """The name of a table without the stack's."""
+    return table["TableName"]["Fn::Sub"].removeprefix("${AWS::StackName}-")
+
+
 def faults(resources):
     by_type = properties_by_type(resources)
 
@@ -153,6 +208,7 @@ def faults(resources):
         for key, value in required.items():
             if table.get(key) != value:
                 yield f"{name}: {key} must be {value}"
+        yield from faults_of_ceilings(name, table)
 
     functions = by_type["AWS::Lambda::Function"]
     roles = by_type["AWS::IAM::Role"]
@@ -327,7 +383,7 @@ def faults_of_restored_tables(template):
     """The parameter takes all tables of the stack, and no others."""
     pattern = template["Parameters"]["RestoredTables"]["AllowedPattern"]
     of_stack = {
-        table["Properties"]["TableName"]["Fn::Sub"].removeprefix("${AWS::StackName}-")
+        table_name(table["Properties"])
         for table in template["Resources"].values()
         if table["Type"] == "AWS::DynamoDB::Table"
     }
@@ -338,6 +394,70 @@ def faults_of_restored_tables(template):
         one = f"{table}:restored-20261121T041600Z"
         if not re.fullmatch(pattern, one) or not re.fullmatch(pattern, f"{one},{one}"):
             yield f"RestoredTables: its pattern refuses {one}"
+
+
+def faults_of_origin_secret(template):
+    """The parameter takes a new secret beside the old one, and no half that is easily guessed."""
+    parameter = template["Parameters"]["OriginSecret"]
+    takes = lambda value: (
+        len(value) <= parameter["MaxLength"] and re.fullmatch(parameter["AllowedPattern"], value)
+    )
+    for value in SECRETS:
+        if not takes(value):
+            yield f"OriginSecret: it refuses {value!r}"
+    for value in NO_SECRETS:
+        if takes(value):
+            yield f"OriginSecret: it takes {value!r}"
+
+
+def metrics_of_alarms(alarms):
+    """The metrics that alarms watch, each of which is billed; what a query of metrics finds is not known."""
+    for alarm in alarms.values():
+        yield sum("MetricStat" in it for it in alarm["Metrics"]) if "Metrics" in alarm else 1
+
+
+def pairs_of_roles_and_tables(by_type):
+    """Each role with each table that it may use."""
+    for role, properties in by_type["AWS::IAM::Role"].items():
+        policies = [policy for policy, _ in policies_of(properties)]
+        statements = json.dumps([policy["PolicyDocument"] for policy in policies])
+        for table in by_type["AWS::DynamoDB::Table"]:
+            if f'["{table}", "Arn"]' in statements or f"${{{table}.Arn}}" in statements:
+                yield role, table
+
+
+def faults_of_costs(resources):
+    """What the stack costs without any request is what the guide says."""
+    by_type = properties_by_type(resources)
+    alarms = by_type["AWS::CloudWatch::Alarm"]
+    of_operations = {name: it for name, it in alarms.items() if is_of_operation(name)}
+    metrics, own = (sum(metrics_of_alarms(some)) for some in (alarms, of_operations))
+    pairs = len(list(pairs_of_roles_and_tables(by_type)))
+    kms = pairs * REQUESTS_OF_A_PAIR * DOLLARS_OF_A_KMS_REQUEST
+    all_of_them, theirs = (count * DOLLARS_OF_A_METRIC_OF_AN_ALARM for count in (metrics, own))
+    guide = " ".join(GUIDE.read_text(encoding="utf-8").split())
+    for wanted in (
+        f"alarms on {metrics} metrics ({all_of_them:.2f}, of which {theirs:.2f} are those of single operations)",
+        f"KMS ({kms:.2f} at most, by estimate: each of the {pairs} pairs of a role and a table",
+    ):
+        if wanted not in guide:
+            yield f"docs/operations.md, What it costs: it must say: {wanted}"
+    yield from faults_of_sums()
+
+
+def faults_of_sums():
+    """What the guide adds up is the sum of what it names, but for what is rounded away."""
+    guide = GUIDE.read_text(encoding="utf-8")
+    (parts,) = re.findall(r"^\*Fixed\* is(.*?)^DynamoDbThrottlingAlarm", guide, re.MULTILINE | re.DOTALL)
+    fixed = sum(float(dollars) for dollars in re.findall(r"\((\d+\.\d\d)", parts))
+    (table,) = re.findall(r"^\| DynamoDB writes \|.*?^\| \*\*a month\*\*[^\n]*", guide, re.MULTILINE | re.DOTALL)
+    rows = [line.replace("*", "").replace(",", "").strip("| ").split(" | ") for line in table.splitlines()]
+    if {float(dollars) for dollars in rows[-2][1:]} != {round(fixed, 2)}:
+        yield f"docs/operations.md, What it costs: {rows[-2][0]} must be {fixed:.2f}"
+    for column, rounded in ((1, 0.005), (2, 0.5), (3, 2)):
+        *summands, total = (float(row[column]) for row in rows)
+        if abs(sum(summands) - total) > rounded:
+            yield f"docs/operations.md, What it costs: {total} is not the sum, {sum(summands):.2f}"
 
 
 def faults_of_schedules(resources):
@@ -392,6 +512,11 @@ def faults_of_dashboard(resources):
             yield f"Dashboard: {title} leaves out {missing}"
 
 
+def is_of_operation(alarm):
+    """The operation that an alarm is of, and the kind of alarm, if it is of one."""
+    return re.fullmatch(f"(\\w+)({'|'.join(OF_OPERATIONS)})", alarm)
+
+
 def faults_of_alarms(resources):
     """Every alarm tells somebody, is on the dashboard, and has its place in the guide."""
     dashboard = resources["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
@@ -399,7 +524,7 @@ def faults_of_alarms(resources):
     for name, resource in resources.items():
         if resource["Type"] != "AWS::CloudWatch::Alarm":
             continue
-        of_operation = re.fullmatch(f"(\\w+)({'|'.join(OF_OPERATIONS)})", name)
+        of_operation = is_of_operation(name)
         if of_operation:
             # The dashboard has a chart of what they watch.
             section = OF_OPERATIONS[of_operation[2]]
@@ -409,6 +534,12 @@ def faults_of_alarms(resources):
             section = name
             if f"${{{name}.Arn}}" not in dashboard:
                 yield f"{name}: it is not on the dashboard"
+            if resource["Properties"]["TreatMissingData"] == "breaching":
+                # What a job is behind with: to be seen before the alarm is on, and its alarm on a new stack.
+                if f'"{resource["Properties"]["MetricName"]}"' not in dashboard:
+                    yield f"{name}: the dashboard has no chart of what it watches"
+                if name not in guide.partition("take missing metrics for a job")[0]:
+                    yield f"{name}: docs/operations.md, Deploy, must say that it is on at first"
         if "AlarmActions" not in resource["Properties"]:
             yield f"{name}: it tells nobody"
         if f"### {section}\n" not in guide:
@@ -425,6 +556,8 @@ def main():
         faults,
         faults_of_bulkheads,
         faults_of_names,
+        faults_of_copies,
+        faults_of_costs,
         faults_of_cors,
         faults_of_boundary,
         faults_of_schedules,
@@ -433,6 +566,7 @@ def main():
     )
     found = [fault for check in checks for fault in check(resources)]
     found += faults_of_restored_tables(template)
+    found += faults_of_origin_secret(template)
     found += faults_of_code(cfn_yaml.load(str(TEMPLATE)))
     found += faults_of_releases(resources, is_everything_shifted=False)
     found += faults_of_releases(everything_shifted, is_everything_shifted=True)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import boto3
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "packaging"))
-from restore_tables import Refused, Restoration, parse_moment
+from restore_tables import Refused, Restoration, parse_moment, update_of
 
 SCRIPT = ROOT / "packaging" / "restore_tables.py"
 SERVER = ROOT / ".venv" / "moto" / "bin" / "moto_server"
@@ -131,6 +132,11 @@ class TestRestoreTables(unittest.TestCase):
             f"make roll-back TO={RELEASE} PARAMETERS=RestoredTables=errors:{self.suffix(moment)}\n",
             run.stdout,
         )
+        # As the shell reads what is printed, and then that which make starts.
+        way_back = shlex.split(run.stdout.splitlines()[-1])
+        self.assertEqual(way_back[:3], ["make", "roll-back", f"TO={RELEASE}"])
+        parameters = shlex.split(way_back[3].removeprefix("PARAMETERS="))
+        self.assertEqual(parameters, ['RestoredTables=""'], "SAM takes no empty value without quotes")
         items = self.dynamodb.scan(TableName=name)["Items"]
         self.assertEqual(items, [{"pk": {"S": "shop-errors"}}])
         table = self.dynamodb.describe_table(TableName=name)["Table"]
@@ -155,7 +161,7 @@ class TestRestoreTables(unittest.TestCase):
         items = self.dynamodb.scan(TableName=f"twice-errors-{self.suffix(moment)}")["Items"]
         self.assertEqual(items, [{"pk": {"S": "twice-errors-restored-1"}}])
         self.assertIn(f"=errors:{self.suffix(moment)},quotas:restored-7\n", run.stdout)
-        self.assertIn("'RestoredTables=\"errors:restored-1,quotas:restored-7\"'\n", run.stdout)
+        self.assertTrue(run.stdout.endswith("=RestoredTables=errors:restored-1,quotas:restored-7\n"))
 
     def test_what_cannot_be_restored_is_refused_before_anything_is(self):
         self.stack("refusing")
@@ -176,6 +182,28 @@ class TestRestoreTables(unittest.TestCase):
         self.assertEqual((run.returncode, run.stdout), (1, ""))
         self.assertRegex(run.stderr, "^error: refusing-errors can be restored to moments from")
         self.assertEqual(self.names("refusing"), before)
+
+    def test_a_restored_table_has_the_ceilings_of_its_source(self):
+        index = {"IndexName": "byStatus", "OnDemandThroughput": {"MaxReadRequestUnits": 9}}
+        ceiling = {"MaxWriteRequestUnits": 7, "MaxReadRequestUnits": -1}
+        source = {
+            "DeletionProtectionEnabled": True,
+            "OnDemandThroughput": ceiling,
+            "GlobalSecondaryIndexes": [index, {"IndexName": "byLastSeen"}],
+        }
+        target = {"GlobalSecondaryIndexes": [{"IndexName": "byLastSeen"}, {"IndexName": "byStatus"}]}
+        update = update_of(source, target)
+        self.assertEqual(
+            update,
+            {
+                "DeletionProtectionEnabled": True,
+                "OnDemandThroughput": {"MaxWriteRequestUnits": 7},
+                "GlobalSecondaryIndexUpdates": [{"Update": index}],
+            },
+        )
+        # Once it is so, or where there is nothing to set, nothing is asked for: DynamoDB refuses that.
+        self.assertEqual(update_of(source, source), {})
+        self.assertEqual(update_of({}, {}), {})
 
 
 if __name__ == "__main__":

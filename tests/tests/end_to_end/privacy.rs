@@ -66,6 +66,7 @@ async fn no_log_has_a_secret_or_anything_that_a_caller_wrote() {
         let url = format!("{}{path}", stack.base_url);
         let request = stack.http.request(method.parse().unwrap(), url);
         let request = request.header("x-api-key", &stack.key).header("cookie", "private-cookie");
+        let request = request.header("x-origin-secret", "private-secret-of-the-distribution");
         let request = request.header("user-agent", "private-agent");
         let request = if body.is_null() { request } else { request.json(&body) };
         let status = request.send().await.unwrap().status().as_u16();

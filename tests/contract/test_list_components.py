@@ -1,0 +1,71 @@
+"""What the lists of components name. Run by `make test`."""
+
+import json
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "packaging"))
+from list_components import bill, checksums, crates, packages_of_page, tree
+
+TARGET = "aarch64-unknown-linux-gnu"
+BEDROCK = "interpret-error-filters/bedrock"
+PAGE = ROOT / "functions" / "serve-console" / "page"
+
+
+class TestListComponents(unittest.TestCase):
+    def test_crates_are_those_of_the_functions_and_features_of_one_build(self):
+        functions = ["get-error", "interpret-error-filters"]
+        plain, with_bedrock = (crates(tree(functions, some, TARGET)) for some in ([], [BEDROCK]))
+        names = lambda linked, function: {name for name, _, _ in linked[function]}
+        asked = "aws-sdk-bedrockruntime"
+        self.assertEqual(sorted(plain), functions)
+        self.assertNotIn(asked, names(plain, "interpret-error-filters"))
+        self.assertIn(asked, names(with_bedrock, "interpret-error-filters"))
+        self.assertNotIn(asked, names(with_bedrock, "get-error"))
+        for linked in (plain, with_bedrock):
+            self.assertLessEqual({"get-error", "shared", "aws-sdk-dynamodb"}, names(linked, "get-error"))
+            self.assertNotIn("serde_derive", names(linked, "get-error"), "a macro is not linked")
+
+    def test_the_page_is_made_of_what_its_manifest_asks_for_and_not_of_what_builds_it(self):
+        lock = json.loads((PAGE / "package-lock.json").read_text(encoding="utf-8"))
+        manifest = json.loads((PAGE / "package.json").read_text(encoding="utf-8"))
+        listed = {it["name"]: it for it in packages_of_page(lock)}
+        self.assertLessEqual(set(manifest["dependencies"]), set(listed))
+        self.assertFalse(set(manifest["devDependencies"]) & set(listed))
+        preact = listed["preact"]
+        self.assertEqual(preact["purl"], f"pkg:npm/preact@{manifest['dependencies']['preact']}")
+        self.assertEqual(preact["licenses"], [{"expression": "MIT"}])
+        self.assertEqual((preact["hashes"][0]["alg"], len(preact["hashes"][0]["content"])), ("SHA-512", 128))
+
+    def test_a_scoped_package_has_its_scope_in_its_address(self):
+        package = {"version": "1.0.0", "integrity": "sha512-AA==", "license": "MIT"}
+        (listed,) = packages_of_page({"packages": {"": {}, "node_modules/a/node_modules/@b/c": package}})
+        self.assertEqual((listed["name"], listed["purl"]), ("@b/c", "pkg:npm/%40b/c@1.0.0"))
+
+    def test_a_list_names_the_archive_and_all_but_the_function_itself(self):
+        with tempfile.TemporaryDirectory() as folder:
+            archive = Path(folder) / "get-error.zip"
+            archive.write_bytes(b"packed")
+            found = [("get-error", "0.1.0", "Apache-2.0"), ("serde", "1.0.228", "MIT/Apache-2.0")]
+            sums = {("serde", "1.0.228"): "ab"}
+            page = [{"name": "preact"}]
+            listed = bill("get-error", archive, found, sums, page)
+        self.assertEqual(listed["metadata"]["component"]["name"], "get-error")
+        self.assertEqual([it["name"] for it in listed["components"]], ["serde", "preact"])
+        serde = listed["components"][0]
+        self.assertEqual(serde["purl"], "pkg:cargo/serde@1.0.228")
+        self.assertEqual(serde["licenses"], [{"expression": "MIT OR Apache-2.0"}])
+        self.assertEqual(serde["hashes"], [{"alg": "SHA-256", "content": "ab"}])
+
+    def test_each_crate_of_a_registry_has_its_checksum(self):
+        sums = checksums()
+        for name, version, _ in crates(tree(["get-error"], [], TARGET))["get-error"]:
+            if name not in ("get-error", "shared"):
+                self.assertIn((name, version), sums)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,48 @@
+"""What a new stack imports, of template.yaml. Run by `make test`."""
+
+import json
+import sys
+import unittest
+from pathlib import Path
+
+from cfnlint.decode import cfn_yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "packaging"))
+from tables_to_import import to_import
+
+
+class TestTablesToImport(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.template = cfn_yaml.load(str(ROOT / "template.yaml"))
+
+    def test_all_tables_are_imported_unless_some_are_named(self):
+        files = to_import(self.template, "shop", [])
+        tables = {it["LogicalResourceId"] for it in files["tables.json"]}
+        declared = self.template["Resources"].items()
+        self.assertEqual(
+            tables, {name for name, it in declared if it["Type"] == "AWS::DynamoDB::Table"}
+        )
+        self.assertEqual(set(files["template.json"]["Resources"]), tables)
+
+        files = to_import(self.template, "shop", ["errors", "flag-changes"])
+        names = [it["ResourceIdentifier"]["TableName"] for it in files["tables.json"]]
+        self.assertEqual(sorted(names), ["shop-errors", "shop-flag-changes"])
+        self.assertEqual(sorted(files["template.json"]["Resources"]), ["ErrorsTable", "FlagChangesTable"])
+
+    def test_what_is_imported_stands_by_itself(self):
+        imported = to_import(self.template, "shop", [])["template.json"]
+        # There are no conditions in it, and no other resources.
+        self.assertNotIn("Fn::If", json.dumps(imported))
+        self.assertNotIn("Fn::GetAtt", json.dumps(imported))
+        for name, table in imported["Resources"].items():
+            self.assertEqual(table["DeletionPolicy"], "Retain", name)
+
+    def test_a_table_that_is_not_known_is_refused(self):
+        with self.assertRaisesRegex(LookupError, "there is no table error; there are projects"):
+            to_import(self.template, "shop", ["error", "errors"])
+
+
+if __name__ == "__main__":
+    unittest.main()
