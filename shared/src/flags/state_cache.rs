@@ -15,6 +15,7 @@ use lru::LruCache;
 use crate::app::App;
 use crate::cache::{MAX_STALE, PATIENCE, Pause};
 use crate::dynamodb::{Store, StoreError};
+use crate::flags::store::FlagsState;
 use crate::projects::project::ProjectId;
 use crate::telemetry::log_stale_flags;
 use crate::timestamp::Timestamp;
@@ -50,8 +51,8 @@ pub enum Freshness {
 #[derive(Debug)]
 pub(crate) struct Made<V> {
     pub(crate) value: V,
-    /// The number of the state that was read with the flags.
-    pub(crate) state: i64,
+    /// The state that was read with the flags.
+    pub(crate) state: FlagsState,
     /// About how many bytes it has.
     pub(crate) bytes: usize,
     /// Whether it is worth remembering.
@@ -102,7 +103,7 @@ enum Outcome<V> {
 struct Reading<V> {
     value: Arc<V>,
     bytes: usize,
-    state: i64,
+    state: FlagsState,
     /// Whether no write can have been halfway when the flags were read: then they are all of the state.
     is_settled: bool,
     /// As of when it is known to be the project's.
@@ -115,7 +116,7 @@ struct States(Mutex<LruCache<ProjectId, KnownState>>);
 
 #[derive(Debug, Clone, Copy)]
 struct KnownState {
-    state: i64,
+    state: FlagsState,
     /// When it was first seen here.
     since: Timestamp,
     /// When it was last read.
@@ -381,7 +382,7 @@ impl States {
     }
 
     /// Notes the state that was read at `now`.
-    fn note(&self, project: ProjectId, state: i64, now: Timestamp) -> KnownState {
+    fn note(&self, project: ProjectId, state: FlagsState, now: Timestamp) -> KnownState {
         let mut states = lock(&self.0);
         let before = states.get(&project).copied();
         let known = KnownState {

@@ -8,9 +8,8 @@ use tests::call::Call;
 /// Answers by what was asked, in that order.
 pub(super) type Answers = Vec<(String, Value)>;
 
-/// Asks for everything that can be read.
-pub(super) async fn ask(app: &App, key: &str) -> Answers {
-    let mut answers = Vec::new();
+/// The questions that name nothing but the project.
+pub(super) fn questions(key: &str) -> Vec<(&'static str, Call)> {
     let plain: [&'static Operation; 9] = [
         &get_caller::OPERATION,
         &list_projects::OPERATION,
@@ -22,12 +21,22 @@ pub(super) async fn ask(app: &App, key: &str) -> Answers {
         &list_errors::OPERATION,
         &list_error_categories::OPERATION,
     ];
-    for operation in plain {
-        let call = Call::of(operation).parameter("idOrSlug", PROJECT).key(key);
-        send(app, operation.name, call, &mut answers).await;
+    let call = |operation: &'static Operation| {
+        let call = Call::of(operation).key(key);
+        let names_project = operation.path.contains("{idOrSlug}");
+        let call = if names_project { call.parameter("idOrSlug", PROJECT) } else { call };
+        (operation.name, call)
+    };
+    let preferences = Call::of(&get_email_preferences::OPERATION).key(key);
+    plain.into_iter().map(call).chain([("preferences", preferences)]).collect()
+}
+
+/// Asks for everything that can be read.
+pub(super) async fn ask(app: &App, key: &str) -> Answers {
+    let mut answers = Vec::new();
+    for (name, call) in questions(key) {
+        send(app, name, call, &mut answers).await;
     }
-    send(app, "preferences", Call::of(&get_email_preferences::OPERATION).key(key), &mut answers)
-        .await;
     let call =
         |operation: &'static Operation| Call::of(operation).parameter("idOrSlug", PROJECT).key(key);
     for member in ["key"] {

@@ -78,18 +78,29 @@ impl Golden {
     }
 
     /// An app over an engine that has all items, changed as a later release might have them.
-    pub(super) async fn start(&self, change: impl Fn(Item) -> Item) -> (App, Engine, Client) {
+    pub(super) async fn start(&self, change: impl Fn(&str, Item) -> Item) -> (App, Engine, Client) {
         let address = (Ipv4Addr::LOCALHOST, 0).into();
         let engine = Engine::start(address, None, &tests::tables()).unwrap();
         let client = client::for_endpoint(&engine.endpoint()).unwrap();
         for (table, items) in &self.tables {
             for item in items {
-                put(&client, table, change(item.clone())).await;
+                put(&client, table, change(table, item.clone())).await;
             }
         }
+        (self.app(&engine), engine, client)
+    }
+
+    /// An app over an engine, at the time of the recording.
+    pub(super) fn app(&self, engine: &Engine) -> App {
         let (app, _) = app_over(&engine.endpoint());
         pass(&app, Duration::from_millis(self.now - START));
-        (app, engine, client)
+        app
+    }
+
+    /// The last item of a kind.
+    pub(super) fn last(&self, table: &str, kind: &str) -> Item {
+        let items = self.tables.iter().filter(|(name, _)| *name == table).flat_map(|it| &it.1);
+        items.filter(|item| kind_of(table, item) == kind).last().unwrap().clone()
     }
 
     pub(super) fn kinds(&self) -> BTreeSet<(&'static str, String)> {

@@ -13,6 +13,7 @@
 
 mod answers;
 mod golden;
+mod poison;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -104,14 +105,14 @@ async fn what_an_earlier_release_wrote_is_read_as_it_was_meant() {
     let expected: BTreeSet<(&str, String)> =
         KINDS.iter().map(|(table, kind)| (*table, (*kind).to_owned())).collect();
     assert_eq!(kinds, expected, "every kind is recorded");
-    let (app, _engine, _client) = golden.start(|item| item).await;
+    let (app, _engine, _client) = golden.start(|_, item| item).await;
     answers::compare(&golden.answers, &ask(&app, &golden.key).await);
 }
 
 #[tokio::test]
 async fn what_a_later_release_adds_to_items_is_in_nobodys_way() {
     let golden = Golden::read();
-    let with_more = |mut item: Item| {
+    let with_more = |_: &str, mut item: Item| {
         item.insert(ADDED.to_owned(), added());
         item
     };
@@ -157,7 +158,7 @@ async fn change(app: &shared::app::App, golden: &Golden) {
 #[tokio::test]
 async fn kinds_that_a_later_release_adds_are_in_nobodys_way() {
     let golden = Golden::read();
-    let (app, _engine, client) = golden.start(|item| item).await;
+    let (app, _engine, client) = golden.start(|_, item| item).await;
     for table in ["errors", "event-markers", "notifications", "replay-insights"] {
         for (pk, sk) in [("later#1", "one"), ("later", "later")] {
             let item = [("pk", pk), ("sk", sk)];
@@ -177,7 +178,7 @@ async fn kinds_that_a_later_release_adds_are_in_nobodys_way() {
 async fn what_a_later_release_says_within_a_definition_is_refused_and_kept() {
     let golden = Golden::read();
     let (flag, member) = ("checkout", "\"conditions\":[{\"negated\":true,");
-    let with_more = |mut item: Item| {
+    let with_more = |_: &str, mut item: Item| {
         let is_flag = item.get("key").is_some_and(|key| key.as_s().is_ok_and(|it| it == flag));
         if let Some(AttributeValue::S(text)) = item.get_mut("definition").filter(|_| is_flag) {
             *text = text.replacen("\"conditions\":[{", member, 1);

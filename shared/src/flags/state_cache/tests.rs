@@ -14,7 +14,8 @@ fn project(number: u128) -> ProjectId {
 /// Remembers something of so many bytes, as after a reading.
 fn remember(cache: &Cache, of: u128, what: u32, bytes: usize) {
     let as_of = Timestamp::from_millis(0);
-    let reading = Reading { value: Arc::new(()), bytes, state: 1, is_settled: true, as_of };
+    let reading =
+        Reading { value: Arc::new(()), bytes, state: FlagsState(Some(1)), is_settled: true, as_of };
     *lock(&cache.slot(project(of), &what).last) = Some(reading);
     cache.forget_beyond_bounds(project(of), &what);
 }
@@ -56,7 +57,7 @@ fn whoever_asks_for_what_is_gets_it_as_of_the_last_second() {
     let at = Timestamp::from_millis;
     let asked = |now| states.asked(project(1), Freshness::Current, at(now));
     assert!(asked(0).must_be_read, "nothing is known");
-    states.note(project(1), 1, at(0));
+    states.note(project(1), FlagsState(Some(1)), at(0));
     for (now, must_be_read, wanted) in
         [(100, true, 100), (1_099, false, 100), (1_100, true, 1_100), (1_000, true, 1_000)]
     {
@@ -72,7 +73,11 @@ fn a_state_is_known_since_it_was_first_seen() {
     let states = States(Mutex::new(LruCache::new(MAX_PROJECTS)));
     let at = Timestamp::from_millis;
     for (state, now, since) in [(1, 10, 10), (1, 20, 10), (2, 30, 30), (2, 40, 30)] {
-        let known = states.note(project(1), state, at(now));
+        let known = states.note(project(1), FlagsState(Some(state)), at(now));
         assert_eq!((known.since, known.at), (at(since), at(now)));
+    }
+    for now in [50, 60] {
+        let unreadable = states.note(project(1), FlagsState(None), at(now));
+        assert_eq!(unreadable.since, at(now), "no two of them are the same");
     }
 }

@@ -23,6 +23,24 @@ use super::segments::{is_segment, read_segment, read_segment_key, sort_key};
 use crate::dynamodb::item::{Item, ItemReader, s};
 use crate::dynamodb::{Store, StoreError};
 
+/// The state that a project's flags and segments are in, by a number that grows with every write of one. One
+/// that cannot be read is like no other: flags are then read each time, instead of not at all.
+#[derive(Debug, Clone, Copy)]
+pub struct FlagsState(pub(crate) Option<i64>);
+
+impl Default for FlagsState {
+    /// That of a project none of whose flags was ever written.
+    fn default() -> Self {
+        Self(Some(0))
+    }
+}
+
+impl PartialEq for FlagsState {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.is_some() && self.0 == other.0
+    }
+}
+
 /// Flags that were read for evaluations.
 #[derive(Debug)]
 pub struct StoredFlags {
@@ -30,9 +48,8 @@ pub struct StoredFlags {
     pub flags: Flags,
     /// About how much memory they take, in bytes.
     pub bytes: usize,
-    /// The number of the state that the project's flags were in, read no later than they were; of one
-    /// flag, at the same time.
-    pub state: i64,
+    /// The state that the project's flags were in, read no later than they were; of one flag, at the same time.
+    pub state: FlagsState,
 }
 
 /// The most bytes of flags that are exported to one document: a document of more flags fits no answer.
@@ -45,8 +62,8 @@ pub struct ExportedFlags {
     pub flags: Vec<FeatureFlag>,
     /// All segments, by their keys.
     pub segments: Vec<Segment>,
-    /// The number of the state that they were in, read no later than they were.
-    pub state: i64,
+    /// The state that they were in, read no later than they were.
+    pub state: FlagsState,
     /// Whether there are more flags than one document may have, so that some were not read.
     pub is_cut: bool,
 }
@@ -60,7 +77,7 @@ struct Reading<'k> {
     flags: Vec<Arc<LoadedFlag>>,
     segments: Vec<Arc<LoadedSegment>>,
     bytes: usize,
-    state: i64,
+    state: FlagsState,
 }
 
 impl Store {
@@ -92,7 +109,7 @@ impl Store {
                 break;
             }
             if is_project(&item) {
-                read.state = read_state(&item)?;
+                read.state = self.read_state(Some(&item))?;
             } else if is_segment(&item) {
                 read.segments.extend(self.unless_damaged(&item, read_segment(project, &item))?);
             } else {
@@ -116,10 +133,17 @@ impl Store {
             .expression_attribute_values(":first", s(PROJECT_ITEM))
     }
 
-    /// The number of the state that a project's flags and segments are in: it grows with every write of
-    /// one. One read unit.
-    pub async fn flags_state(&self, project: ProjectId) -> Result<i64, StoreError> {
-        read_state(&self.get(TABLE, key(project, PROJECT_ITEM)).await?.unwrap_or_default())
+    /// The state that a project's flags and segments are in. One read unit.
+    pub async fn flags_state(&self, project: ProjectId) -> Result<FlagsState, StoreError> {
+        self.read_state(self.get(TABLE, key(project, PROJECT_ITEM)).await?.as_ref())
+    }
+
+    /// The state of a project's own item; the first one where there is none yet.
+    fn read_state(&self, item: Option<&Item>) -> Result<FlagsState, StoreError> {
+        let Some(item) = item else { return Ok(FlagsState::default()) };
+        let state = ItemReader { table: TABLE, item }.optional_integer("flagsState");
+        let state = self.unless_damaged(item, state)?;
+        Ok(FlagsState(state.map(Option::unwrap_or_default)))
     }
 
     /// A flag with all that it depends on, as far as an evaluation may follow, and the segments that any
@@ -163,12 +187,13 @@ impl<'k> Reading<'k> {
     ) -> Self {
         let (flags, segments) = (Vec::new(), Vec::new());
         let compiler = Compiler::new(Arc::clone(patterns));
-        Self { store, project, known, compiler, flags, segments, bytes: 0, state: 0 }
+        let state = FlagsState::default();
+        Self { store, project, known, compiler, flags, segments, bytes: 0, state }
     }
 
     fn take(&mut self, item: &Item) -> Result<(), StoreError> {
         if is_project(item) {
-            self.state = read_state(item)?;
+            self.state = self.store.read_state(Some(item))?;
         } else if is_segment(item) {
             self.take_segment(item);
         } else if !item.contains_key("archivedAt") {
@@ -245,12 +270,6 @@ impl<'k> Reading<'k> {
 /// Whether an item is the project's own.
 fn is_project(item: &Item) -> bool {
     item.get("key").and_then(|key| key.as_s().ok()).is_some_and(|key| key == PROJECT_ITEM)
-}
-
-/// The number of the state that a project's flags are in, of the project's own item.
-fn read_state(item: &Item) -> Result<i64, StoreError> {
-    let state = ItemReader { table: TABLE, item }.optional_integer("flagsState")?;
-    Ok(state.unwrap_or_default())
 }
 
 /// What a caller is told of a flag that cannot be read.

@@ -10,6 +10,6 @@ mod prerequisites;
 mod segments;
 
 pub use changes::{FlagDeletion, FlagReplacement};
-pub use evaluation::{ExportedFlags, StoredFlags};
+pub use evaluation::{ExportedFlags, FlagsState, StoredFlags};
 pub use flags::{FlagCreation, ListedFlags};
 pub use segments::{SegmentCreation, SegmentDeletion, SegmentReplacement};

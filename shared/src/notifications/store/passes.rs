@@ -21,10 +21,11 @@ pub struct Pass {
 }
 
 impl Store {
-    /// How far a pass has come; none that never began.
+    /// How far a pass has come; none that never began, or that cannot be read: then it begins anew.
     pub async fn find_pass(&self, name: &str) -> Result<Option<Pass>, StoreError> {
         let found = self.get(TABLE, key(PASSES, name)).await?;
-        found.as_ref().map(read_pass).transpose()
+        let Some(found) = found else { return Ok(None) };
+        self.unless_damaged(&found, read_pass(&found))
     }
 
     /// Notes how far a pass has come. Of two that are at it at once, the later one decides: at worst,
