@@ -115,8 +115,14 @@ impl Figures {
     }
 
     fn ingestion_targets(&self) -> Vec<Target> {
-        let latency = self.errors.ingestion.latency.median();
-        vec![Target::under(10.0, "ms", "an event of 4 kB, warm, p50", latency)]
+        let ingestion = &self.errors.ingestion;
+        let (latency, rate) = (ingestion.latency.median(), ingestion.events_per_second);
+        let units = ingestion.traffic.write_units;
+        vec![
+            Target::under(10.0, "ms", "an event of 4 kB, warm, p50", latency),
+            Target::at_most(2.5, "ms", "  one after the other: 400 a second", 1_000.0 / rate),
+            Target::at_most(9.0, "", "  write units, of a known error", units),
+        ]
     }
 
     fn query_targets(&self) -> Vec<Target> {
