@@ -131,6 +131,8 @@ async fn store(
                 let Some(description) = known else { return Ok(()) };
                 (description, occurred_at, received_at)
             }
+            // Its error learns of it when its row is packed, if it did not with the first delivery.
+            Counting::UnreadableDuplicate => return Ok(()),
             Counting::ErrorExists => {
                 found = find_error_of(app, project_id, kind.clone(), Remembered::IsOld).await?;
                 continue;

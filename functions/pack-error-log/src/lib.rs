@@ -15,6 +15,7 @@ use shared::error_tracking::ErrorId;
 use shared::error_tracking::store::{PackingLimits, QueueEntry, Step, Waiting};
 use shared::projects::project::ProjectId;
 use shared::telemetry::log_metric;
+use shared::timestamp::Timestamp;
 
 /// What this function is.
 pub static JOB: Job =
@@ -25,7 +26,7 @@ pub const OLDEST_UNPACKED_ROW_AGE: &str = "OldestUnpackedRowAge";
 /// The name of the metric that tells how many projects could not be packed.
 pub const FAILED_PROJECTS: &str = "FailedProjects";
 
-/// The name of the metric that tells how many rows were waiting when their projects were last looked at.
+/// The name of the metric that tells about how many rows were waiting of projects that are due.
 pub const UNPACKED_ROWS: &str = "UnpackedRows";
 
 /// How many projects are packed at once: while one waits for DynamoDB, another one is encoded.
@@ -35,27 +36,37 @@ const WORKING_TIME: Duration = Duration::from_secs(55);
 /// How long a project waits that could not be packed.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_mins(10);
 
-/// Packs the projects that are due, the longest due first, until the time is up. They take turns of one
-/// step each, so that none waits for another's backlog.
-async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
-    let now = app.clock.now();
-    let queue = app.store.list_packing_queue().await?;
-    let mut due: Vec<QueueEntry> = queue.iter().filter(|entry| entry.due <= now).copied().collect();
-    due.sort_by_key(|entry| entry.due);
-    let first = |entry| Turn { entry, is_packed: false };
-    let turns = Turns {
-        projects: Mutex::new(due.into_iter().map(first).collect()),
-        waiting: Mutex::new(queue.iter().map(|it| (it.project, it.waiting)).collect()),
-        deadline,
-        own: Deadline::after(WORKING_TIME),
-    };
-    let workers = join_all((0..WORKERS).map(|_| work(app, &turns))).await;
-    let failures: Vec<StoreError> = workers.into_iter().flatten().collect();
+/// How much a run does.
+#[derive(Debug, Clone, Copy)]
+pub struct RunLimits {
+    /// How much a step of a project does.
+    pub packing: PackingLimits,
+    /// How long further steps are begun.
+    pub time: Duration,
+}
 
+impl Default for RunLimits {
+    fn default() -> Self {
+        Self { packing: PackingLimits::default(), time: WORKING_TIME }
+    }
+}
+
+/// What became of a run.
+#[derive(Debug)]
+pub struct RunOutcome {
+    /// Since when there may be rows that wait; `None` if no project is in the queue.
+    pub oldest: Option<Timestamp>,
+    /// About how many rows are waiting of projects that are due. What a project has that is not due is to
+    /// wait, and is little.
+    pub rows: u64,
+    /// Why some projects could not be packed or merged.
+    pub failures: Vec<StoreError>,
+}
+
+async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
+    let RunOutcome { oldest, rows, failures } =
+        pack_due(app, &RunLimits::default(), deadline).await?;
     let now = app.clock.now();
-    let waiting = turns.waiting.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let oldest = waiting.values().map(|waiting| waiting.since).min();
-    let rows: u64 = waiting.values().map(|waiting| waiting.rows).sum();
     let age = oldest.map_or(0, |since| since.until(now).as_secs());
     #[allow(clippy::cast_precision_loss)] // Seconds, rows and projects are far below 2^53.
     let [age, rows, failed] = [age, rows, failures.len() as u64].map(|value| value as f64);
@@ -65,19 +76,59 @@ async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
     failures.into_iter().next().map_or(Ok(()), Err)
 }
 
+/// Packs the projects that are due, the longest due first, until the time is up. They take turns of one
+/// step each, so that none waits for another's backlog.
+pub async fn pack_due(
+    app: &App,
+    limits: &RunLimits,
+    deadline: Deadline,
+) -> Result<RunOutcome, StoreError> {
+    let now = app.clock.now();
+    let queue = app.store.list_packing_queue().await?;
+    let mut due: Vec<QueueEntry> = queue.iter().filter(|entry| entry.due <= now).copied().collect();
+    due.sort_by_key(|entry| entry.due);
+    let first = |entry| Turn { entry, packs: true, merges: true };
+    let seen = |entry: &QueueEntry| Seen { waiting: entry.waiting, is_due: entry.due <= now };
+    let turns = Turns {
+        projects: Mutex::new(due.into_iter().map(first).collect()),
+        seen: Mutex::new(queue.iter().map(|entry| (entry.project, seen(entry))).collect()),
+        limits: limits.packing,
+        deadline,
+        own: Deadline::after(limits.time),
+    };
+    let workers = join_all((0..WORKERS).map(|_| work(app, &turns))).await;
+    let seen = turns.seen.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let rows = seen.values().filter(|seen| seen.is_due).map(|seen| seen.waiting.rows);
+    Ok(RunOutcome {
+        oldest: seen.values().map(|seen| seen.waiting.since).min(),
+        rows: rows.fold(0, u64::saturating_add),
+        failures: workers.into_iter().flatten().collect(),
+    })
+}
+
 /// A project's turn.
 #[derive(Clone, Copy)]
 struct Turn {
     entry: QueueEntry,
-    /// Whether only merging is left to do.
-    is_packed: bool,
+    /// Whether there may be rows to pack.
+    packs: bool,
+    /// Whether there may be runs to merge, and that did not fail in this run.
+    merges: bool,
+}
+
+/// What is known of a project in the queue.
+#[derive(Clone, Copy)]
+struct Seen {
+    waiting: Waiting,
+    /// Whether it is to be looked at, and was not yet, or not enough.
+    is_due: bool,
 }
 
 /// The turns that are to come.
 struct Turns {
     projects: Mutex<VecDeque<Turn>>,
-    /// What is waiting of each project of the queue, as far as is known.
-    waiting: Mutex<HashMap<ProjectId, Waiting>>,
+    seen: Mutex<HashMap<ProjectId, Seen>>,
+    limits: PackingLimits,
     deadline: Deadline,
     own: Deadline,
 }
@@ -94,9 +145,14 @@ impl Turns {
         self.projects.lock().unwrap_or_else(PoisonError::into_inner).push_back(turn);
     }
 
-    fn note(&self, project: ProjectId, waiting: Waiting) {
-        let mut all = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(project, waiting);
+    fn note(&self, project: ProjectId, seen: Seen) {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(project, seen);
+    }
+
+    /// What is waiting of a project, as it was seen last.
+    fn waiting(&self, entry: &QueueEntry) -> Waiting {
+        let all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(&entry.project).map_or(entry.waiting, |seen| seen.waiting)
     }
 }
 
@@ -104,46 +160,68 @@ impl Turns {
 async fn work(app: &App, turns: &Turns) -> Vec<StoreError> {
     let mut failures = Vec::new();
     while let Some(turn) = turns.next() {
-        match take(app, turn, turns).await {
-            Ok(Some(next)) => turns.again(next),
-            Ok(None) => {}
-            Err(failure) => {
-                // It must not hold up the others, nor be tried in vain each minute.
-                let due = app.clock.now().plus(PAUSE_AFTER_FAILURE);
-                let postponed = app.store.postpone(&turn.entry, due, turn.entry.waiting);
-                failures.extend(postponed.await.err());
-                failures.push(failure);
-            }
+        let next = take(app, turn, turns, &mut failures).await;
+        if next.packs || next.merges {
+            turns.again(next);
         }
     }
     failures
 }
 
-/// Takes one step of packing a project, and one of merging. Answers the turn that it needs besides.
-async fn take(app: &App, turn: Turn, turns: &Turns) -> Result<Option<Turn>, StoreError> {
-    let Turn { entry, is_packed } = turn;
-    let limits = PackingLimits::default();
-    let has_rows = !is_packed && pack(app, &entry, &limits, turns).await?;
+/// Takes one step of packing a project, and one of merging. Answers what it needs besides.
+async fn take(app: &App, turn: Turn, turns: &Turns, failures: &mut Vec<StoreError>) -> Turn {
+    let Turn { entry, mut packs, mut merges } = turn;
+    if packs {
+        match pack(app, &entry, turns).await {
+            Ok(has_more) => packs = has_more,
+            Err(failure) => {
+                // It must not hold up the others, nor be tried in vain each minute.
+                let due = app.clock.now().plus(PAUSE_AFTER_FAILURE);
+                let postponed = app.store.postpone(&entry, due, turns.waiting(&entry));
+                failures.extend(postponed.await.err());
+                failures.push(failure);
+                return Turn { entry, packs: false, merges: false };
+            }
+        }
+    }
+    if merges {
+        match merge(app, &entry, turns).await {
+            Ok(merges_more) => merges = packs || merges_more,
+            // Rows do not wait for that: it is tried again when the project is due next.
+            Err(failure) => {
+                failures.push(failure);
+                merges = false;
+            }
+        }
+    }
+    Turn { entry, packs, merges }
+}
+
+/// Takes one step of merging a project. Answers whether there may be another one.
+async fn merge(app: &App, entry: &QueueEntry, turns: &Turns) -> Result<bool, StoreError> {
     let (store, now) = (&app.store, app.clock.now());
-    let merges_more = store.merge_step(entry.project, &limits.merging, now).await?;
+    let merges_more = store.merge_step(entry.project, &turns.limits.merging, now).await?;
     store.count_errors(entry.project, now).await?;
-    Ok((has_rows || merges_more).then_some(Turn { entry, is_packed: !has_rows }))
+    Ok(merges_more)
 }
 
 /// Packs rows of a project, and says when it is due again. Answers whether there are more rows.
-async fn pack(
-    app: &App,
-    entry: &QueueEntry,
-    limits: &PackingLimits,
-    turns: &Turns,
-) -> Result<bool, StoreError> {
+async fn pack(app: &App, entry: &QueueEntry, turns: &Turns) -> Result<bool, StoreError> {
     let now = app.clock.now();
     let new_id = || ErrorId::new(app.ids.new_uuid(app.clock.now()));
-    let (due, waiting) = match app.store.pack_step(entry.project, limits, &new_id, now).await? {
-        Step::Packed { has_more: true, .. } => return Ok(true),
-        Step::Packed { backlog, .. } => {
-            (backlog.next_visit_once_packed(now), Waiting { since: now, rows: 0 })
+    let step = app.store.pack_step(entry.project, &turns.limits, &new_id, now).await?;
+    let none = Waiting { since: now, rows: 0 };
+    let (due, waiting) = match step {
+        Step::Packed { has_more: true, backlog, until, missed } => {
+            // Rows that came late tell nothing of those to come.
+            if missed == 0 {
+                let waiting = Waiting { since: until, rows: backlog.rows_since(until, now) };
+                turns.note(entry.project, Seen { waiting, is_due: true });
+                app.store.postpone(entry, entry.due, waiting).await?;
+            }
+            return Ok(true);
         }
+        Step::Packed { backlog, .. } => (backlog.next_visit_once_packed(now), none),
         // Whoever packs it also says when it is due.
         Step::Lost => return Ok(false),
         Step::ProjectGone => {
@@ -159,13 +237,10 @@ async fn pack(
                 app.store.leave_queue(entry).await?;
                 return Ok(false);
             }
-            None => {
-                let due = backlog.next_visit(now).min(entry.may_leave().max(now));
-                (due, Waiting { since: now, rows: 0 })
-            }
+            None => (backlog.next_visit(now).min(entry.may_leave().max(now)), none),
         },
     };
-    turns.note(entry.project, waiting);
+    turns.note(entry.project, Seen { waiting, is_due: false });
     app.store.postpone(entry, due, waiting).await?;
     Ok(false)
 }

@@ -57,7 +57,7 @@ const EVERYTHING: PackingLimits = PackingLimits {
     rows: 20_000,
     bytes: 4_000_000,
     waits: false,
-    merging: MergeLimits { events: 1_000_000, bytes: 8_000_000, fan_in: 16 },
+    merging: MergeLimits { events: 1_000_000, bytes: 8_000_000, values: 32_000_000, fan_in: 16 },
 };
 
 /// The paths of ingest-error-events.

@@ -1,5 +1,7 @@
 //! Merging: fewer runs, and the same counts.
 
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use serde_json::json;
 use shared::error_tracking::log::manifest::MergeLimits;
@@ -9,7 +11,8 @@ use tests::error_tracking::SentEvent;
 use super::packing::{all_counts, with_two_days};
 use super::{DAY, EVERYTHING, HOUR, MINUTE, Tracker, text};
 
-const FEW: MergeLimits = MergeLimits { events: 1_000_000, bytes: 8_000_000, fan_in: 3 };
+const FEW: MergeLimits =
+    MergeLimits { events: 1_000_000, bytes: 8_000_000, values: 32_000_000, fan_in: 3 };
 
 async fn run_count(tracker: &Tracker) -> usize {
     tracker.runs().await.iter().map(|(_, runs)| runs).sum()
@@ -97,4 +100,81 @@ async fn a_day_is_merged_as_a_whole_once_it_is_over_and_late_events_come_besides
     };
     assert_eq!(of_day(&runs), of_day(&after).map(|before| before + 5));
     assert_eq!(tracker.total(&json!({})).await, 53);
+}
+
+/// Events of which no two have the same value, each packed by itself.
+async fn all_different() -> Tracker {
+    let tracker = Tracker::start().await;
+    for number in 0..32 {
+        let event = SentEvent::new(number, tracker.ago(DAY), "TypeError", "x");
+        tracker.deliver(&event.with("release", &format!("{number:0>100}"))).await;
+    }
+    tracker.pack_within(&PackingLimits { rows: 1, ..EVERYTHING }).await;
+    assert_eq!(run_count(&tracker).await, 32);
+    tracker
+}
+
+/// A number of each run that the manifests name.
+async fn of_runs(tracker: &Tracker, member: &str) -> Vec<u64> {
+    let manifests = tracker.items_of("manifest#").await;
+    let runs = manifests.iter().flatten().filter(|(name, _)| name.starts_with("r_"));
+    runs.map(|(_, run)| run.as_m().unwrap()[member].as_n().unwrap().parse().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_merged_run_has_no_more_values_than_fit_into_memory() {
+    const SHORT: MergeLimits = MergeLimits { values: 1_000, ..FEW };
+    for are_noted in [true, false] {
+        let tracker = all_different().await;
+        if !are_noted {
+            // As an earlier release left them: that they do not fit is found when they are merged.
+            for manifest in tracker.items_of("manifest#").await {
+                for (name, run) in manifest.iter().filter(|(name, _)| name.starts_with("r_")) {
+                    let mut run = run.as_m().unwrap().clone();
+                    run.remove("values");
+                    tracker.tamper(&manifest, name, AttributeValue::M(run)).await;
+                }
+            }
+        }
+        for _ in 0..20 {
+            let store = &tracker.test.app.store;
+            store.merge_step(tracker.project.id, &SHORT, tracker.now()).await.unwrap();
+        }
+        let before = run_count(&tracker).await;
+        assert!((4..=11).contains(&before), "{before}");
+        let values = of_runs(&tracker, "values").await;
+        assert!(values.iter().all(|values| (100..=1_000).contains(values)), "{values:?}");
+        assert_eq!(tracker.total(&json!({})).await, 32);
+        // What has found its place is left there.
+        let store = &tracker.test.app.store;
+        let more = store.merge_step(tracker.project.id, &SHORT, tracker.now()).await.unwrap();
+        assert!(!more && run_count(&tracker).await == before);
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_run_keeps_no_other_from_being_merged() {
+    const ALL: MergeLimits = MergeLimits { fan_in: 16, ..FEW };
+    for is_missing in [true, false] {
+        let tracker = Tracker::start().await;
+        for number in 0..16 {
+            let event = SentEvent::new(number, tracker.ago(DAY), "TypeError", "x");
+            tracker.deliver(&event).await;
+        }
+        tracker.pack_within(&PackingLimits { rows: 1, ..EVERYTHING }).await;
+        let damaged = tracker.items_of("bundle#").await.remove(0);
+        if is_missing {
+            tracker.remove(&damaged).await;
+        } else {
+            let nonsense = AttributeValue::B(Blob::new([0xff; 9]));
+            tracker.tamper(&damaged, "release", nonsense).await;
+        }
+        tracker.merge_within(&ALL).await;
+        assert_eq!(run_count(&tracker).await, 2, "{is_missing}");
+        let mut steps = of_runs(&tracker, "level").await;
+        steps.sort_unstable();
+        assert_eq!(steps, [0, 1]);
+        let is_set = json!([{"categoryId": "release", "operator": "is_not_set", "value": ""}]);
+        assert_eq!(tracker.total(&json!({"filters": is_set})).await, 15);
+    }
 }

@@ -11,8 +11,10 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::IndexedRandom;
 use serde_json::json;
+use shared::app::Deadline;
 use shared::error_tracking::attribute::{Attribute, Attributes};
 use shared::error_tracking::log::day::Day;
+use shared::error_tracking::log::manifest::MergeLimits;
 use shared::error_tracking::log::row::{EventRow, Fingerprint};
 use shared::error_tracking::store::{ErrorOfEvent, PackingLimits, Step};
 use shared::error_tracking::{ErrorId, EventId, KnownError};
@@ -190,33 +192,36 @@ async fn packers_and_deliveries_at_once_lose_and_double_nothing() {
     assert_eq!(tracker.total(&json!({})).await, 96);
 }
 
-/// A packer that is ended after its transaction leaves this.
-#[tokio::test]
-async fn a_step_that_was_not_finished_is_counted_from_rows_and_finished_by_the_next_packer() {
-    let (tracker, _) = with_two_days().await;
-    let counts = all_counts(&tracker).await;
-    let errors = tracker.errors().await;
-    tracker.pack().await;
+/// A packer that is ended after its transaction leaves this, if it was the first. Some runs of the step may
+/// not be seen yet.
+async fn leave_unfinished(tracker: &Tracker, unseen: &[String]) {
     let head = tracker.items_of("log-head#").await.remove(0);
     let of_manifest = |item: &Item| {
         let names = item.keys().filter_map(|name| name.strip_prefix("r_"));
         names.map(|id| format!("{}#{id}", text(item, "sk"))).collect::<Vec<_>>()
     };
     let manifests = tracker.items_of("manifest#").await;
-    let runs: Vec<String> = manifests.iter().flat_map(of_manifest).collect();
-    let step = |runs: &[String]| {
-        AttributeValue::L(runs.iter().map(|run| AttributeValue::S(run.clone())).collect())
-    };
+    let runs = manifests.iter().flat_map(of_manifest).chain(unseen.iter().cloned());
+    let runs = AttributeValue::L(runs.map(AttributeValue::S).collect());
     tracker.tamper(&head, "readable", AttributeValue::S("0".to_owned())).await;
     tracker.tamper(&head, "readableSteps", number(0)).await;
+    tracker.tamper(&head, "step", runs).await;
+}
+
+#[tokio::test]
+async fn a_step_that_was_not_finished_is_counted_from_rows_and_finished_by_the_next_packer() {
+    let (tracker, _) = with_two_days().await;
+    let counts = all_counts(&tracker).await;
+    let errors = tracker.errors().await;
+    tracker.pack().await;
     // As long as its transaction is not carried out everywhere, nobody finishes it.
     let unknown = format!("2026-10-01#{}", "0".repeat(16));
-    tracker.tamper(&head, "step", step(&[runs.clone(), vec![unknown]].concat())).await;
+    leave_unfinished(&tracker, &[unknown]).await;
     assert_eq!(all_counts(&tracker).await, counts);
     let later = tracker.now().plus(2 * MINUTE);
     let stuck = tracker.pack_step(tracker.project.id, &EVERYTHING, later).await;
     assert_eq!(stuck, Step::Lost);
-    tracker.tamper(&head, "step", step(&runs)).await;
+    leave_unfinished(&tracker, &[]).await;
     assert_eq!(all_counts(&tracker).await, counts);
     assert_eq!(tracker.errors().await, errors);
     assert_eq!(tracker.pack().await, 0, "finishing it packs nothing again");
@@ -225,6 +230,35 @@ async fn a_step_that_was_not_finished_is_counted_from_rows_and_finished_by_the_n
         tracker.remove(&row).await;
     }
     assert_eq!(all_counts(&tracker).await, counts);
+}
+
+/// Whoever finishes a step looks for its runs.
+#[tokio::test]
+async fn a_deletion_leaves_the_runs_of_a_step_as_they_are_until_it_is_finished() {
+    let (tracker, _) = with_two_days().await;
+    let deleted = tracker.errors().await.swap_remove(0);
+    let count = deleted["count"].as_u64().unwrap();
+    tracker.pack().await;
+    let call = tracker.call_for(&delete_error::OPERATION, &deleted);
+    assert_eq!(call.send(&tracker.test.app).await.status, 204);
+    // As if it had been deleted when the step ended.
+    let manifest = tracker.items_of("manifest#").await.remove(0);
+    let (_, run) = manifest.iter().find(|(name, _)| name.starts_with("r_")).unwrap();
+    let head = tracker.items_of("log-head#").await.remove(0);
+    let (name, tombstone) = head.iter().find(|(name, _)| name.starts_with("t_")).unwrap();
+    let mut tombstone = tombstone.as_m().unwrap().clone();
+    tombstone.insert("at".to_owned(), run.as_m().unwrap()["until"].clone());
+    tracker.tamper(&head, name, AttributeValue::M(tombstone)).await;
+    leave_unfinished(&tracker, &[]).await;
+    tracker.test.pass(5 * MINUTE);
+    tracker.merge_within(&MergeLimits::default()).await;
+    let step = tracker.pack_step(tracker.project.id, &EVERYTHING, tracker.now()).await;
+    assert!(matches!(step, Step::Left(_)), "{step:?}");
+    assert_eq!(tracker.items_of("log-head#").await[0]["readableSteps"], number(1));
+    assert_eq!(tracker.total(&json!({})).await, 48 - count);
+    tracker.merge_within(&MergeLimits::default()).await;
+    assert_eq!(tracker.total(&json!({})).await, 48 - count);
+    assert_eq!(u64::try_from(tracker.items_of("error-events#").await.len()).unwrap(), 48 - count);
 }
 
 #[tokio::test]
@@ -485,7 +519,7 @@ async fn rows_that_come_later_than_they_can_are_found_ten_minutes_after_the_step
     assert!(matches!(pack().await, Step::Left(_)));
     assert_eq!(total().await, 48);
     tracker.test.pass(MINUTE);
-    assert!(matches!(pack().await, Step::Packed { has_more: true, .. }));
+    assert!(matches!(pack().await, Step::Packed { has_more: true, missed: 3, .. }));
     assert_eq!(total().await, 51);
     assert!(matches!(pack().await, Step::Left(_)));
     tracker.test.pass(20 * MINUTE);
@@ -508,4 +542,164 @@ async fn a_log_does_not_begin_without_its_project_and_leaves_the_queue() {
     assert!(tracker.queued().await.is_none());
     assert_eq!(tracker.items_of("log-head#").await, []);
     assert_eq!(tracker.items_of("manifest#").await, []);
+}
+
+/// Has the project's log as if so many steps had packed it.
+async fn pretend_steps(tracker: &Tracker, steps: i64) {
+    let head = tracker.items_of("log-head#").await.remove(0);
+    for name in ["steps", "readableSteps"] {
+        tracker.tamper(&head, name, number(steps)).await;
+    }
+}
+
+#[tokio::test]
+async fn the_runs_of_a_day_have_a_further_manifest_every_512_steps() {
+    let (tracker, _) = with_two_days().await;
+    let (counts, errors) = (all_counts(&tracker).await, tracker.errors().await);
+    let one = PackingLimits { rows: 1, ..EVERYTHING };
+    let later = tracker.now().plus(2 * MINUTE);
+    tracker.pack_step(tracker.project.id, &one, later).await;
+    // Two more of these are the first's.
+    pretend_steps(&tracker, 509).await;
+    assert_eq!(tracker.pack_within(&PackingLimits { rows: 16, ..EVERYTHING }).await, 3);
+    pretend_steps(&tracker, 1_023).await;
+    let manifests = tracker.items_of("manifest#").await;
+    let parts = manifests.iter().filter(|item| text(item, "sk").contains('#')).count();
+    assert!(parts > 0 && parts < manifests.len(), "{parts} {}", manifests.len());
+    assert_eq!(all_counts(&tracker).await, counts);
+    assert_eq!(tracker.errors().await, errors);
+
+    // What a packer leaves in the second manifest of a day is found there.
+    tracker.test.pass(2 * MINUTE);
+    for number in 0..20 {
+        let at = tracker.ago(HOUR * 2);
+        tracker.deliver(&SentEvent::new(100 + number, at, "TypeError", "x")).await;
+    }
+    tracker.test.pass(5 * MINUTE);
+    let counts = all_counts(&tracker).await;
+    let few = PackingLimits { rows: 5, ..EVERYTHING };
+    for _ in 0..3 {
+        tracker.pack_step(tracker.project.id, &few, tracker.now()).await;
+    }
+    let before = tracker.items_of("log-head#").await.remove(0);
+    assert_eq!(before["steps"], number(1_026));
+    tracker.pack_step(tracker.project.id, &few, tracker.now()).await;
+    let of_manifest = |item: &Item| {
+        let is_last =
+            |run: &AttributeValue| run.as_m().is_ok_and(|it| it["first"] == number(1_027));
+        let runs = item.iter().filter(|(name, run)| name.starts_with("r_") && is_last(run));
+        let runs = runs.map(|(name, _)| format!("{}#{}", &text(item, "sk")[..10], &name[2..]));
+        runs.map(AttributeValue::S).collect::<Vec<_>>()
+    };
+    let step: Vec<_> = tracker.items_of("manifest#").await.iter().flat_map(of_manifest).collect();
+    assert_eq!(step.len(), 1);
+    for name in ["readable", "readableSteps"] {
+        tracker.tamper(&before, name, before[name].clone()).await;
+    }
+    tracker.tamper(&before, "step", AttributeValue::L(step)).await;
+    assert_eq!(all_counts(&tracker).await, counts);
+    assert_eq!(tracker.pack().await, 0);
+    assert_eq!(tracker.items_of("log-head#").await[0]["readableSteps"], number(1_027));
+    assert_eq!(all_counts(&tracker).await, counts);
+
+    // Each is merged by itself.
+    let few = MergeLimits { fan_in: 2, ..MergeLimits::default() };
+    tracker.merge_within(&few).await;
+    assert!(tracker.runs().await.iter().all(|(_, runs)| *runs <= 2), "{:?}", tracker.runs().await);
+    assert_eq!(all_counts(&tracker).await, counts);
+    let deleted = tracker.errors().await.swap_remove(0);
+    let left = 68 - deleted["count"].as_u64().unwrap();
+    let call = tracker.call_for(&delete_error::OPERATION, &deleted);
+    assert_eq!(call.send(&tracker.test.app).await.status, 204);
+    assert_eq!(tracker.total(&json!({})).await, left);
+    for _ in 0..3 {
+        tracker.test.pass(2 * HOUR);
+        tracker.run_schedule().await;
+        assert_eq!(tracker.total(&json!({})).await, left);
+    }
+    let head = tracker.items_of("log-head#").await.remove(0);
+    assert!(head.keys().all(|name| !name.starts_with("t_")), "{head:?}");
+    tracker.test.pass(402 * DAY);
+    assert_eq!(tracker.filled(&json!({"projectIds": [PROJECT], "from": 0})).await, []);
+}
+
+/// Rows of an old day, one a second, of which the last came two minutes ago.
+async fn flood(tracker: &Tracker, rows: u32) {
+    let row = EventRow {
+        occurred_at: tracker.ago(HOUR),
+        fingerprint: Fingerprint([7; 16]),
+        attributes: Attributes::default(),
+    };
+    for _ in 0..rows {
+        tracker.test.pass(MINUTE / 60);
+        put_rows(tracker, std::slice::from_ref(&row)).await;
+    }
+    tracker.test.pass(2 * MINUTE);
+}
+
+async fn run_within(tracker: &Tracker, rows: usize, time: Duration) -> pack_error_log::RunOutcome {
+    let packing = PackingLimits { rows, ..EVERYTHING };
+    let limits = pack_error_log::RunLimits { packing, time };
+    let deadline = Deadline::after(MINUTE);
+    pack_error_log::pack_due(&tracker.test.app, &limits, deadline).await.unwrap()
+}
+
+#[tokio::test]
+async fn rows_that_wait_behind_a_step_are_seen_and_few_rows_that_are_to_wait_are_not() {
+    let tracker = Tracker::start().await;
+    tracker.deliver(&SentEvent::new(1, tracker.now(), "TypeError", "x")).await;
+    flood(&tracker, 200).await;
+    tracker.test.pass(5 * MINUTE);
+    // Two rows are two seconds, of which there have been hundreds since.
+    let outcome = run_within(&tracker, 2, Duration::from_millis(300)).await;
+    let entry = tracker.queued().await.unwrap();
+    assert!((200..=2_000).contains(&outcome.rows), "{outcome:?}");
+    assert_eq!((entry.waiting.rows, Some(entry.waiting.since)), (outcome.rows, outcome.oldest));
+    assert!(entry.due <= tracker.now(), "it goes on in the next run");
+    // The next run does the rest, and nothing waits then.
+    let outcome = run_within(&tracker, 20_000, MINUTE).await;
+    assert_eq!((outcome.rows, outcome.oldest), (0, Some(tracker.now())));
+    assert_eq!(tracker.total(&json!({})).await, 201);
+
+    // What is looked at when it is worth it, or a day old.
+    let (tracker, _) = with_two_days().await;
+    tracker.test.pass(5 * MINUTE);
+    let limits = pack_error_log::RunLimits::default();
+    for _ in 0..2 {
+        let deadline = Deadline::after(MINUTE);
+        let run = pack_error_log::pack_due(&tracker.test.app, &limits, deadline).await.unwrap();
+        assert_eq!((run.rows, run.oldest), (0, Some(tracker.ago(5 * MINUTE))));
+        assert_eq!(tracker.queued().await.unwrap().waiting.rows, 48);
+    }
+}
+
+#[tokio::test]
+async fn a_project_whose_runs_cannot_be_merged_is_packed_all_the_same() {
+    let tracker = Tracker::start().await;
+    for number in 0..16 {
+        tracker.deliver(&SentEvent::new(number, tracker.ago(DAY), "TypeError", "x")).await;
+    }
+    tracker.pack_within(&PackingLimits { rows: 1, ..EVERYTHING }).await;
+    // No write that adds to it fits into an item.
+    let mut manifest = tracker.items_of("manifest#").await.remove(0);
+    let table = format!("{}{}", local::environment::table_prefix(), super::TABLE);
+    let sizes = (0..400 * 1_024).rev().step_by(100);
+    for size in sizes {
+        manifest.insert("ballast".to_owned(), AttributeValue::B(Blob::new(vec![0; size])));
+        let put = tracker.test.client.put_item().table_name(&table);
+        if put.set_item(Some(manifest.clone())).send().await.is_ok() {
+            break;
+        }
+    }
+    tracker.test.pass(2 * MINUTE);
+    for number in 0..3 {
+        tracker.deliver(&SentEvent::new(100 + number, tracker.now(), "TypeError", "x")).await;
+    }
+    tracker.test.pass(5 * MINUTE);
+    let outcome = run_within(&tracker, 1, MINUTE).await;
+    assert_eq!(outcome.failures.len(), 1, "{outcome:?}");
+    assert_eq!(tracker.pack().await, 0, "all rows are packed");
+    let entry = tracker.queued().await.unwrap();
+    assert_eq!((entry.waiting.since, entry.waiting.rows), (tracker.now(), 0));
+    assert_eq!(tracker.total(&json!({})).await, 19);
 }

@@ -3,6 +3,7 @@
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
+use shared::app::Deadline;
 use tests::app::left_out;
 use tests::error_tracking::SentEvent;
 
@@ -98,19 +99,35 @@ async fn a_damaged_run_keeps_no_deletion_from_its_end() {
 }
 
 #[tokio::test]
-async fn a_damaged_entry_of_the_queue_keeps_no_other_project_from_being_packed() {
-    let tracker = Tracker::start().await;
-    let other = tracker.other_project("other").await;
-    tracker.deliver(&SentEvent::new(1, tracker.now(), "TypeError", "x")).await;
-    let entry = damage(&tracker, "packing-queue#", "wanted").await;
-    let event = SentEvent::new(2, tracker.now(), "TypeError", "x");
-    assert_eq!(tracker.deliver_to(&other, &event).await.status, 200);
-    tracker.test.pass(2 * DAY);
-    tracker.run_schedule().await;
-    let packed = tracker.items_of("manifest#").await;
-    assert_eq!(packed.len(), 1);
-    assert!(text(&packed[0], "pk").ends_with(&other.id.to_string()));
-    assert_reported(&entry, "wanted");
+async fn a_damaged_entry_of_the_queue_is_written_anew_and_in_no_other_projects_way() {
+    for attribute in ["wanted", "due", "waitingSince", "waitingRows"] {
+        let tracker = Tracker::start().await;
+        let other = tracker.other_project("other").await;
+        tracker.deliver(&SentEvent::new(1, tracker.now(), "TypeError", "x")).await;
+        let entry = damage(&tracker, "packing-queue#", attribute).await;
+        let event = SentEvent::new(2, tracker.now(), "TypeError", "x");
+        assert_eq!(tracker.deliver_to(&other, &event).await.status, 200);
+        tracker.test.pass(2 * DAY);
+        tracker.run_schedule().await;
+        let packed = tracker.items_of("manifest#").await;
+        assert_eq!(packed.len(), 1);
+        assert!(text(&packed[0], "pk").ends_with(&other.id.to_string()));
+        assert_reported(&entry, attribute);
+
+        // By the next delivery, or the deletion of an error.
+        if attribute == "due" {
+            let error = tracker.the_error().await;
+            let call = tracker.call_for(&delete_error::OPERATION, &error);
+            assert_eq!(call.send(&tracker.test.app).await.status, 204);
+        } else {
+            tracker.deliver(&SentEvent::new(3, tracker.now(), "TypeError", "x")).await;
+        }
+        assert!(tracker.queued().await.is_some(), "{attribute}");
+        tracker.test.pass(2 * DAY);
+        tracker.run_schedule().await;
+        let head = tracker.items_of(&format!("log-head#{}", tracker.project.id)).await.remove(0);
+        assert_eq!(head["steps"], AttributeValue::N("1".to_owned()), "{attribute}");
+    }
 }
 
 #[tokio::test]
@@ -152,5 +169,122 @@ async fn a_damaged_event_is_left_out_of_its_errors_list() {
         let events = tracker.call_for(LIST_EVENTS, &tracker.the_error().await);
         assert_eq!(tracker.pages(&events, 10).await.concat().len(), 3);
         assert_reported(&key, "sk");
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_column_hides_its_own_run_alone() {
+    let tracker = Tracker::start().await;
+    for (days, from) in [(3, 0), (4, 100)] {
+        for number in from..from + 100 {
+            // Too much to be in one item with the other columns.
+            let digits = (0..12_u64).map(|part| {
+                format!("{:016x}", (number * 12 + part + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            });
+            let event = SentEvent::new(number, tracker.ago(DAY * days), "TypeError", "x");
+            let release = digits.collect::<String>();
+            let event = event.with("transaction", &release.chars().rev().collect::<String>());
+            tracker.deliver(&event.with("release", &release)).await;
+        }
+    }
+    tracker.pack().await;
+    let columns = tracker.items_of("columns#").await.into_iter();
+    let column = columns.into_iter().find(|it| text(it, "pk").contains("#release#")).unwrap();
+    damage_item(&tracker, &column, "bytes").await;
+    let is_set = json!({"filters": [{"categoryId": "release", "operator": "is_set", "value": ""}]});
+    assert_eq!(tracker.total(&is_set).await, 100);
+    assert_eq!(tracker.total(&json!({})).await, 200);
+    // What names the run is its first column.
+    assert!(left_out(text(&column, "sk")).contains(&("errors", "bytes")));
+    tracker.test.pass(5 * DAY);
+    tracker.run_schedule().await;
+    assert_eq!(tracker.total(&is_set).await, 100);
+}
+
+#[tokio::test]
+async fn a_damaged_note_of_what_was_packed_does_not_stop_the_log() {
+    let tracker = Tracker::start().await;
+    four_events(&tracker).await;
+    tracker.pack().await;
+    let note = damage(&tracker, "packed-rows#", "hashes").await;
+    tracker.test.pass(2 * MINUTE);
+    tracker.deliver(&SentEvent::new(9, tracker.ago(DAY), "TypeError", "x")).await;
+    tracker.test.pass(2 * DAY);
+    tracker.run_schedule().await;
+    assert_reported(&note, "hashes");
+    let head = tracker.items_of("log-head#").await.swap_remove(0);
+    assert_eq!(head["steps"], AttributeValue::N("2".to_owned()));
+    assert_eq!(head.keys().filter(|name| name.starts_with("found_")).count(), 1, "{head:?}");
+    assert_eq!(tracker.total(&json!({})).await, 5);
+}
+
+#[tokio::test]
+async fn whatever_of_a_logs_head_is_damaged_events_are_taken_and_other_projects_packed() {
+    for attribute in ["found_1", "shards", "watermark", "step", "t_1"] {
+        let tracker = Tracker::start().await;
+        let other = tracker.other_project("other").await;
+        four_events(&tracker).await;
+        tracker.pack().await;
+        let head = damage(&tracker, "log-head#", attribute).await;
+        tracker.test.pass(2 * MINUTE);
+        let event = SentEvent::new(10, tracker.ago(DAY), "TypeError", "x");
+        tracker.deliver(&event).await;
+        assert_eq!(tracker.deliver_to(&other, &event).await.status, 200);
+        tracker.test.pass(2 * DAY);
+        let deadline = Deadline::after(MINUTE);
+        let limits = pack_error_log::RunLimits::default();
+        let run = pack_error_log::pack_due(&tracker.test.app, &limits, deadline).await.unwrap();
+        let packed = tracker.items_of("manifest#").await;
+        assert!(packed.iter().any(|it| text(it, "pk").ends_with(&other.id.to_string())));
+        // What counts rests on the others.
+        let is_whole = attribute == "found_1";
+        assert_eq!(run.failures.is_empty(), is_whole, "{attribute}: {run:?}");
+        let reply = tracker.query(&tracker.since(30 * DAY)).await;
+        assert_eq!(reply.status, if is_whole { 200 } else { 500 }, "{attribute}");
+        if is_whole {
+            assert_eq!(tracker.total(&json!({})).await, 5);
+            assert_reported(&head, "found_");
+        } else if attribute == "shards" {
+            assert_reported(&head, "shards");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_event_whose_claim_is_damaged_counts_once() {
+    let tracker = Tracker::start().await;
+    let event = SentEvent::new(1, tracker.now(), "TypeError", "x");
+    tracker.deliver(&event).await;
+    let mut claims = tracker.items_of("event#").await.into_iter();
+    let claim = claims.find(|item| text(item, "sk") == "claim").unwrap();
+    damage_item(&tracker, &claim, "fingerprint").await;
+    tracker.deliver(&event).await;
+    assert_reported(&claim, "fingerprint");
+    assert_eq!(tracker.total(&json!({})).await, 1);
+    assert_eq!(tracker.the_error().await["count"], 1);
+}
+
+#[tokio::test]
+async fn a_damaged_count_of_errors_is_counted_anew() {
+    // New kinds have errors of their own at once, and whoever counts finds all of them.
+    for (attribute, is_delivered) in
+        [("errors", true), ("errors", false), ("countedAt", false), ("made498676", false)]
+    {
+        let tracker = Tracker::start().await;
+        four_events(&tracker).await;
+        let count = damage(&tracker, "error-count#", attribute).await;
+        let mut kinds = 2;
+        if is_delivered {
+            tracker.test.pass(2 * MINUTE);
+            tracker.deliver(&SentEvent::new(9, tracker.now(), "ValueError", "y")).await;
+            kinds = 3;
+            assert!(tracker.errors().await.iter().any(|error| error["type"] == "ValueError"));
+        }
+        tracker.test.pass(2 * DAY);
+        tracker.run_schedule().await;
+        let counted = tracker.items_of("error-count#").await.swap_remove(0);
+        assert_eq!(counted["errors"].as_n().unwrap(), &kinds.to_string(), "{attribute}");
+        assert!(counted["countedAt"].is_n());
+        assert_reported(&count, if attribute.starts_with("made") { "made" } else { attribute });
     }
 }

@@ -272,7 +272,7 @@ async fn fill_log(test: &TestApp, app: &App) {
             // What packing has found of the ten minutes before is kept for another look.
             test.pass(Duration::from_mins(5));
             pass(app, Duration::from_mins(5));
-            let merging = MergeLimits { events: 1_000_000, bytes: 8_000_000, fan_in: 16 };
+            let merging = MergeLimits::default();
             let all = PackingLimits { rows: 20_000, bytes: 4_000_000, waits: false, merging };
             for _ in 0..3 {
                 let new_id = || ErrorId::new(app.ids.new_uuid(app.clock.now()));

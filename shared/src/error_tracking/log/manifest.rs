@@ -31,13 +31,16 @@ pub struct MergeLimits {
     pub events: u64,
     /// The most bytes of its columns.
     pub bytes: u64,
+    /// The most bytes of its distinct values before they are compressed. Some hundred times as much may be
+    /// in so many bytes of columns.
+    pub values: u64,
     /// How many runs of one level are merged at once.
     pub fan_in: usize,
 }
 
 impl Default for MergeLimits {
     fn default() -> Self {
-        Self { events: 1_000_000, bytes: 8_000_000, fan_in: FAN_IN }
+        Self { events: 1_000_000, bytes: 8_000_000, values: 32_000_000, fan_in: FAN_IN }
     }
 }
 
@@ -88,6 +91,8 @@ pub struct Run {
     pub level: u8,
     /// The bytes of its columns.
     pub bytes: u64,
+    /// The bytes of its distinct values before they are compressed.
+    pub values: u64,
     /// The items of its columns.
     pub form: RunForm,
     /// How many events and errors it has.
@@ -113,17 +118,24 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// The runs that are to be merged into one at `now`, of those that are `readable`; none if there
-    /// is nothing to merge. `level` of the result is [`merged_level`].
+    /// Runs of which each group is to be merged into one at `now`, of those that are `readable`; none if
+    /// there is nothing to merge. The first group whose runs can be read is enough at a time. The level of
+    /// what it becomes is [`merged_level`](Self::merged_level).
     ///
     /// Runs of one level are merged when there are many of them, so that each event is written again
     /// a few times only; and all of a day once it is over.
-    pub fn next_merging(&self, readable: u64, limits: &MergeLimits, now: Timestamp) -> Vec<&Run> {
+    pub fn next_mergings(
+        &self,
+        readable: u64,
+        limits: &MergeLimits,
+        now: Timestamp,
+    ) -> Vec<Vec<&Run>> {
         let is_small = |run: &&Run| {
             // Two halves make a whole: what is larger than half finds nothing to be merged with.
             run.last_step <= readable
                 && run.events() < limits.events / 2
                 && run.bytes < limits.bytes / 2
+                && run.values < limits.values / 2
         };
         let mut levels: BTreeMap<u8, Vec<&Run>> = BTreeMap::new();
         for run in self.runs.iter().filter(is_small) {
@@ -134,10 +146,10 @@ impl Manifest {
         let is_worth_it = self.runs.len() >= MANY || self.runs.len() > 1 && events >= ENOUGH_EVENTS;
         if now >= self.day.next().start().plus(CLOSING) && !is_closed && is_worth_it {
             let all = levels.values().flatten().copied().collect();
-            return fitting(all, limits);
+            return fitting(all, limits).into_iter().collect();
         }
-        let many = levels.into_values().find(|runs| runs.len() >= limits.fan_in);
-        many.map(|runs| fitting(runs, limits)).unwrap_or_default()
+        let many = levels.into_values().filter(|runs| runs.len() >= limits.fan_in);
+        many.filter_map(|runs| fitting(runs, limits)).collect()
     }
 
     /// The level of what these runs are merged into at `now`.
@@ -153,16 +165,18 @@ impl Manifest {
 }
 
 /// As many of the runs as one holds, the smallest first; none if these are not at least two.
-fn fitting<'m>(mut runs: Vec<&'m Run>, limits: &MergeLimits) -> Vec<&'m Run> {
+fn fitting<'m>(mut runs: Vec<&'m Run>, limits: &MergeLimits) -> Option<Vec<&'m Run>> {
     runs.sort_by_key(|run| (run.bytes, run.id));
-    let (mut events, mut bytes) = (0, 0);
+    let (mut events, mut bytes, mut values) = (0, 0, 0);
     let fits = |run: &&Run| {
         events += run.events();
         bytes += run.bytes;
-        events <= limits.events && bytes <= limits.bytes
+        // Values that several have are in the sum several times: it is as many as there can be.
+        values += run.values;
+        events <= limits.events && bytes <= limits.bytes && values <= limits.values
     };
     let fitting: Vec<&Run> = runs.into_iter().take_while(fits).take(MOST_AT_ONCE).collect();
-    if fitting.len() < 2 { Vec::new() } else { fitting }
+    (fitting.len() >= 2).then_some(fitting)
 }
 
 #[cfg(test)]
@@ -183,8 +197,8 @@ mod tests {
         let base = columns.get(ColumnName::Base).unwrap();
         let totals = Base::decode(&mut Decoder::new(), base).unwrap().totals();
         let (first_step, last_step) = (step, step);
-        let (id, until, form) = (RunId::random(), start(), RunForm::Bundle);
-        Run { id, first_step, last_step, until, level, bytes, form, totals }
+        let (id, until, values, form) = (RunId::random(), start(), 0, RunForm::Bundle);
+        Run { id, first_step, last_step, until, level, bytes, values, form, totals }
     }
 
     fn manifest(runs: Vec<Run>) -> Manifest {
@@ -193,7 +207,8 @@ mod tests {
 
     fn count(manifest: &Manifest, readable: u64, hours: u64) -> usize {
         let now = start().plus(Duration::from_hours(hours));
-        manifest.next_merging(readable, &MergeLimits::default(), now).len()
+        let mergings = manifest.next_mergings(readable, &MergeLimits::default(), now);
+        mergings.first().map_or(0, Vec::len)
     }
 
     #[test]
@@ -233,6 +248,22 @@ mod tests {
         assert_eq!(count(&manifest((0..20).map(full).collect()), 1, 1), 0);
         let third = |_| run(0, 1, 3_000_000, 1);
         assert_eq!(count(&manifest((0..20).map(third).collect()), 1, 1), 2);
+    }
+
+    #[test]
+    fn runs_are_not_merged_whose_values_are_too_long_together() {
+        let long = |values| move |_| Run { values, ..run(0, 1, 100, 1) };
+        assert_eq!(count(&manifest((0..20).map(long(16_000_000)).collect()), 1, 1), 0);
+        assert_eq!(count(&manifest((0..20).map(long(15_000_000)).collect()), 1, 1), 2);
+    }
+
+    #[test]
+    fn runs_of_each_level_that_has_many_are_a_group() {
+        let runs = (0..40).map(|number| run(number % 2, 1, 100, 1)).collect();
+        let manifest = manifest(runs);
+        let groups = manifest.next_mergings(1, &MergeLimits::default(), start());
+        assert_eq!(groups.iter().map(Vec::len).collect::<Vec<_>>(), [20, 20]);
+        assert!(groups.iter().all(|runs| runs.iter().all(|run| run.level == runs[0].level)));
     }
 
     #[test]

@@ -59,6 +59,14 @@ impl Backlog {
             .max(now.plus(SHORTEST_PAUSE))
     }
 
+    /// About how many rows have come from `end` to `now`, if they come as these did, which end there.
+    pub fn rows_since(&self, end: Timestamp, now: Timestamp) -> u64 {
+        let Some(oldest) = self.oldest else { return 0 };
+        let rows = u128::try_from(self.rows).unwrap_or_default();
+        let since = rows.saturating_mul(end.until(now).as_millis());
+        u64::try_from(since / oldest.until(end).as_millis().max(1)).unwrap_or(u64::MAX)
+    }
+
     fn latest_visit(&self, now: Timestamp) -> Timestamp {
         now.plus(if self.has_deletions { DELETIONS_PAUSE } else { LONGEST_WAIT })
     }
@@ -120,6 +128,17 @@ mod tests {
         assert_eq!(packed(500, HOUR), now().plus(HOUR));
         assert_eq!(packed(10_000, HOUR), now().plus(3 * Duration::from_mins(1)));
         assert_eq!(packed(24, 24 * HOUR), now().plus(24 * HOUR));
+    }
+
+    #[test]
+    fn rows_that_are_not_read_are_estimated_by_those_that_were() {
+        let end = now().minus(3 * HOUR);
+        let read = |rows| Backlog { oldest: Some(end.minus(HOUR)), ..backlog(rows, HOUR) };
+        assert_eq!(read(20_000).rows_since(end, now()), 60_000);
+        assert_eq!(read(20_000).rows_since(end, end), 0);
+        assert_eq!(backlog(0, HOUR).rows_since(end, now()), 0);
+        let at_once = Backlog { oldest: Some(end), ..backlog(2, HOUR) };
+        assert_eq!(at_once.rows_since(end, end.plus(Duration::from_secs(1))), 2_000);
     }
 
     #[test]

@@ -25,7 +25,7 @@ use super::errors::{TABLE, error_key};
 use super::events::{EventKey, error_events_pk, payload_key, read_event_key};
 use super::head::{LogHead, head_key};
 use super::manifest::read_date;
-use super::merging::Merging;
+use super::merging::{Merging, Target};
 use super::rows::row_key;
 
 /// The most deleted errors of a project whose events are not yet removed: whoever reads the log reads
@@ -37,6 +37,9 @@ const TOMBSTONES_AT_ONCE: usize = 30;
 const EVENTS_AT_ONCE: usize = 500;
 /// How many events of runs are looked through at once, about.
 const RUN_EVENTS_AT_ONCE: u64 = 1_000_000;
+/// How many runs of a manifest are rewritten until the last ones that were replaced are deleted: it names
+/// them so long.
+const MOST_REPLACED: usize = 256;
 /// What the attributes begin with that remember deleted errors.
 const TOMBSTONE: &str = "t_";
 /// What became of a deletion.
@@ -103,7 +106,8 @@ impl Store {
         })
     }
 
-    /// Removes some of what is stored of deleted errors. Answers whether there may be more to remove now.
+    /// Removes some of what is stored of deleted errors. Answers whether it did, so that there may be more
+    /// to remove now.
     pub(super) async fn remove_deleted(
         &self,
         project: ProjectId,
@@ -111,9 +115,9 @@ impl Store {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let Tombstones(all) = &head.tombstones;
-        // Before that, rows of it may still come, or be packed.
-        let is_packed =
-            |it: &&Tombstone| it.at <= head.watermark.time() && now >= it.at.plus(GRACE);
+        // Before that, rows of it may still come, or be packed; and runs that nobody counts yet stay as they
+        // are, since whoever finishes their step looks for them.
+        let is_packed = |it: &&Tombstone| it.at <= head.readable.time() && now >= it.at.plus(GRACE);
         let ready = all.iter().filter(|it| is_packed(it) && !it.is_waiting(now));
         let ready: Vec<&Tombstone> = ready.take(TOMBSTONES_AT_ONCE).collect();
         if ready.is_empty() {
@@ -138,7 +142,12 @@ impl Store {
                     continue;
                 }
             };
-            update.set(tombstone, &Tombstone { removed, ..tombstone.clone() });
+            if removed != tombstone.removed {
+                update.set(tombstone, &Tombstone { removed, ..tombstone.clone() });
+            }
+        }
+        if update.conditions.is_empty() {
+            return Ok(false);
         }
         // Otherwise somebody else is at it.
         self.write_if(update.of(self.update(TABLE, head_key(project)))).await
@@ -164,25 +173,28 @@ impl Store {
         };
         let mut left = RUN_EVENTS_AT_ONCE;
         for manifest in self.list_manifests(project, first, last, now).await? {
+            let mut room = MOST_REPLACED.saturating_sub(manifest.replaced.len());
             for run in &manifest.runs {
                 let of_run = tombstones.iter().filter(|tombstone| tombstone.hides_in(run));
                 let fingerprints: Vec<Fingerprint> = of_run.map(|it| it.fingerprint).collect();
                 if fingerprints.is_empty() {
                     continue;
                 }
-                if left == 0 {
+                if left == 0 || room == 0 {
                     return Ok(Removed::FromRunsBefore(manifest.day));
                 }
                 left = left.saturating_sub(run.events());
                 if !self.has_events_of(project, manifest.day, run, &fingerprints).await? {
                     continue;
                 }
-                let rewritten =
-                    self.merge_runs(project, head, manifest.day, &[run], run.level, now).await?;
+                // It becomes no larger than it is.
+                let target = Target { day: manifest.day, level: run.level, values: u64::MAX };
+                let rewritten = self.merge_runs(project, head, &[run], &target, now).await?;
                 if rewritten == Merging::Lost {
                     // Somebody has merged it: once more.
                     return Ok(Removed::FromRunsBefore(manifest.day));
                 }
+                room -= 1;
             }
         }
         Ok(done)

@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::{Select, TransactWriteItem};
+use aws_sdk_dynamodb::types::{AttributeValue, Select, TransactWriteItem};
 
 use crate::dynamodb::item::{Item, ItemReader, key, n, s};
 use crate::dynamodb::request::IntoAction;
@@ -22,6 +22,10 @@ use super::errors::{TABLE, errors_pk};
 
 /// How often the errors of a project are counted.
 const COUNTED_AFTER: Duration = Duration::from_hours(24);
+/// The attribute that tells how many errors there are.
+const ERRORS: &str = "errors";
+/// The attribute that tells when they were counted.
+const COUNTED_AT: &str = "countedAt";
 /// What the attribute begins with that tells how many errors were made in an hour.
 const MADE: &str = "made";
 const SECONDS_PER_HOUR: i64 = 3_600;
@@ -36,8 +40,48 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let hour = now.as_seconds().div_euclid(SECONDS_PER_HOUR);
         let made = format!("{MADE}{hour}");
-        let counts = [("errors", limits.errors), (&made, limits.new_errors_per_hour)];
-        self.add_while_below(TABLE, count_key(project), &counts).await
+        let counts = [(ERRORS, limits.errors), (&made, limits.new_errors_per_hour)];
+        let reserve = || self.add_while_below(TABLE, count_key(project), &counts);
+        if reserve().await? {
+            return Ok(true);
+        }
+        // What is no number is below nothing.
+        let Some(item) = self.get(TABLE, count_key(project)).await? else { return Ok(false) };
+        Ok(self.forget_damaged_counts(project, &item).await? && reserve().await?)
+    }
+
+    /// Removes counts of a project that cannot be read, so that they begin anew and the packer counts the
+    /// errors on its next visit. Answers whether there were any.
+    async fn forget_damaged_counts(
+        &self,
+        project: ProjectId,
+        item: &Item,
+    ) -> Result<bool, StoreError> {
+        let mut remove = vec![COUNTED_AT.to_owned()];
+        let mut update = self.update(TABLE, count_key(project));
+        let mut conditions = Vec::new();
+        for (name, value) in item {
+            let known = [ERRORS, COUNTED_AT].into_iter().find(|known| *known == name);
+            let is_of_hour = of_earlier_hour(name, i64::MAX).is_some();
+            let Some(known) = known.or(is_of_hour.then_some(MADE)) else { continue };
+            if is_integer(value) {
+                continue;
+            }
+            self.report_damaged(TABLE, item, known);
+            conditions.push(format!("{name} = :{name}"));
+            update = update.expression_attribute_values(format!(":{name}"), value.clone());
+            if known != COUNTED_AT {
+                remove.push(name.clone());
+            }
+        }
+        if conditions.is_empty() {
+            return Ok(false);
+        }
+        let update = update
+            .condition_expression(conditions.join(" AND "))
+            .update_expression(format!("REMOVE {}", remove.join(", ")));
+        // Otherwise somebody else has just done that.
+        self.write_if(update).await.map(|_| true)
     }
 
     /// The action that gives the room of an error back.
@@ -53,13 +97,17 @@ impl Store {
 
     /// Counts the errors of a project, unless that was done within a day.
     pub async fn count_errors(&self, project: ProjectId, now: Timestamp) -> Result<(), StoreError> {
-        let Some(item) = self.get(TABLE, count_key(project)).await? else { return Ok(()) };
+        let Some(mut item) = self.get(TABLE, count_key(project)).await? else { return Ok(()) };
+        if self.forget_damaged_counts(project, &item).await? {
+            let undamaged = self.get(TABLE, count_key(project)).await?;
+            item = undamaged.unwrap_or_default();
+        }
         let reader = ItemReader { table: TABLE, item: &item };
-        let counted_at = reader.optional_millis("countedAt")?;
+        let counted_at = reader.optional_millis(COUNTED_AT)?;
         if counted_at.is_some_and(|at| now < at.plus(COUNTED_AFTER)) {
             return Ok(());
         }
-        let reserved = reader.optional_integer("errors")?.unwrap_or_default();
+        let reserved = reader.optional_integer(ERRORS)?.unwrap_or_default();
         let there = self.count_kept_errors(project, now).await?;
         let hour = now.as_seconds().div_euclid(SECONDS_PER_HOUR);
         let old: Vec<&str> = item.keys().filter_map(|name| of_earlier_hour(name, hour)).collect();
@@ -105,6 +153,10 @@ impl Store {
 
 fn count_key(project: ProjectId) -> Item {
     key(&format!("error-count#{project}"), "count")
+}
+
+fn is_integer(value: &AttributeValue) -> bool {
+    value.as_n().is_ok_and(|digits| digits.parse::<i64>().is_ok())
 }
 
 /// The name of an attribute that tells how many errors were made in an hour before `hour`.

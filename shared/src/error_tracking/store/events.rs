@@ -70,6 +70,8 @@ pub enum Counting {
         /// When that was received.
         received_at: Timestamp,
     },
+    /// It was counted before; under which error, cannot be read any more.
+    UnreadableDuplicate,
     /// It is not counted: its error was to be made, and somebody else has just done that.
     ErrorExists,
     /// It is not counted: the partition of its row takes no more.
@@ -175,7 +177,10 @@ impl Store {
             Ok(Some(cancelled)) => {
                 let claim = cancelled.reasons.get(CLAIM_ACTION);
                 match claim.and_then(|reason| reason.item.as_ref()) {
-                    Some(claim) => read_claim(claim),
+                    Some(claim) => {
+                        let read = self.unless_damaged(claim, read_claim(claim))?;
+                        Ok(read.unwrap_or(Counting::UnreadableDuplicate))
+                    }
                     None => Ok(Counting::ErrorExists),
                 }
             }

@@ -22,7 +22,7 @@ use super::deletion::read_tombstones;
 use super::errors::TABLE;
 use super::manifest::{manifest_key, read_date, run_attribute};
 use super::rows::{MAX_SHARDS, row_time};
-use super::verification::{FoundRows, found_attribute, read_found, write_found};
+use super::verification::{FoundRows, found_attribute, write_found};
 
 /// A place in a log: before all rows whose sort key is equal or greater.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,7 +119,39 @@ impl Store {
     /// The head of a project's log. Strongly consistent: counting rests on it.
     pub(super) async fn find_log_head(&self, project: ProjectId) -> Result<LogHead, StoreError> {
         let found = self.get(TABLE, head_key(project)).await?;
-        found.as_ref().map_or_else(|| Ok(LogHead::default()), read_head)
+        found.as_ref().map_or_else(|| Ok(LogHead::default()), |item| self.read_head(item))
+    }
+
+    fn read_head(&self, item: &Item) -> Result<LogHead, StoreError> {
+        let reader = ItemReader { table: TABLE, item };
+        let position = |name| {
+            let text = reader.optional_text(name)?;
+            Ok::<_, StoreError>(text.map_or_else(LogPosition::start, LogPosition::read))
+        };
+        let step = match item.get("step") {
+            None => Vec::new(),
+            Some(AttributeValue::L(runs)) => {
+                let runs: Option<Vec<_>> = runs.iter().map(read_run_of_step).collect();
+                runs.ok_or_else(|| reader.damaged("step"))?
+            }
+            Some(_) => return Err(reader.damaged("step")),
+        };
+        Ok(LogHead {
+            watermark: position("watermark")?,
+            steps: reader.optional_count("steps")?.unwrap_or_default(),
+            readable: position("readable")?,
+            readable_steps: reader.optional_count("readableSteps")?.unwrap_or_default(),
+            step,
+            shards: read_shards(item)?,
+            found: self.read_found(item)?,
+            tombstones: read_tombstones(item)?,
+        })
+    }
+
+    /// Over how many partitions the rows of a log are spread, by its head, whatever else that has: writing
+    /// rests on nothing else of it. Where it does not tell, rows are written into the first one.
+    pub(super) fn shards_of_head(&self, head: &Item) -> Result<u8, StoreError> {
+        Ok(self.unless_damaged(head, read_shards(head))?.unwrap_or(1))
     }
 
     /// Spreads a log's rows over twice as many partitions, after one of them was throttled. Answers
@@ -135,7 +167,8 @@ impl Store {
             return Ok(shards);
         }
         // Somebody else added some.
-        Ok(self.find_log_head(project).await?.shards)
+        let head = self.get(TABLE, head_key(project)).await?;
+        head.map_or(Ok(1), |head| self.shards_of_head(&head))
     }
 
     /// What reading a log gave. If that was throttled, further rows are spread over more partitions, so
@@ -221,7 +254,7 @@ impl Store {
         let mut actions = vec![self.move_readable(project, head).into_action()?];
         for (day, id) in &head.step {
             let check = self
-                .check(TABLE, manifest_key(project, *day))
+                .check(TABLE, manifest_key(project, *day, head.steps))
                 .condition_expression(format!("attribute_exists({})", run_attribute(*id)));
             actions.push(check.into_action()?);
         }
@@ -252,31 +285,9 @@ pub(super) fn count(value: u64) -> AttributeValue {
     AttributeValue::N(value.to_string())
 }
 
-pub(super) fn read_head(item: &Item) -> Result<LogHead, StoreError> {
-    let reader = ItemReader { table: TABLE, item };
-    let position = |name| {
-        let text = reader.optional_text(name)?;
-        Ok::<_, StoreError>(text.map_or_else(LogPosition::start, LogPosition::read))
-    };
-    let shards = reader.optional_count("shards")?.unwrap_or(1);
-    let step = match item.get("step") {
-        None => Vec::new(),
-        Some(AttributeValue::L(runs)) => {
-            let runs: Option<Vec<_>> = runs.iter().map(read_run_of_step).collect();
-            runs.ok_or_else(|| reader.damaged("step"))?
-        }
-        Some(_) => return Err(reader.damaged("step")),
-    };
-    Ok(LogHead {
-        watermark: position("watermark")?,
-        steps: reader.optional_count("steps")?.unwrap_or_default(),
-        readable: position("readable")?,
-        readable_steps: reader.optional_count("readableSteps")?.unwrap_or_default(),
-        step,
-        shards: shards.try_into().map_err(|_| reader.damaged("shards"))?,
-        found: read_found(item)?,
-        tombstones: read_tombstones(item)?,
-    })
+fn read_shards(head: &Item) -> Result<u8, StoreError> {
+    let shards = ItemReader { table: TABLE, item: head }.optional_small_count("shards")?;
+    Ok(shards.unwrap_or(1))
 }
 
 fn read_run_of_step(value: &AttributeValue) -> Option<(Day, RunId)> {

@@ -2,7 +2,10 @@
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |
-//! | `manifest#PROJECT` | `DAY` | an attribute for each run of the day |
+//! | `manifest#PROJECT` | `DAY`, or `DAY#PART` | an attribute for each run of the day |
+//!
+//! An item has at most 400 kB, and a day any number of runs: those of some hundred steps of packing each are
+//! a part of the day's manifest by themselves, and are merged with each other only.
 
 use std::collections::BTreeMap;
 
@@ -24,6 +27,9 @@ use super::head::count;
 const RUN: &str = "r_";
 /// What the attribute of a run begins with that was merged into another one.
 const REPLACED: &str = "d_";
+/// Of how many steps the runs of a day have one item: each has one of them, of 200 to 400 bytes. What they are
+/// merged into, and what that replaced within an hour, is about as much again.
+const STEPS_OF_PART: u64 = 512;
 
 impl Store {
     /// The manifests of the days from `first` to `last` that have some and have not expired. Strongly
@@ -42,7 +48,7 @@ impl Store {
             .filter_expression("expiresAt > :now")
             .expression_attribute_values(":pk", s(manifests_pk(project)))
             .expression_attribute_values(":first", s(first))
-            .expression_attribute_values(":last", s(last))
+            .expression_attribute_values(":last", s(format!("{last}{AFTER_PARTS}")))
             .expression_attribute_values(":now", n(now.as_seconds()))
             .into_paginator()
             .items()
@@ -57,7 +63,8 @@ impl Store {
 
     /// A manifest. A run that cannot be read counts nothing, and is in no other's way.
     fn read_manifest(&self, item: &Item) -> Result<Manifest, StoreError> {
-        let day = ItemReader { table: TABLE, item }.parsed("sk", read_date)?;
+        let day = |sk: &str| read_date(sk.split('#').next()?);
+        let day = ItemReader { table: TABLE, item }.parsed("sk", day)?;
         let (mut runs, mut replaced) = (Vec::new(), Vec::new());
         for (name, value) in item {
             if let Some(id) = name.strip_prefix(RUN) {
@@ -77,14 +84,15 @@ impl Store {
         day: Day,
         run: &Run,
     ) -> Result<TransactWriteItem, StoreError> {
-        self.update(TABLE, manifest_key(project, day))
+        self.update(TABLE, manifest_key(project, day, run.first_step))
             .update_expression(format!("SET {} = :run, expiresAt = :expiry", run_attribute(run.id)))
             .expression_attribute_values(":run", write_run(run))
             .expression_attribute_values(":expiry", run_expiry(day))
             .into_action()
     }
 
-    /// Puts a run in the place of those that it was merged from. Answers whether these were all there.
+    /// Puts a run in the place of those that it was merged from, which are of one part of a day. Answers
+    /// whether these were all there.
     pub(super) async fn replace_runs(
         &self,
         project: ProjectId,
@@ -94,7 +102,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let mut set = Vec::new();
-        let mut update = self.update(TABLE, manifest_key(project, day));
+        let mut update = self.update(TABLE, manifest_key(project, day, step_of(merged)));
         if let Some(run) = run {
             set.push(format!("{} = :run", run_attribute(run.id)));
             update = update.expression_attribute_values(":run", write_run(run));
@@ -127,7 +135,7 @@ impl Store {
         let attributes: Vec<String> =
             replaced.iter().map(|run| format!("{REPLACED}{}", run.id)).collect();
         let update = self
-            .update(TABLE, manifest_key(project, day))
+            .update(TABLE, manifest_key(project, day, step_of(replaced)))
             // It may have expired meanwhile, and is not to come back.
             .condition_expression("attribute_exists(pk)")
             .update_expression(format!("REMOVE {}", attributes.join(", ")));
@@ -139,8 +147,21 @@ fn manifests_pk(project: ProjectId) -> String {
     format!("manifest#{project}")
 }
 
-pub(super) fn manifest_key(project: ProjectId, day: Day) -> Item {
-    key(&manifests_pk(project), &day.to_string())
+/// What sorts after the parts of a day.
+const AFTER_PARTS: &str = "~";
+
+/// The key of the manifest of a day that has the runs of a step.
+pub(super) fn manifest_key(project: ProjectId, day: Day, step: u64) -> Item {
+    let sk = match step / STEPS_OF_PART {
+        0 => day.to_string(),
+        part => format!("{day}#{part:012}"),
+    };
+    key(&manifests_pk(project), &sk)
+}
+
+/// A step of runs that one manifest has.
+pub(super) fn step_of(runs: &[&Run]) -> u64 {
+    runs.first().map_or(0, |run| run.first_step)
 }
 
 /// The attribute of a run in its manifest.
@@ -168,6 +189,7 @@ fn write_run_members(run: &Run) -> Item {
         ("until", n(run.until.as_millis())),
         ("level", n(run.level)),
         ("bytes", count(run.bytes)),
+        ("values", count(run.values)),
         ("totals", b(&run.totals.to_bytes())),
     ]);
     if let RunForm::Columns(parts) = &run.form {
@@ -205,6 +227,8 @@ fn read_run(id: &str, value: &AttributeValue) -> Result<Run, StoreError> {
         until: reader.millis("until")?,
         level: reader.small_count("level")?,
         bytes: reader.count("bytes")?,
+        // Before this was noted, a run had little: one that has too much is found when it is merged.
+        values: reader.optional_count("values")?.unwrap_or_default(),
         form,
         totals: Totals::from_bytes(reader.blob("totals")?).map_err(|_| reader.damaged("totals"))?,
     })
@@ -213,8 +237,10 @@ fn read_run(id: &str, value: &AttributeValue) -> Result<Run, StoreError> {
 fn read_parts(parts: &Item) -> Result<BTreeMap<ColumnName, usize>, StoreError> {
     let mut read = BTreeMap::new();
     for name in ColumnName::all().filter(|name| parts.contains_key(name.name())) {
-        let number = ItemReader { table: TABLE, item: parts }.count(name.name())?;
-        read.insert(name, usize::try_from(number).unwrap_or(usize::MAX));
+        let reader = ItemReader { table: TABLE, item: parts };
+        // Each is read: a run has some dozens at most.
+        let number = reader.small_count(name.name())?;
+        read.insert(name, usize::from(number));
     }
     Ok(read)
 }

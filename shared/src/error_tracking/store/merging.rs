@@ -5,16 +5,17 @@
 
 use std::time::Duration;
 
-use crate::dynamodb::{Cause, Store, StoreError};
+use crate::dynamodb::{Store, StoreError};
 use crate::error_tracking::log::day::Day;
 use crate::error_tracking::log::manifest::{Manifest, MergeLimits, Run};
-use crate::error_tracking::log::run::{ColumnName, Columns, NotMergeable, merge};
+use crate::error_tracking::log::run::{ColumnName, DecodedRun, Decoder, NotMergeable, merge};
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
 use super::columns::WantedColumns;
+use super::errors::TABLE;
 use super::head::LogHead;
-use super::manifest::manifest_key;
+use super::manifest::{manifest_key, step_of};
 use super::packing::{damaged, totals_of};
 
 /// How many days back events may come, and days be merged: the 30 of ingestion, and some for packing
@@ -30,8 +31,21 @@ pub(super) enum Merging {
     Done,
     /// Somebody else has replaced one of them.
     Lost,
-    /// One of them is damaged.
+    /// So many of them are damaged that there is nothing to merge.
     Damaged,
+    /// One run does not hold them.
+    TooLarge,
+}
+
+/// What runs are merged into.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target {
+    /// The day of their events.
+    pub(super) day: Day,
+    /// How often these were merged then.
+    pub(super) level: u8,
+    /// The most bytes of its distinct values.
+    pub(super) values: u64,
 }
 
 /// The most runs that are deleted at once: DynamoDB takes 4 kB of an expression that names them.
@@ -47,27 +61,54 @@ impl Store {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let head = &self.find_log_head(project).await?;
-        let has_deleted = self.remove_deleted(project, head, now).await?;
         let (first, last) = (Day::of(now.minus(DAYS_BACK)), Day::of(now).next());
+        let manifests = self.list_manifests(project, first, last, now).await?;
+        // It makes room for what follows.
+        for manifest in &manifests {
+            self.delete_replaced(project, manifest, now).await?;
+        }
+        if self.remove_deleted(project, head, now).await? {
+            return Ok(true);
+        }
         let mut left = limits.events;
-        for manifest in self.list_manifests(project, first, last, now).await? {
-            self.delete_replaced(project, &manifest, now).await?;
-            let runs = manifest.next_merging(head.readable_steps, limits, now);
-            if runs.is_empty() {
-                continue;
-            }
-            let level = manifest.merged_level(&runs, now);
-            let merging = self.merge_runs(project, head, manifest.day, &runs, level, now).await?;
-            if merging == Merging::Damaged {
-                continue;
-            }
-            let events = runs.iter().map(|run| run.events()).sum::<u64>();
-            left = left.saturating_sub(events.max(1));
-            if left == 0 {
-                return Ok(true);
+        for manifest in &manifests {
+            for runs in manifest.next_mergings(head.readable_steps, limits, now) {
+                let level = manifest.merged_level(&runs, now);
+                let target = Target { day: manifest.day, level, values: limits.values };
+                let merging = self.merge_fitting(project, head, &runs, &target, now).await?;
+                if !matches!(merging, Merging::Done | Merging::Lost) {
+                    continue;
+                }
+                let events = runs.iter().map(|run| run.events()).sum::<u64>();
+                left = left.saturating_sub(events.max(1));
+                if left == 0 {
+                    return Ok(true);
+                }
+                break;
             }
         }
-        Ok(has_deleted || left < limits.events)
+        Ok(left < limits.events)
+    }
+
+    /// Merges as many of some runs, the first of them, as one holds. Manifests tell that before, but for runs
+    /// of an earlier release.
+    async fn merge_fitting(
+        &self,
+        project: ProjectId,
+        head: &LogHead,
+        runs: &[&Run],
+        target: &Target,
+        now: Timestamp,
+    ) -> Result<Merging, StoreError> {
+        let mut fitting = runs.len();
+        loop {
+            let runs = runs.get(..fitting).unwrap_or_default();
+            let merging = self.merge_runs(project, head, runs, target, now).await?;
+            if merging != Merging::TooLarge || fitting <= 2 {
+                return Ok(merging);
+            }
+            fitting = (fitting / 2).max(2);
+        }
     }
 
     /// Puts one run in the place of some of a day, without what is deleted. Damaged runs stay as they
@@ -76,67 +117,85 @@ impl Store {
         &self,
         project: ProjectId,
         head: &LogHead,
-        day: Day,
         runs: &[&Run],
-        level: u8,
+        target: &Target,
         now: Timestamp,
     ) -> Result<Merging, StoreError> {
-        let replaced = self.replace_by_merged(project, head, day, runs, level, now).await;
-        Ok(match self.unless_damaged(&manifest_key(project, day), replaced)? {
-            Some(true) => Merging::Done,
-            Some(false) => Merging::Lost,
-            None => Merging::Damaged,
-        })
+        let Target { day, level, values: most_values } = *target;
+        let wanted = runs.len();
+        let (runs, decoded) = self.read_whole_runs(project, day, runs).await?;
+        // What is left of several is merged already.
+        if runs.len() < wanted.min(2) {
+            return Ok(Merging::Damaged);
+        }
+        let is_hidden = |number: usize, fingerprint| {
+            runs.get(number).is_some_and(|run| head.tombstones.hide_in_run(fingerprint, run))
+        };
+        let columns = match merge(&decoded, is_hidden) {
+            Ok(columns) => columns,
+            Err(NotMergeable::TooLarge(_)) => return Ok(Merging::TooLarge),
+            Err(NotMergeable::Damaged(_)) => {
+                let key = manifest_key(project, day, step_of(&runs));
+                self.report_damaged(TABLE, &key, "bytes");
+                return Ok(Merging::Damaged);
+            }
+        };
+        drop(decoded);
+        let values = columns.values_bytes().map_err(|_| damaged())?;
+        if values > most_values {
+            return Ok(Merging::TooLarge);
+        }
+        let totals = totals_of(&columns)?;
+        let is_replaced = if totals.whole().events == 0 {
+            self.replace_runs(project, day, &runs, None, now).await?
+        } else {
+            let (id, form, bytes) = self.put_columns(project, day, &columns).await?;
+            let merged = Run {
+                id,
+                first_step: runs.iter().map(|run| run.first_step).min().unwrap_or_default(),
+                last_step: runs.iter().map(|run| run.last_step).max().unwrap_or_default(),
+                until: runs.iter().map(|run| run.until).max().unwrap_or(now),
+                level,
+                bytes,
+                values,
+                form,
+                totals,
+            };
+            let is_replaced = self.replace_runs(project, day, &runs, Some(&merged), now).await?;
+            if !is_replaced {
+                // Nothing names what was written here.
+                self.delete_columns(project, day, &[&merged]).await?;
+            }
+            is_replaced
+        };
+        Ok(if is_replaced { Merging::Done } else { Merging::Lost })
     }
 
-    /// Answers whether nobody else was faster.
-    async fn replace_by_merged(
+    /// Those of some runs of a day of which all columns are there and can be read. The others are reported.
+    async fn read_whole_runs<'m>(
         &self,
         project: ProjectId,
-        head: &LogHead,
         day: Day,
-        runs: &[&Run],
-        level: u8,
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
+        runs: &[&'m Run],
+    ) -> Result<(Vec<&'m Run>, Vec<DecodedRun>), StoreError> {
         let wanted: Vec<WantedColumns<'_>> = runs
             .iter()
             .map(|run| WantedColumns { day, run, names: ColumnName::all().collect() })
             .collect();
         let columns = self.read_columns(project, &wanted).await?;
-        let columns: Option<Vec<Columns>> = columns.into_iter().collect();
-        let columns = columns.ok_or_else(damaged)?;
-        let cannot_be_merged = |error| match error {
-            NotMergeable::Damaged(_) => damaged(),
-            error @ NotMergeable::TooLarge(_) => {
-                StoreError::Refused(Cause::of_step("runs cannot be merged", error))
+        let mut decoder = Decoder::new();
+        let (mut whole, mut contents) = (Vec::new(), Vec::new());
+        for (run, columns) in runs.iter().zip(columns) {
+            let Some(columns) = columns else { continue };
+            match DecodedRun::decode(&mut decoder, &columns) {
+                Ok(content) => {
+                    whole.push(*run);
+                    contents.push(content);
+                }
+                Err(_) => self.report_damaged_run(project, day, run),
             }
-        };
-        let is_hidden = |number: usize, fingerprint| {
-            runs.get(number).is_some_and(|run| head.tombstones.hide_in_run(fingerprint, run))
-        };
-        let columns = merge(&columns, is_hidden).map_err(cannot_be_merged)?;
-        let totals = totals_of(&columns)?;
-        if totals.whole().events == 0 {
-            return self.replace_runs(project, day, runs, None, now).await;
         }
-        let (id, form, bytes) = self.put_columns(project, day, &columns).await?;
-        let merged = Run {
-            id,
-            first_step: runs.iter().map(|run| run.first_step).min().unwrap_or_default(),
-            last_step: runs.iter().map(|run| run.last_step).max().unwrap_or_default(),
-            until: runs.iter().map(|run| run.until).max().unwrap_or(now),
-            level,
-            bytes,
-            form,
-            totals,
-        };
-        let is_replaced = self.replace_runs(project, day, runs, Some(&merged), now).await?;
-        if !is_replaced {
-            // Nothing names what was written here.
-            self.delete_columns(project, day, &[&merged]).await?;
-        }
-        Ok(is_replaced)
+        Ok((whole, contents))
     }
 
     /// Deletes runs that were replaced so long ago that nobody reads them any more.

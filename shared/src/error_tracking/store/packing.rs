@@ -21,6 +21,7 @@ use crate::error_tracking::log::visit::{Backlog, GRACE};
 use crate::error_tracking::{ErrorDescription, ErrorId, ErrorRecord};
 use crate::page::PageRequest;
 use crate::projects::project::ProjectId;
+use crate::telemetry::log_missed_rows;
 use crate::timestamp::Timestamp;
 
 use super::errors::{SeenEvent, TABLE};
@@ -70,6 +71,11 @@ pub enum Step {
         backlog: Backlog,
         /// Whether there are rows that had no room.
         has_more: bool,
+        /// When all that is packed now had been received.
+        until: Timestamp,
+        /// How many of the rows came so late that an earlier step had not found them. If any did, the step
+        /// packed nothing else.
+        missed: usize,
     },
     /// Somebody else packed at the same time.
     Lost,
@@ -116,12 +122,13 @@ impl Store {
                 format!("the clock is {seconds} s from DynamoDB's: rows might be left out").into(),
             ));
         }
-        let verified = self.verify_steps(project, &head, now).await?;
-        let has_missed = !verified.missed.is_empty();
+        let verified = self.verify_steps(project, &head, now).await;
+        let verified = self.spread_if_throttled(project, &head, verified).await?;
+        let missed = verified.missed.len();
         // No step spans a deletion: a run has events of before it, or of after it.
         let closed = now.minus(GRACE);
         let deletion = head.tombstones.first_between(head.watermark.time(), closed);
-        let mut batch = if has_missed {
+        let mut batch = if missed > 0 {
             Batch { rows: verified.missed, end: head.watermark.clone(), has_more: true }
         } else {
             let to = LogPosition::before(deletion.unwrap_or(closed));
@@ -132,7 +139,7 @@ impl Store {
         let is_worth_it = match deletion {
             Some(_) => true,
             None if batch.rows.is_empty() => false,
-            None => has_missed || !limits.waits || backlog.is_worth_packing(now),
+            None => missed > 0 || !limits.waits || backlog.is_worth_packing(now),
         };
         batch.has_more |= deletion.is_some();
         if !is_worth_it {
@@ -166,7 +173,11 @@ impl Store {
         };
         // What was written in vain, or by who was killed, is named by nothing, and expires.
         let refused = self.commit_step(project, &head, &step, &runs).await?;
-        Ok(refused.unwrap_or(Step::Packed { backlog, has_more: batch.has_more }))
+        if refused.is_none() && missed > 0 {
+            log_missed_rows(project, missed, now);
+        }
+        let until = batch.end.time();
+        Ok(refused.unwrap_or(Step::Packed { backlog, has_more: batch.has_more, until, missed }))
     }
 
     /// Adds events of a day that have no rows, as a run of their own, and answers its bytes. For bringing
@@ -208,9 +219,10 @@ impl Store {
             |error| StoreError::Refused(Cause::of_step("rows cannot be packed", error));
         let columns = pack(day, rows).map_err(cannot_be_packed)?;
         let totals = totals_of(&columns)?;
+        let values = columns.values_bytes().map_err(|_| damaged())?;
         let (id, form, bytes) = self.put_columns(project, day, &columns).await?;
         let (first_step, last_step, until, level) = (step, step, end.time(), 0);
-        Ok(Run { id, first_step, last_step, until, level, bytes, form, totals })
+        Ok(Run { id, first_step, last_step, until, level, bytes, values, form, totals })
     }
 
     /// Makes the runs of a step count in the place of its rows. Answers what it found instead, if it

@@ -18,7 +18,7 @@ use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
 use super::errors::TABLE;
-use super::head::{count, head_key, read_head};
+use super::head::{count, head_key};
 
 /// Over how many partitions the queue is spread: thousands of projects may enter it at once.
 const QUEUE_SHARDS: u8 = 16;
@@ -43,6 +43,13 @@ pub struct QueueEntry {
     pub due: Timestamp,
     /// What is waiting to be packed.
     pub waiting: Waiting,
+}
+
+/// An entry as it was found.
+struct Found {
+    entry: QueueEntry,
+    /// Whether it is to be written anew.
+    is_damaged: bool,
 }
 
 /// Rows of a project that are not packed.
@@ -74,14 +81,12 @@ impl Store {
     ) -> Result<u8, StoreError> {
         let keys = vec![head_key(project), entry_key(project)];
         let waiting = Waiting { since: now, rows: 0 };
-        let (mut shards, mut entry) = (1, None::<QueueEntry>);
+        let (mut shards, mut entry) = (1, None::<Found>);
         for item in self.get_all(TABLE, keys).await? {
             if item.get("sk") == Some(&s("head")) {
-                shards = read_head(&item)?.shards;
+                shards = self.shards_of_head(&item)?;
             } else {
-                // One that is damaged is as if nobody had wanted it for long: it is written anew.
-                let old = QueueEntry { project, wanted: now.minus(UNWANTED), due: now, waiting };
-                entry = Some(self.unless_damaged(&item, read_entry(&item))?.unwrap_or(old));
+                entry = Some(self.found_entry(project, &item, now)?);
             }
         }
         let early = early_visit(taken.events, taken.time, now);
@@ -95,10 +100,10 @@ impl Store {
                 // If somebody else was faster, theirs is as new.
                 self.put_unless_there(TABLE, "pk", write_entry(&entry)).await?;
             }
-            Some(entry) if is_fresh(&entry) => {}
-            Some(entry) => {
-                let due = early.map_or(entry.due, |early| entry.due.min(early));
-                self.want_again(&entry, due, now).await?;
+            Some(found) if is_fresh(&found.entry) => {}
+            Some(found) => {
+                let due = early.map_or(found.entry.due, |early| found.entry.due.min(early));
+                self.want_again(&found, due, now).await?;
             }
         }
         Ok(shards)
@@ -110,24 +115,42 @@ impl Store {
     pub async fn want_removal(&self, project: ProjectId, now: Timestamp) -> Result<(), StoreError> {
         let due = now.plus(REMOVAL_AFTER);
         let waiting = Waiting { since: now, rows: 0 };
-        let mut entry = QueueEntry { project, wanted: now, due, waiting };
+        let entry = QueueEntry { project, wanted: now, due, waiting };
+        let mut found = Found { entry, is_damaged: false };
         if let Some(item) = self.get(TABLE, entry_key(project)).await? {
-            entry = read_entry(&item)?;
+            found = self.found_entry(project, &item, now)?;
         }
-        self.want_again(&entry, entry.due.min(due), now).await
+        self.want_again(&found, found.entry.due.min(due), now).await
+    }
+
+    /// The entry of a project. One that is damaged is as if nobody had wanted it for long.
+    fn found_entry(
+        &self,
+        project: ProjectId,
+        item: &Item,
+        now: Timestamp,
+    ) -> Result<Found, StoreError> {
+        let read = self.unless_damaged(item, read_entry(item))?;
+        let waiting = Waiting { since: now, rows: 0 };
+        let old = QueueEntry { project, wanted: now.minus(UNWANTED), due: now, waiting };
+        Ok(Found { is_damaged: read.is_none(), entry: read.unwrap_or(old) })
     }
 
     async fn want_again(
         &self,
-        entry: &QueueEntry,
+        found: &Found,
         due: Timestamp,
         now: Timestamp,
     ) -> Result<(), StoreError> {
+        let Found { entry, is_damaged } = found;
+        let since = if *is_damaged {
+            ":now REMOVE waitingRows"
+        } else {
+            "if_not_exists(waitingSince, :now)"
+        };
         let update = self
             .update(TABLE, entry_key(entry.project))
-            .update_expression(
-                "SET wanted = :now, due = :due, waitingSince = if_not_exists(waitingSince, :now)",
-            )
+            .update_expression(format!("SET wanted = :now, due = :due, waitingSince = {since}"))
             .expression_attribute_values(":due", n(due.as_millis()))
             .expression_attribute_values(":now", n(now.as_millis()));
         match self.write_if(update).await {

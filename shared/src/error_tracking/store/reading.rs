@@ -411,6 +411,14 @@ pub(super) fn readable(mut manifests: Vec<Manifest>, head: &LogHead) -> Option<V
     for manifest in &mut manifests {
         manifest.runs.retain(|run| run.last_step <= readable);
     }
+    // What a query needs of a run follows from all others of the day.
+    manifests.dedup_by(|part, day| {
+        let is_same = part.day == day.day;
+        if is_same {
+            day.runs.append(&mut part.runs);
+        }
+        is_same
+    });
     Some(manifests)
 }
 

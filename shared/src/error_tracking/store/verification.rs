@@ -12,6 +12,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::stream::TryStreamExt;
 use sha2::{Digest, Sha256};
 
@@ -88,6 +89,17 @@ impl Store {
         Ok(Some(FoundRows { step, from, to: end.clone(), at: now, id }))
     }
 
+    /// What steps have found, of a head's attributes, the first step first. What cannot be read is left
+    /// out: the rows of that step are not looked at once more.
+    pub(super) fn read_found(&self, head: &Item) -> Result<Vec<FoundRows>, StoreError> {
+        let found = head.iter().filter(|(name, _)| name.starts_with(FOUND));
+        let found = found.map(|(_, value)| self.unless_damaged(head, read_found_rows(value)));
+        let mut found: Vec<FoundRows> =
+            found.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+        found.sort_by_key(|found| found.step);
+        Ok(found)
+    }
+
     /// Looks for rows that steps some time ago have not found, step by step until there are some.
     pub(super) async fn verify_steps(
         &self,
@@ -120,8 +132,14 @@ impl Store {
             let Some(item) = self.get(TABLE, found_key(project, id)).await? else {
                 return Ok(Vec::new());
             };
-            let hashes = ItemReader { table: TABLE, item: &item }.blob("hashes")?;
-            known.extend(hashes.as_chunks().0);
+            let reader = ItemReader { table: TABLE, item: &item };
+            let hashes = reader.blob("hashes").and_then(|bytes| match bytes.as_chunks() {
+                (hashes, []) => Ok(hashes),
+                _ => Err(reader.damaged("hashes")),
+            });
+            // What nobody can tell any more must not keep the log from being packed.
+            let Some(hashes) = self.unless_damaged(&item, hashes)? else { return Ok(Vec::new()) };
+            known.extend(hashes);
         }
         let (from, to) = (&found.from, Some(&found.to));
         let range = RowRange {
@@ -173,21 +191,14 @@ pub(super) fn write_found(found: &FoundRows) -> Item {
     members
 }
 
-/// What steps have found, of a head's attributes, the first step first.
-pub(super) fn read_found(head: &Item) -> Result<Vec<FoundRows>, StoreError> {
-    let damaged = || StoreError::Damaged { table: TABLE, attribute: FOUND };
-    let mut found = Vec::new();
-    for (_, value) in head.iter().filter(|(name, _)| name.starts_with(FOUND)) {
-        let members = value.as_m().map_err(|_| damaged())?;
-        let reader = ItemReader { table: TABLE, item: members };
-        found.push(FoundRows {
-            step: reader.count("step")?,
-            from: LogPosition::read(reader.text("from")?),
-            to: LogPosition::read(reader.text("to")?),
-            at: reader.millis("at")?,
-            id: reader.optional_parsed("id", RunId::parse)?,
-        });
-    }
-    found.sort_by_key(|found| found.step);
-    Ok(found)
+fn read_found_rows(value: &AttributeValue) -> Result<FoundRows, StoreError> {
+    let damaged = |_| StoreError::Damaged { table: TABLE, attribute: FOUND };
+    let reader = ItemReader { table: TABLE, item: value.as_m().map_err(damaged)? };
+    Ok(FoundRows {
+        step: reader.count("step")?,
+        from: LogPosition::read(reader.text("from")?),
+        to: LogPosition::read(reader.text("to")?),
+        at: reader.millis("at")?,
+        id: reader.optional_parsed("id", RunId::parse)?,
+    })
 }

@@ -120,6 +120,8 @@ struct History {
     deleted: Vec<Acknowledged>,
     statuses: BTreeMap<(usize, String), Status>,
     passed: Duration,
+    /// Whether many events may still come at once: how long a history takes grows with its events.
+    may_flood: bool,
 }
 
 impl History {
@@ -137,10 +139,15 @@ impl History {
         let random = ChaCha8Rng::seed_from_u64(seed);
         let (events, deleted, statuses) = (Vec::new(), Vec::new(), BTreeMap::new());
         let passed = Duration::ZERO;
-        Self { engine, tracker, projects, random, events, deleted, statuses, passed }
+        let may_flood = engine == Engine::Atomic;
+        Self { engine, tracker, projects, random, events, deleted, statuses, passed, may_flood }
     }
 
     async fn step(&mut self) {
+        if self.may_flood && self.random.random_ratio(1, 48) {
+            self.may_flood = false;
+            return Box::pin(self.flood()).await;
+        }
         // What is seen of transactions is of interest while they are carried out.
         let kinds = if self.engine == Engine::ItemByItem { 26 } else { 17 };
         match self.random.random_range(0..kinds) {
@@ -225,6 +232,23 @@ impl History {
         let batch = self.batch();
         self.send(&batch).await;
         self.acknowledge(batch);
+    }
+
+    /// Many events at once to one project, no two of which have a release or a transaction in common.
+    async fn flood(&mut self) {
+        let project = self.random.random_range(0..self.projects.len());
+        for _ in 0..self.random.random_range(6..9) {
+            let mut batch = Vec::new();
+            for _ in 0..16 {
+                let [release, transaction]: [u64; 2] = self.random.random();
+                let event = self.new_event();
+                let event = event.with("release", &format!("{release:016x}"));
+                let event = event.with("transaction", &format!("/{transaction:016x}"));
+                batch.push(Acknowledged { project, event });
+            }
+            self.send(&batch).await;
+            self.acknowledge(batch);
+        }
     }
 
     async fn send(&self, batch: &[Acknowledged]) {

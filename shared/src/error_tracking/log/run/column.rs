@@ -63,6 +63,13 @@ pub(super) fn distinct_values(rows: &[EventRow], attribute: Attribute) -> Vec<Op
     values.into_iter().collect()
 }
 
+/// The bytes that the distinct values of an encoded column take before they are compressed.
+pub(super) fn values_length(column: &[u8]) -> Result<usize, Damaged> {
+    let mut unread = Unread::column(column)?;
+    let (_events, _values) = (unread.length()?, unread.length()?);
+    Ok(unread.length()? / 2)
+}
+
 /// The most bytes that values take before they are compressed.
 pub(super) fn encoded_length(values: &[Option<&str>]) -> usize {
     const LENGTH_BYTES: usize = 5;

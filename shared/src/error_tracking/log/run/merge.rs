@@ -11,7 +11,7 @@ use super::{
 /// Why runs cannot be merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotMergeable {
-    /// One of them cannot be read.
+    /// What one of them has does not fit together.
     #[error(transparent)]
     Damaged(#[from] Damaged),
     /// Together they are too much for one.
@@ -19,8 +19,9 @@ pub enum NotMergeable {
     TooLarge(#[from] NotPackable),
 }
 
-/// A run, decoded.
-struct Decoded {
+/// A run whose columns are whole.
+#[derive(Debug)]
+pub struct DecodedRun {
     base: Base,
     minutes: Minutes,
     /// In the order of [`SORT_ORDER`].
@@ -28,15 +29,26 @@ struct Decoded {
     users: Users,
 }
 
+impl DecodedRun {
+    /// Decodes all columns of a run.
+    pub fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<Self, Damaged> {
+        let base = Base::decode(decoder, columns.get(ColumnName::Base)?)?;
+        let minutes = Minutes::decode(decoder, columns.get(ColumnName::Minutes)?, &base)?;
+        let mut attributes = Vec::with_capacity(SORT_ORDER.len());
+        for attribute in SORT_ORDER {
+            attributes.push(columns.attribute(attribute, decoder, &base)?);
+        }
+        let users = columns.users(decoder, &base)?;
+        Ok(Self { base, minutes, columns: attributes, users })
+    }
+}
+
 /// The run of all events of some runs of one day, but for those that `is_hidden` tells by the number of
 /// their run and their fingerprint. It has the same bytes as if its events had been packed together.
 pub fn merge(
-    runs: &[Columns],
+    runs: &[DecodedRun],
     is_hidden: impl Fn(usize, Fingerprint) -> bool,
 ) -> Result<Columns, NotMergeable> {
-    let mut decoder = Decoder::new();
-    let runs = runs.iter().map(|columns| decode(&mut decoder, columns));
-    let runs = runs.collect::<Result<Vec<Decoded>, Damaged>>()?;
     if runs.iter().map(|run| run.base.events()).sum::<usize>() > MAX_EVENTS {
         return Err(NotPackable::TooManyEvents.into());
     }
@@ -87,21 +99,10 @@ pub fn merge(
     Ok(encode(&fingerprints, &values, events)?)
 }
 
-fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<Decoded, Damaged> {
-    let base = Base::decode(decoder, columns.get(ColumnName::Base)?)?;
-    let minutes = Minutes::decode(decoder, columns.get(ColumnName::Minutes)?, &base)?;
-    let mut attributes = Vec::with_capacity(SORT_ORDER.len());
-    for attribute in SORT_ORDER {
-        attributes.push(columns.attribute(attribute, decoder, &base)?);
-    }
-    let users = columns.users(decoder, &base)?;
-    Ok(Decoded { base, minutes, columns: attributes, users })
-}
-
 /// The fingerprints of a run, `None` for those that are hidden.
 fn kept_fingerprints(
     number: usize,
-    run: &Decoded,
+    run: &DecodedRun,
     is_hidden: impl Fn(usize, Fingerprint) -> bool,
 ) -> Vec<Option<Fingerprint>> {
     let fingerprints = run.base.fingerprints().iter();
@@ -109,7 +110,7 @@ fn kept_fingerprints(
 }
 
 /// Whether each event of a run is kept.
-fn kept_events(run: &Decoded, kept: &[Option<Fingerprint>]) -> impl Iterator<Item = bool> {
+fn kept_events(run: &DecodedRun, kept: &[Option<Fingerprint>]) -> impl Iterator<Item = bool> {
     run.base.error_hours().iter().flat_map(|error_hour| {
         let is_kept = kept.get(error_hour.fingerprint as usize).is_some_and(Option::is_some);
         std::iter::repeat_n(is_kept, error_hour.count())
@@ -118,7 +119,7 @@ fn kept_events(run: &Decoded, kept: &[Option<Fingerprint>]) -> impl Iterator<Ite
 
 /// Adds the kept events of a run, without their values.
 fn add_events(
-    run: &Decoded,
+    run: &DecodedRun,
     kept: &[Option<Fingerprint>],
     fingerprints: &[Fingerprint],
     events: &mut Vec<PackedEvent>,

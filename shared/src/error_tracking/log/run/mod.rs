@@ -25,7 +25,7 @@ use crate::error_tracking::attribute::{Attribute, Attributes, UserHash};
 pub use base::{Base, ErrorHour};
 pub use column::Column;
 pub use encoding::{Damaged, Decoder};
-pub use merge::{NotMergeable, merge};
+pub use merge::{DecodedRun, NotMergeable, merge};
 pub use minutes::Minutes;
 pub use totals::{Total, Totals};
 pub use users::Users;
@@ -115,6 +115,13 @@ impl Columns {
     /// The bytes of a column; one that is not there is damaged.
     pub fn get(&self, name: ColumnName) -> Result<&[u8], Damaged> {
         self.0.get(&name).map(Vec::as_slice).ok_or(Damaged("a column is missing"))
+    }
+
+    /// How many bytes the distinct values of all attributes take before they are compressed: whoever
+    /// decodes them has so much in memory.
+    pub fn values_bytes(&self) -> Result<u64, Damaged> {
+        let attributes = self.iter().filter(|(name, _)| matches!(name, ColumnName::Attribute(_)));
+        attributes.map(|(_, column)| Ok(column::values_length(column)? as u64)).sum()
     }
 
     /// An attribute of the events of the run that has this base.

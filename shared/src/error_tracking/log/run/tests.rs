@@ -62,6 +62,11 @@ fn example() -> Columns {
     pack(day(), &rows).unwrap()
 }
 
+fn decoded(runs: &[Columns]) -> Vec<DecodedRun> {
+    let mut decoder = Decoder::new();
+    runs.iter().map(|columns| DecodedRun::decode(&mut decoder, columns).unwrap()).collect()
+}
+
 fn replaced(columns: &Columns, name: ColumnName, bytes: &[u8]) -> Columns {
     let mut columns = columns.clone();
     columns.0.insert(name, bytes.to_vec());
@@ -91,7 +96,8 @@ proptest! {
         runs in proptest::collection::vec(rows(), 0..5),
     ) {
         let packed: Vec<Columns> = runs.iter().map(|rows| pack(day(), rows).unwrap()).collect();
-        prop_assert_eq!(merge(&packed, |_, _| false).unwrap(), pack(day(), &runs.concat()).unwrap());
+        let merged = merge(&decoded(&packed), |_, _| false).unwrap();
+        prop_assert_eq!(merged, pack(day(), &runs.concat()).unwrap());
     }
 
     #[test]
@@ -103,7 +109,7 @@ proptest! {
             kept.cloned().collect::<Vec<EventRow>>()
         };
         let kept: Vec<EventRow> = runs.iter().enumerate().flat_map(kept).collect();
-        prop_assert_eq!(merge(&packed, is_hidden).unwrap(), pack(day(), &kept).unwrap());
+        prop_assert_eq!(merge(&decoded(&packed), is_hidden).unwrap(), pack(day(), &kept).unwrap());
     }
 
     #[test]
@@ -206,6 +212,21 @@ fn refuses_events_of_another_day() {
 }
 
 #[test]
+fn columns_tell_how_long_their_values_are() {
+    let columns = pack(day(), &rows_with_values(300)).unwrap();
+    let mut expected = 0;
+    let mut decoder = Decoder::new();
+    let base = Base::decode(&mut decoder, columns.get(ColumnName::Base).unwrap()).unwrap();
+    for attribute in Attribute::ALL {
+        let column = columns.attribute(attribute, &mut decoder, &base).unwrap();
+        // None of them is so long that its length takes two bytes.
+        expected += column.values().flatten().map(|value| value.len() as u64 + 1).sum::<u64>();
+    }
+    assert!(expected > 300);
+    assert_eq!(columns.values_bytes().unwrap(), expected);
+}
+
+#[test]
 fn each_column_has_a_name_of_its_own() {
     let names: BTreeSet<&str> = ColumnName::all().map(ColumnName::name).collect();
     assert_eq!(names.len(), 17);
@@ -227,7 +248,7 @@ fn runs_from_before_there_was_a_column_have_no_values_in_it() {
     assert_eq!(before.iter().count(), columns.iter().count() - 5);
     assert_eq!(normalized(unpack(day(), &before).unwrap()), normalized(rows_with_values(3)));
     // They are merged with others as if their events had been packed now.
-    let merged = merge(&[before, columns], |_, _| false).unwrap();
+    let merged = merge(&decoded(&[before, columns]), |_, _| false).unwrap();
     let all = [rows_with_values(3), rows].concat();
     assert_eq!(merged, pack(day(), &all).unwrap());
 }
