@@ -75,6 +75,22 @@ impl Store {
         .into_action()
     }
 
+    /// The check that an address is still stored as it was read.
+    pub(super) fn check_address(
+        &self,
+        name: &UserName,
+        read: &UserAddress,
+    ) -> Result<TransactWriteItem, StoreError> {
+        let check = self.check(TABLE, address_key(name));
+        match read.revision {
+            0 => check.condition_expression("attribute_not_exists(pk)"),
+            revision => check
+                .condition_expression("revision = :read")
+                .expression_attribute_values(":read", count(revision)),
+        }
+        .into_action()
+    }
+
     /// All users of an organization who have an address or are to have one. Strongly consistent.
     pub async fn list_addresses(
         &self,
