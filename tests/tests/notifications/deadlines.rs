@@ -9,7 +9,6 @@ use serde_json::json;
 use shared::app::Deadline;
 use tests::app::TestApp;
 use tests::call::Call;
-use tests::notifications::Post;
 
 use super::actions::{create_insight, make_errors, nowhere, start, subjects};
 

@@ -33,19 +33,24 @@ const USERS: [&str; 3] = ["ada", "mira", "noor"];
 struct Extent {
     transitions: usize,
     kills: usize,
-    /// For how long a process lives.
-    life: std::ops::Range<Duration>,
+    /// How long no process sends before the next one starts: what it is to send gathers meanwhile, so that it
+    /// is killed while it sends, and not in the pause after that.
+    rest: std::ops::Range<Duration>,
 }
+
+/// For how long a process lives.
+const LIFE: std::ops::Range<Duration> = Duration::from_millis(50)..Duration::from_millis(600);
 
 impl Extent {
     fn get() -> Self {
         let transitions = std::env::var("TRANSITIONS").ok().and_then(|number| number.parse().ok());
         if let Some(transitions) = transitions {
-            let life = Duration::from_secs(1)..Duration::from_secs(3);
-            return Self { transitions, kills: 20, life };
+            // With a life, one to three seconds from kill to kill.
+            let rest = Duration::from_millis(950)..Duration::from_millis(2_400);
+            return Self { transitions, kills: 20, rest };
         }
-        let life = Duration::from_millis(50)..Duration::from_millis(600);
-        Self { transitions: 1_000, kills: 8, life }
+        let rest = Duration::from_millis(100)..Duration::from_millis(600);
+        Self { transitions: 1_000, kills: 8, rest }
     }
 }
 
@@ -80,6 +85,38 @@ async fn end_leases(test: &TestApp) {
     }
 }
 
+/// What is on its way, by its keys: in the outbox, and what was taken out of it and is not told yet.
+#[derive(Default)]
+struct OnItsWay {
+    outbox: BTreeSet<String>,
+    batches: usize,
+    untold: bool,
+}
+
+impl OnItsWay {
+    async fn find(test: &TestApp) -> Self {
+        let mut found = Self::default();
+        for item in test.items("notifications").await {
+            let sk = item["sk"].as_s().unwrap();
+            if sk.starts_with("outbox#") {
+                found.outbox.insert(sk.clone());
+            } else if sk.starts_with("events#") {
+                found.batches += 1;
+            } else if sk.starts_with("feed#") && sk.ends_with("#head") {
+                found.untold = item["last"] != item["told"];
+            }
+        }
+        found
+    }
+
+    /// Whether a process was killed while it sent what there was `before`: it has begun, and not come to its end.
+    fn is_interrupted(&self, before: &Self) -> bool {
+        let left = before.outbox.intersection(&self.outbox).count();
+        let has_begun = left < before.outbox.len() || self.batches < before.batches;
+        has_begun && (left > 0 || self.batches > 0 || self.untold)
+    }
+}
+
 /// Starts a process that sends run after run, and kills it after a time.
 async fn send_until_killed(test: &TestApp, post: &Post, life: Duration, log: &Path) {
     let process = Process::start(SENDER, &test.engine.endpoint(), &post.variables(), log).await;
@@ -99,7 +136,7 @@ async fn whenever_the_sender_is_killed_no_message_is_missing() {
     let seed = tests::seed();
     println!("SEED={seed}");
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let Extent { transitions, kills: least_kills, life } = Extent::get();
+    let Extent { transitions, kills: least_kills, rest } = Extent::get();
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     let (test, post) = (TestApp::start().await, Post::open());
@@ -123,17 +160,27 @@ async fn whenever_the_sender_is_killed_no_message_is_missing() {
         is_over.store(true, Ordering::Relaxed);
     };
     let kill = async {
-        let mut kills = 0;
+        let (mut kills, mut interrupting) = (0, 0);
         while !is_over.load(Ordering::Relaxed) || kills < least_kills {
-            let life = random.random_range(life.clone());
-            send_until_killed(&test, &post, life, &log).await;
+            tokio::time::sleep(random.random_range(rest.clone())).await;
+            let before = OnItsWay::find(&test).await;
+            send_until_killed(&test, &post, random.random_range(LIFE), &log).await;
             kills += 1;
+            interrupting += usize::from(OnItsWay::find(&test).await.is_interrupted(&before));
         }
-        kills
+        (kills, interrupting)
     };
     let begun = Instant::now();
-    let ((), kills) = tokio::join!(produce, kill);
-    println!("{transitions} transitions and {kills} kills in {:?}", begun.elapsed());
+    let ((), (kills, interrupting)) = tokio::join!(produce, kill);
+    let took = begun.elapsed();
+    println!(
+        "{transitions} transitions and {kills} kills in {took:?}; {interrupting} while it sent"
+    );
+
+    assert!(
+        4 * interrupting >= kills,
+        "{interrupting} of {kills} kills: they must strike its work"
+    );
 
     // What is left is sent, and once the windows have ended, what they gathered.
     post.run(&app).await;
