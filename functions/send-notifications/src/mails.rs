@@ -278,8 +278,9 @@ impl Visit {
 
     /// Notes since when what is left waits.
     fn leave(&self, run: &mut Run<'_>) {
-        let since = self.feed.waiting_since(run.app.clock.now());
-        since.into_iter().for_each(|since| run.leave(since));
+        if let Some(since) = self.feed.waiting_since(run.app.clock.now()) {
+            run.leave(since);
+        }
     }
 }
 

@@ -18,6 +18,11 @@ fn nonsense() -> AttributeValue {
     AttributeValue::S("nonsense".to_owned())
 }
 
+/// A part of a key.
+fn written(value: &AttributeValue) -> String {
+    value.as_s().unwrap().clone()
+}
+
 /// A run that may fail.
 async fn try_run(test: &TestApp, post: &Post) -> Outcome {
     send(&test.app, &post.outside, Duration::ZERO, Deadline::after(MINUTE)).await.unwrap()
@@ -38,8 +43,7 @@ async fn start_with_three() -> (TestApp, Post) {
 /// Where a user's part of a feed is.
 async fn mailbox_of(test: &TestApp, name: &str) -> (String, String) {
     let items = test.items("notifications").await;
-    let text = |value: &AttributeValue| value.as_s().unwrap().clone();
-    let mut places = items.iter().map(|item| (text(&item["pk"]), text(&item["sk"])));
+    let mut places = items.iter().map(|item| (written(&item["pk"]), written(&item["sk"])));
     places.find(|(_, sk)| *sk == format!("feed#default#user#{name}")).unwrap()
 }
 
@@ -103,8 +107,7 @@ async fn of_an_error_that_is_damaged_mails_have_no_plot() {
     let (test, post) = start_with_three().await;
     make_errors(&test, 0, 1).await;
     let errors = test.items("errors").await;
-    let text = |value: &AttributeValue| value.as_s().unwrap().clone();
-    let mut places = errors.iter().map(|item| (text(&item["pk"]), text(&item["sk"])));
+    let mut places = errors.iter().map(|item| (written(&item["pk"]), written(&item["sk"])));
     let (pk, sk) = places.find(|(pk, _)| pk.starts_with("errors#")).unwrap();
     let place = [("pk", pk.as_str()), ("sk", sk.as_str())];
     test.tamper("errors", place, "status", nonsense()).await;
