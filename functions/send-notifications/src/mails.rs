@@ -104,6 +104,7 @@ impl Visit {
             left.extend(due.map(|(kind, _)| (user.clone(), *kind)));
         }
         // Everybody else, if anything is new.
+        let mut is_complete = feed.unreadable.is_empty();
         let new = feed.steps.iter().filter(|step| step.number > feed.head.told);
         let mut kinds: Vec<HappeningKind> = new.filter_map(Step::kind).collect();
         kinds.sort_unstable();
@@ -111,18 +112,22 @@ impl Visit {
         if !kinds.is_empty() {
             for known in app.store.list_addresses(&organization).await? {
                 let user = known.name.user;
+                let Some(address) =
+                    known.address.filter(|_| !feed.unreadable.contains(user.as_str()))
+                else {
+                    // Whoever cannot be told now is told of all of it once that is mended.
+                    is_complete = false;
+                    continue;
+                };
                 let mailbox = feed.mailboxes.get(user.as_str());
                 for kind in &kinds {
                     let has_window = mailbox.is_some_and(|it| it.windows.contains_key(kind));
-                    // Whoever cannot be told now is told of all of it once that is mended.
-                    let is_readable = !feed.unreadable.contains(user.as_str());
-                    if known.address.confirmed.is_some() && !has_window && is_readable {
+                    if address.confirmed.is_some() && !has_window {
                         left.push_back((user.clone(), *kind));
                     }
                 }
             }
         }
-        let is_complete = feed.unreadable.is_empty();
         Ok(Self { shard, organization, feed, last, left, is_complete })
     }
 

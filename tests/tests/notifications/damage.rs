@@ -81,25 +81,49 @@ async fn who_has_a_damaged_mailbox_gets_nothing_until_it_is_mended_and_then_all(
     assert_eq!(mails[0]["to"], "ada@example.com");
 }
 
-#[tokio::test]
-async fn a_user_whose_preferences_are_damaged_holds_up_nobody() {
+/// In a user's way, something damaged: the others are told, and the user once it is mended.
+async fn others_are_told(
+    table: &str,
+    key: [(&str, &str); 2],
+    attribute: &str,
+    right: AttributeValue,
+) {
     let (test, post) = start_with_three().await;
-    let preferences = [("userId", "default/ada")];
-    test.tamper("email-preferences", preferences, "error_new", nonsense()).await;
+    // A table has a key of one attribute or of two.
+    let damage = async |value: AttributeValue| match key {
+        [one, ("", "")] => test.tamper(table, [one], attribute, value).await,
+        both => test.tamper(table, both, attribute, value).await,
+    };
+    damage(nonsense()).await;
     make_errors(&test, 0, 1).await;
     for _ in 0..2 {
-        let failure = try_run(&test, &post).await.failure;
-        assert!(matches!(failure, Some(StoreError::Damaged { .. })), "{failure:?}");
+        test.pass(MINUTE);
+        let outcome = try_run(&test, &post).await;
+        let failure = outcome.failure;
+        assert!(matches!(failure, None | Some(StoreError::Damaged { .. })), "{failure:?}");
+        assert!(outcome.oldest_waiting >= MINUTE);
         let mut told: Vec<String> =
             post.mails().await.iter().map(|mail| mail["to"].as_str().unwrap().to_owned()).collect();
         told.sort();
         assert_eq!(told, ["mira@example.com", "owner@example.com"]);
     }
-    let on = AttributeValue::Bool(true);
-    test.tamper("email-preferences", preferences, "error_new", on).await;
+    damage(right).await;
     post.run(&test.app).await;
     let mails = post.mails().await;
     assert_eq!((mails.len(), &mails[0]["to"]), (3, &"ada@example.com".into()));
+}
+
+#[tokio::test]
+async fn a_user_whose_preferences_are_damaged_holds_up_nobody() {
+    let key = [("userId", "default/ada"), ("", "")];
+    others_are_told("email-preferences", key, "error_new", AttributeValue::Bool(true)).await;
+}
+
+#[tokio::test]
+async fn a_user_whose_address_is_damaged_holds_up_nobody() {
+    let key = [("pk", "addresses#default"), ("sk", "ada")];
+    let right = AttributeValue::S("ada@example.com".to_owned());
+    others_are_told("notifications", key, "email", right).await;
 }
 
 #[tokio::test]

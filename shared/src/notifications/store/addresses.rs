@@ -33,8 +33,8 @@ pub struct UserName {
 pub struct KnownUser {
     /// Who it is.
     pub name: UserName,
-    /// Where the user gets mail.
-    pub address: UserAddress,
+    /// Where the user gets mail; none if that is damaged.
+    pub address: Option<UserAddress>,
 }
 
 impl Store {
@@ -107,11 +107,10 @@ impl Store {
         let mut users = Vec::new();
         while let Some(item) = items.next().await {
             let item = item?;
-            let user = read_user(&item).and_then(|user| {
-                let name = UserName { organization: organization.clone(), user };
-                Ok(KnownUser { name, address: read_address(&item)? })
-            });
-            users.extend(self.unless_damaged(&item, user)?);
+            let Some(user) = self.unless_damaged(&item, read_user(&item))? else { continue };
+            let name = UserName { organization: organization.clone(), user };
+            let address = self.unless_damaged(&item, read_address(&item))?;
+            users.push(KnownUser { name, address });
         }
         Ok(users)
     }
