@@ -7,6 +7,7 @@ use std::{fs, io};
 use shared::app::CURSOR_KEY_VARIABLE;
 use shared::dynamodb::TABLE_PREFIX_VARIABLE;
 
+use crate::gateway::{EVENT_BRIDGE_PATH, SES_PATH};
 use crate::template::STACK_NAME;
 
 /// The file below the data folder that holds the variables.
@@ -31,6 +32,17 @@ pub fn variables(endpoint: &str) -> Vec<(&'static str, String)> {
         (TABLE_PREFIX_VARIABLE, table_prefix()),
         // On a laptop nobody is to be kept from making cursors.
         (CURSOR_KEY_VARIABLE, "local".to_owned()),
+    ]
+}
+
+/// The variables by which functions send mails and events to the gateway at `base_url`, whose `/mail` shows them.
+pub fn outside(base_url: &str) -> [(&'static str, String); 5] {
+    [
+        ("AWS_ENDPOINT_URL_SESV2", format!("{base_url}{SES_PATH}")),
+        ("AWS_ENDPOINT_URL_EVENTBRIDGE", format!("{base_url}{EVENT_BRIDGE_PATH}")),
+        ("WAYMARK_MAIL_FROM", "waymark@example.com".to_owned()),
+        ("WAYMARK_PUBLIC_URL", base_url.to_owned()),
+        ("WAYMARK_EVENT_BUS", "default".to_owned()),
     ]
 }
 

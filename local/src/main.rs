@@ -10,7 +10,7 @@ use clap::Parser;
 use local::demo::Demo;
 use local::engine::Engine;
 use local::examples::{ExampleError, Examples, Target};
-use local::gateway::{EVENT_BRIDGE_PATH, Gateway, GatewayOptions, SES_PATH};
+use local::gateway::{Gateway, GatewayOptions};
 use local::messages::{self, Message};
 use local::watch::{Output, Watch, WatchOptions};
 use local::{demo, environment, template};
@@ -38,9 +38,6 @@ struct Options {
 
 /// The function whose answer shows that functions run.
 const FIRST_FUNCTION: &str = "create-feature-flag";
-/// The function that sends mails, and how often it does so here.
-const SENDER: &str = "send-notifications";
-const PAUSE_OF_SENDER: Duration = Duration::from_secs(5);
 /// Building a function that was not built before takes a while.
 const FIRST_ANSWER_LIMIT: Duration = Duration::from_mins(10);
 
@@ -78,11 +75,7 @@ async fn run(options: &Options) -> Result<(), AnyError> {
     tell("Starting DynamoDB …");
     let template_file = options.workspace.join("template.yaml");
     let tables = template::read_tables(&template_file)?;
-    let mut schedules = template::read_schedules(&template_file)?;
-    // Nobody who tries it out waits for a minute.
-    if let Some(sender) = schedules.iter_mut().find(|schedule| schedule.function == SENDER) {
-        sender.every = PAUSE_OF_SENDER;
-    }
+    let schedules = template::read_hurried_schedules(&template_file)?;
     let examples = Examples::read(&options.workspace.join("openapi.yaml"))?;
     let engine = Engine::start(dynamodb, Some(&data.join("dynamodb.sqlite")), &tables)?;
     let variables = environment::variables(&engine.endpoint());
@@ -90,15 +83,7 @@ async fn run(options: &Options) -> Result<(), AnyError> {
     let base_url = format!("http://{}", listener.local_addr()?);
     let mut variables_of_commands = variables;
     variables_of_commands.push((environment::BASE_URL_VARIABLE, base_url.clone()));
-    // The gateway itself takes the mails and events; `/mail` shows them.
-    let outside = [
-        ("AWS_ENDPOINT_URL_SESV2", format!("{base_url}{SES_PATH}")),
-        ("AWS_ENDPOINT_URL_EVENTBRIDGE", format!("{base_url}{EVENT_BRIDGE_PATH}")),
-        ("WAYMARK_MAIL_FROM", "waymark@example.com".to_owned()),
-        ("WAYMARK_PUBLIC_URL", base_url.clone()),
-        ("WAYMARK_EVENT_BUS", "default".to_owned()),
-    ];
-    variables_of_commands.extend(outside);
+    variables_of_commands.extend(environment::outside(&base_url));
     // Nobody makes metrics of lines that a person reads.
     variables_of_commands.push((METRICS_VARIABLE, "off".to_owned()));
     environment::write(&environment_file, &variables_of_commands)?;

@@ -13,7 +13,7 @@ use aws_sdk_dynamodb::Client;
 use local::engine::Engine;
 use local::gateway::{Gateway, GatewayOptions, Served};
 use local::watch::{Output, Watch, WatchOptions};
-use local::{demo, environment};
+use local::{demo, environment, template};
 use reqwest::header::{HeaderMap, HeaderValue, ORIGIN};
 use reqwest::{RequestBuilder, Response};
 use shared::dynamodb::{Store, client};
@@ -59,7 +59,10 @@ impl Stack {
         let key = demo::create_key(&store, |record| record).await.expect("it is made");
 
         let environment_file = folder.path().join(environment::FILE);
-        let variables = environment::variables(&engine.endpoint());
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+        let base_url = format!("http://{}", listener.local_addr().expect("it has an address"));
+        let mut variables = environment::variables(&engine.endpoint());
+        variables.extend(environment::outside(&base_url));
         environment::write(&environment_file, &variables).expect("it is written");
         let log = fs::File::create(folder.path().join("log")).expect("a log can be made");
         let mut watch = Watch::start(WatchOptions {
@@ -74,8 +77,6 @@ impl Stack {
             let log = fs::read_to_string(folder.path().join("log")).unwrap_or_default();
             panic!("{error}\n{log}");
         }
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
-        let base_url = format!("http://{}", listener.local_addr().expect("it has an address"));
         let served = Arc::new(Mutex::new(Vec::new()));
         let reported = Arc::clone(&served);
         let options = GatewayOptions {
@@ -111,6 +112,13 @@ impl Stack {
     pub async fn run_job(&self, function: &str) -> Response {
         let url = format!("{}/2015-03-31/functions/{function}/invocations", self.watch.url());
         self.http.post(url).body("{}").send().await.expect("it is answered")
+    }
+
+    /// Runs the functions of schedules as often as the local stack does, for as long as it is polled.
+    pub async fn run_schedules(&self) {
+        let template = crate::workspace().join("template.yaml");
+        let schedules = template::read_hurried_schedules(&template).expect("the template is there");
+        Watch::run_schedules(self.watch.url(), &schedules).await;
     }
 
     /// The memory of each function, in bytes: of all its processes, by their program.

@@ -391,6 +391,41 @@ async fn a_user_that_is_erased_has_no_key_any_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_user_gets_mail_at_the_address_that_is_set() {
+    let stack = Stack::start();
+    for (user, org) in [("mira", "default"), ("mira", "acme"), ("ada", "acme")] {
+        let arguments = ["key", "create", "--scopes", "all", "--user", user, "--org", org];
+        stack.json(&arguments).await;
+    }
+    let none = json!({"organization": "acme", "user": "ada", "keys": 1, "email": null,
+        "pendingEmail": null, "refusedAt": null});
+    let listed = stack.json(&["user", "list"]).await;
+    assert_eq!((listed.as_array().unwrap().len(), &listed[0]), (3, &none));
+
+    let set = ["user", "set-address", "mira@example.com", "--user", "mira", "--org", "acme"];
+    let shown = stack.json(&set).await;
+    assert_eq!(shown, json!({"email": "mira@example.com", "pendingEmail": null}));
+    let listed = stack.json(&["user", "list"]).await;
+    let emails: Vec<&Json> = listed.as_array().unwrap().iter().map(|user| &user["email"]).collect();
+    let [null, mira] = [Json::Null, json!("mira@example.com")];
+    assert_eq!(emails, [&null, &mira, &null], "those of acme come first");
+    // Set again, it is another; and whoever reads it sees the same.
+    let set = ["user", "set-address", "m@example.com", "--user", "mira", "--org", "acme"];
+    let told = stack.run(&set).await;
+    assert_eq!(
+        (told.code, told.stdout.as_str()),
+        (Some(0), "mira of acme gets mail at m@example.com.\n")
+    );
+    let listed = stack.run(&["user", "list"]).await;
+    assert!(listed.stdout.contains("m@example.com"), "{}", listed.stdout);
+    assert!(!listed.stdout.contains("mira@example.com"), "{}", listed.stdout);
+
+    let refused = stack.run(&["user", "set-address", "mira"]).await;
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("must be an e-mail address"), "{}", refused.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_key_sees_only_projects_that_its_organization_has() {
     let stack = Stack::start();
     stack.create_project("my-shop", "default").await;

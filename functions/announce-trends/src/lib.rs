@@ -84,7 +84,15 @@ async fn step(
     project: ProjectId,
     work: impl Future<Output = Result<(), StoreError>>,
 ) -> Result<(), NotDone> {
-    match tokio::time::timeout(STEP, work).await {
+    step_within(STEP, project, work).await
+}
+
+async fn step_within(
+    time: Duration,
+    project: ProjectId,
+    work: impl Future<Output = Result<(), StoreError>>,
+) -> Result<(), NotDone> {
+    match tokio::time::timeout(time, work).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(failure)) => {
             tracing::error!(%project, %failure, "a project could not be looked at");
@@ -94,5 +102,28 @@ async fn step(
             tracing::error!(%project, "a project took too long to be looked at");
             Err(NotDone::TookTooLong)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    const TIME: Duration = Duration::from_millis(20);
+
+    #[tokio::test]
+    async fn a_project_that_takes_too_long_is_cut_off_and_does_not_hold_up_the_pass() {
+        let project = ProjectId::parse("01902f3c-0000-7000-8000-000000000000").unwrap();
+        let cut = step_within(TIME, project, pending()).await;
+        let Err(cut @ NotDone::TookTooLong) = cut else { panic!("it is cut off") };
+        assert!(!cut.may_pass(), "each run would come no further than to it");
+        assert!(matches!(StoreError::from(cut), StoreError::Unavailable(_)));
+
+        assert!(step_within(TIME, project, async { Ok(()) }).await.is_ok());
+        let failed = async { Err(StoreError::Unavailable("out of reach".into())) };
+        let failed = step_within(TIME, project, failed).await;
+        assert!(failed.is_err_and(|failed| failed.may_pass()));
     }
 }

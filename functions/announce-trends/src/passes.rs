@@ -13,8 +13,10 @@ use shared::timestamp::Timestamp;
 use crate::digest::{self, Week};
 use crate::{AT_ONCE, NotDone, Run, step, trends};
 
-/// How many projects are read at a time, and noted to be done.
-const PAGE: u32 = 40;
+/// How many projects are read at a time, and noted to be done: as many as are looked at at the same time, so
+/// that no more than one step lies between two looks at the deadline.
+const PAGE: u32 = 8;
+const _: () = assert!(PAGE as usize == AT_ONCE);
 /// How often the pass for insights is made.
 const DAY: Duration = Duration::from_hours(24);
 

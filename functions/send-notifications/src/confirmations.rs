@@ -18,6 +18,10 @@ pub(crate) async fn send(run: &mut Run<'_>) {
         for name in run.unless_failed(users).unwrap_or_default() {
             let asked = ask(run, mailer, shard, &name).await;
             run.unless_failed(asked);
+            if run.deadline.has_passed() {
+                // The others most likely asked later.
+                return;
+            }
         }
     }
 }
@@ -32,13 +36,14 @@ async fn ask(
     let mut address = app.store.find_address(name).await?;
     let Some(pending) = address.pending.clone().filter(|pending| now < pending.ends) else {
         // It was confirmed or taken back, or waited for too long.
-        return app.store.finish_asking(name, None).await.map(drop);
+        return app.store.forget_asking(name, &address).await.map(drop);
     };
+    let since = address.asks_since().unwrap_or(now);
     if address.may_ask_from(now) > now {
         return Ok(());
     }
     if run.deadline.has_passed() || !run.leases.keep(app, shard).await? {
-        run.leave(now);
+        run.leave(since);
         return Ok(());
     }
     let key = token_key(app).await;
@@ -59,10 +64,10 @@ async fn ask(
         }
         Err(NotSent::Failed(cause)) => {
             tracing::error!(cause, "a mail could not be sent");
-            run.leave(now);
+            run.leave(since);
             return Err(StoreError::Unavailable("SES".into()));
         }
     }
     // Where the address was changed meanwhile, the next run asks for the new one.
-    app.store.finish_asking(name, Some(&address)).await.map(drop)
+    app.store.finish_asking(name, &address).await.map(drop)
 }

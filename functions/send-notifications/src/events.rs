@@ -81,7 +81,7 @@ async fn detail_of(
     });
     match &happening.scene {
         Scene::Project(id) => {
-            let project = run.project(*id).await?;
+            let project = run.named_project(*id).await?;
             let named = project.map(|it| json!({"id": it.id, "slug": it.slug, "name": it.name}));
             detail["project"] = named.unwrap_or_else(|| json!({"id": id}));
         }

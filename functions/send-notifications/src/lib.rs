@@ -105,6 +105,18 @@ impl Run<'_> {
         self.projects.insert(id, found.clone());
         Ok(found)
     }
+
+    /// A project, for what it is called; none of one that is damaged: whoever is told of it is told all the
+    /// same, and others are not held up.
+    async fn named_project(&mut self, id: ProjectId) -> Result<Option<Project>, StoreError> {
+        match self.project(id).await {
+            Err(failure @ StoreError::Damaged { .. }) => {
+                self.note_failure(failure);
+                Ok(None)
+            }
+            found => found,
+        }
+    }
 }
 
 /// Sends what is there.
@@ -133,16 +145,42 @@ async fn take_busy_shards(run: &mut Run<'_>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Sends all that can be sent, until the time is up, and looks once more after a pause: as long a one as the
-/// first look took with all that it sent, and at least the one that is given. What comes after that waits for
-/// the next run, a minute after this one began; so it waits no longer than a minute in all, as long as the
-/// next run sends it within that pause (`docs/notifications.md`, "How soon").
+/// What a run came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// For how long at most something has been waiting that could have been sent.
+    pub oldest_waiting: Duration,
+    /// How many mails were refused for good.
+    pub refused_mails: u32,
+    /// The first failure; what comes after it was done all the same.
+    pub failure: Option<StoreError>,
+}
+
+/// Sends as [`send`] does, and tells the metrics.
 pub async fn run(
     app: &App,
     outside: &Outside,
     least_pause: Duration,
     deadline: Deadline,
 ) -> Result<(), StoreError> {
+    let outcome = send(app, outside, least_pause, deadline).await?;
+    let (age, now) = (outcome.oldest_waiting.as_secs(), app.clock.now());
+    #[allow(clippy::cast_precision_loss)] // Seconds are far below 2^53.
+    log_metric(JOB.name, OLDEST_WAITING_AGE, "Seconds", age as f64, now);
+    log_metric(JOB.name, REFUSED_MAILS, "Count", f64::from(outcome.refused_mails), now);
+    outcome.failure.map_or(Ok(()), Err)
+}
+
+/// Sends all that can be sent, until the time is up, and looks once more after a pause: as long a one as the
+/// first look took with all that it sent, and at least the one that is given. What comes after that waits for
+/// the next run, a minute after this one began; so it waits no longer than a minute in all, as long as the
+/// next run sends it within that pause (`docs/notifications.md`, "How soon").
+pub async fn send(
+    app: &App,
+    outside: &Outside,
+    least_pause: Duration,
+    deadline: Deadline,
+) -> Result<Outcome, StoreError> {
     let now = app.clock.now();
     let mut run = Run {
         app,
@@ -159,15 +197,18 @@ pub async fn run(
     // What could not be sent now is left to the next run.
     if run.waiting_since.is_none() && run.failure.is_none() {
         let pause = started.elapsed().clamp(least_pause, LONGEST_PAUSE);
-        tokio::time::sleep(pause).await;
-        pass(&mut run).await?;
+        // So is all, if the time would be up before the second look.
+        if pause < deadline.left() {
+            tokio::time::sleep(pause).await;
+            pass(&mut run).await?;
+        }
     }
     run.leases.release(app).await?;
 
     let now = app.clock.now();
-    let age = run.waiting_since.map_or(0, |since| since.until(now).as_secs());
-    #[allow(clippy::cast_precision_loss)] // Seconds are far below 2^53.
-    log_metric(JOB.name, OLDEST_WAITING_AGE, "Seconds", age as f64, now);
-    log_metric(JOB.name, REFUSED_MAILS, "Count", f64::from(run.refused), now);
-    run.failure.map_or(Ok(()), Err)
+    Ok(Outcome {
+        oldest_waiting: run.waiting_since.map_or(Duration::ZERO, |since| since.until(now)),
+        refused_mails: run.refused,
+        failure: run.failure,
+    })
 }

@@ -30,14 +30,7 @@ const PLOTTED: Duration = Duration::from_hours(24);
 /// Sends all mails that are due. Organizations take turns of one mail each.
 pub(crate) async fn send(run: &mut Run<'_>) {
     let Some(mailer) = &run.outside.mailer else { return };
-    let mut visits = VecDeque::new();
-    for shard in run.leases.shards() {
-        let feeds = run.app.store.busy_feeds(shard).await;
-        for organization in run.unless_failed(feeds).unwrap_or_default() {
-            let visit = Visit::begin(run.app, shard, organization).await;
-            visits.extend(run.unless_failed(visit));
-        }
-    }
+    let mut visits = begin_visits(run).await;
     while let Some(mut visit) = visits.pop_front() {
         let advanced = visit.advance(run, mailer).await;
         match run.unless_failed(advanced) {
@@ -50,6 +43,25 @@ pub(crate) async fn send(run: &mut Run<'_>) {
             Some(Advance::Cut) | None => visit.leave(run),
         }
     }
+}
+
+/// The visits to all feeds that hold something, as far as there is time.
+async fn begin_visits(run: &mut Run<'_>) -> VecDeque<Visit> {
+    let app = run.app;
+    let mut visits = VecDeque::new();
+    for shard in run.leases.shards() {
+        let feeds = app.store.busy_feeds(shard).await;
+        for organization in run.unless_failed(feeds).unwrap_or_default() {
+            if run.deadline.has_passed() {
+                // Since when something waits in a feed, only reading it would tell.
+                run.leave(app.clock.now());
+                return visits;
+            }
+            let visit = Visit::begin(app, shard, organization).await;
+            visits.extend(run.unless_failed(visit));
+        }
+    }
+    visits
 }
 
 /// What became of a turn.
@@ -92,6 +104,7 @@ impl Visit {
             left.extend(due.map(|(kind, _)| (user.clone(), *kind)));
         }
         // Everybody else, if anything is new.
+        let mut is_complete = feed.unreadable.is_empty();
         let new = feed.steps.iter().filter(|step| step.number > feed.head.told);
         let mut kinds: Vec<HappeningKind> = new.filter_map(Step::kind).collect();
         kinds.sort_unstable();
@@ -99,16 +112,23 @@ impl Visit {
         if !kinds.is_empty() {
             for known in app.store.list_addresses(&organization).await? {
                 let user = known.name.user;
+                let Some(address) =
+                    known.address.filter(|_| !feed.unreadable.contains(user.as_str()))
+                else {
+                    // Whoever cannot be told now is told of all of it once that is mended.
+                    is_complete = false;
+                    continue;
+                };
                 let mailbox = feed.mailboxes.get(user.as_str());
                 for kind in &kinds {
                     let has_window = mailbox.is_some_and(|it| it.windows.contains_key(kind));
-                    if known.address.confirmed.is_some() && !has_window {
+                    if address.confirmed.is_some() && !has_window {
                         left.push_back((user.clone(), *kind));
                     }
                 }
             }
         }
-        Ok(Self { shard, organization, feed, last, left, is_complete: true })
+        Ok(Self { shard, organization, feed, last, left, is_complete })
     }
 
     /// Goes on until a mail is sent.
@@ -118,8 +138,15 @@ impl Visit {
                 self.is_complete = false;
                 return Ok(Advance::Cut);
             }
-            if self.tell(run, mailer, &user, kind).await? {
-                return Ok(Advance::More);
+            match self.tell(run, mailer, &user, kind).await {
+                Ok(true) => return Ok(Advance::More),
+                Ok(false) => {}
+                // Whoever is damaged is told once that is mended, and holds up nobody until then.
+                Err(failure @ StoreError::Damaged { .. }) => {
+                    self.is_complete = false;
+                    run.note_failure(failure);
+                }
+                Err(failure) => return Err(failure),
             }
         }
         Ok(Advance::Done)
@@ -151,17 +178,23 @@ impl Visit {
             return self.close(app, &name, mailbox, kind).await;
         }
         if let Some(room) = mailbox.room_from(mailer.mails_per_hour, now) {
-            mailbox.hold(kind, after, room);
+            let is_another = mailbox.hold(kind, after, room);
             self.note(app, &name, mailbox).await?;
-            change_address(app, &name, |address| address.held_back += 1).await?;
+            if is_another {
+                change_address(app, &name, |address| address.held_back += 1).await?;
+            }
             return Ok(false);
         }
         // A digest tells what had to wait in its week.
         let is_digest = kind == HappeningKind::WeekEnded;
         let held_back = if is_digest { reader.held_back } else { 0 };
         let mail = write(run, mailer, &name, kind, &seen, held_back).await?;
+        let mut told_back = 0;
         match mailer.send(&reader.email, &mail).await {
-            Ok(()) => mailbox.note_sent(kind, self.last, now),
+            Ok(()) => {
+                told_back = held_back;
+                mailbox.note_sent(kind, self.last, now);
+            }
             Err(NotSent::Refused(reason)) => {
                 run.refused += 1;
                 let refusal = Refusal { at: now, reason };
@@ -176,9 +209,9 @@ impl Visit {
             }
         }
         self.note(app, &name, mailbox).await?;
-        if held_back > 0 {
+        if told_back > 0 {
             let forget = |address: &mut UserAddress| {
-                address.held_back = address.held_back.saturating_sub(held_back);
+                address.held_back = address.held_back.saturating_sub(told_back);
             };
             change_address(app, &name, forget).await?;
         }
@@ -250,8 +283,9 @@ impl Visit {
 
     /// Notes since when what is left waits.
     fn leave(&self, run: &mut Run<'_>) {
-        let new = self.feed.steps.iter().filter(|step| step.number > self.feed.head.told);
-        new.map(|step| step.since).min().into_iter().for_each(|since| run.leave(since));
+        if let Some(since) = self.feed.waiting_since(run.app.clock.now()) {
+            run.leave(since);
+        }
     }
 }
 
@@ -272,7 +306,7 @@ async fn write(
     let mut stories = Vec::with_capacity(scenes.len());
     for steps in scenes.into_values() {
         let place = match steps.first().and_then(|step| step.scene()) {
-            Some(Scene::Project(id)) => run.project(*id).await?.map(|project| Place {
+            Some(Scene::Project(id)) => run.named_project(*id).await?.map(|project| Place {
                 name: project.name.as_str().to_owned(),
                 slug: project.slug.as_str().to_owned(),
             }),
@@ -283,7 +317,11 @@ async fn write(
     }
     let first = most_important(stories.iter().flat_map(|story| &story.lines)).into_iter().next();
     let plot = match &first {
-        Some(first) => plot_of(run.app, first).await?,
+        // A mail without its plot is better than none.
+        Some(first) => {
+            let plot = plot_of(run.app, first).await;
+            run.unless_failed(plot).flatten()
+        }
         None => None,
     };
     let key = token_key(run.app).await;
@@ -320,7 +358,8 @@ async fn plot_of(app: &App, first: &Happening) -> Result<Option<Plot>, StoreErro
     let events = EventsOfError::from(&error);
     let since = now.minus(PLOTTED);
     let times = app.store.event_times(*project, &events, since, PLOTTED_EVENTS).await?;
-    Ok(Some(Plot::of_times(&first.title, &times, now)))
+    let most = usize::try_from(PLOTTED_EVENTS).unwrap_or_default();
+    Ok(Some(Plot::of_times(&first.title, &times, most, now)))
 }
 
 /// Changes what is known of where a user gets mail. Where somebody else changed that meanwhile, theirs stays:
@@ -331,6 +370,10 @@ async fn change_address(
     change: impl FnOnce(&mut UserAddress),
 ) -> Result<(), StoreError> {
     let mut address = app.store.find_address(name).await?;
+    if !address.is_stored() {
+        // The user was erased just now, and must not come back.
+        return Ok(());
+    }
     change(&mut address);
     app.store.replace_address(name, &address, false).await.map(drop)
 }

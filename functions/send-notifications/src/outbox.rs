@@ -32,8 +32,10 @@ async fn take(run: &mut Run<'_>, shard: Shard, scene: &str) -> Result<bool, Stor
     let app = run.app;
     let mut waiting = app.store.waiting_happenings(shard, scene).await?;
     let Some(first) = waiting.first().cloned() else { return Ok(false) };
+    // The first by its key is not the first that happened.
+    let since = waiting.iter().map(|happening| happening.at).min().unwrap_or(first.at);
     if run.deadline.has_passed() || !run.leases.keep(app, shard).await? {
-        run.leave(first.at);
+        run.leave(since);
         return Ok(false);
     }
     let was_all = waiting.len() < TAKEN_AT_ONCE;
@@ -43,9 +45,11 @@ async fn take(run: &mut Run<'_>, shard: Shard, scene: &str) -> Result<bool, Stor
         Outlets { mails: run.outside.mailer.is_some(), events: run.outside.publisher.is_some() };
     let new_id = || app.ids.new_uuid(app.clock.now());
     // Nobody is left to be told of what happened in a project that is gone.
-    let organization = organization_of(run, &first).await?;
+    let organization = organization_of(run, &first).await;
+    let organization = organization.inspect_err(|_| run.leave(since))?;
     let told = organization.as_ref().map(|organization| (organization, outlets));
-    let is_taken = app.store.take(told, &waiting, new_id).await?;
+    let taken = app.store.take(told, &waiting, new_id).await;
+    let is_taken = taken.inspect_err(|_| run.leave(since))?;
     Ok(!is_taken || !was_all || waiting.len() < found)
 }
 

@@ -4,6 +4,7 @@
 use shared::app::{Access, App, Operation};
 use shared::http::{Answer, Incoming, Method, Problem, Protocol};
 use shared::notifications::http::{ask_to_unsubscribe, no_such_link, token_of, unsubscribed};
+use shared::notifications::store::UserName;
 use shared::notifications::token::Token;
 use shared::notifications::token_key;
 use shared::preferences::EmailPreferencesUpdate;
@@ -31,10 +32,15 @@ async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
         return Ok(ask_to_unsubscribe(notification_type));
     }
 
-    // Storage.
-    let id = app.ids.new_uuid(app.clock.now());
-    let update = EmailPreferencesUpdate::off(notification_type);
-    app.store.update_email_preferences(&organization, &user, &update, id).await?;
+    // Storage. Whoever has no address gets no mail, and nothing is to be stored of who was erased: the
+    // links in their mails never end.
+    let name = UserName { organization, user };
+    if app.store.find_address(&name).await?.is_stored() {
+        let id = app.ids.new_uuid(app.clock.now());
+        let update = EmailPreferencesUpdate::off(notification_type);
+        let UserName { organization, user } = &name;
+        app.store.update_email_preferences(organization, user, &update, id).await?;
+    }
 
     // Answer.
     Ok(unsubscribed(notification_type))

@@ -216,7 +216,12 @@ impl Deadline {
 
     /// Whether it has passed.
     pub fn has_passed(self) -> bool {
-        Instant::now() >= self.0
+        self.left().is_zero()
+    }
+
+    /// How much time is left until then.
+    pub fn left(self) -> Duration {
+        self.0.saturating_duration_since(Instant::now())
     }
 }
 

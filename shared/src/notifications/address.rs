@@ -133,6 +133,12 @@ pub struct UserAddress {
 }
 
 impl UserAddress {
+    /// Whether anything is stored of it, confirmed or not. Nothing is of users who never set an address, and
+    /// of those who were erased.
+    pub fn is_stored(&self) -> bool {
+        self.revision > 0
+    }
+
     /// Sets another address, which is to be confirmed at first; one that is confirmed already is not
     /// confirmed again. Links to any other one are void from now on.
     pub fn set(&mut self, email: EmailAddress, nonce: Nonce, now: Timestamp) {
@@ -171,6 +177,15 @@ impl UserAddress {
         let lately = self.asked.iter().filter(|at| at.plus(HOUR) > now);
         let full = lately.clone().count() >= MAILS_TO_CONFIRM_PER_HOUR;
         lately.min().filter(|_| full).map_or(now, |oldest| oldest.plus(HOUR))
+    }
+
+    /// Since when a mail could ask for the confirmation that is waited for.
+    pub fn asks_since(&self) -> Option<Timestamp> {
+        let set = self.pending.as_ref()?.ends.minus(TIME_TO_CONFIRM);
+        // Before, there was no room for it.
+        let full = self.asked.len().checked_sub(MAILS_TO_CONFIRM_PER_HOUR);
+        let oldest = full.and_then(|at| self.asked.get(at));
+        Some(oldest.map_or(set, |oldest| set.max(oldest.plus(HOUR))))
     }
 
     /// Notes that a mail asked for a confirmation.
@@ -284,5 +299,20 @@ mod tests {
         assert_eq!(user.may_ask_from(at(60)), at(60));
         user.note_asked(at(60));
         assert_eq!(user.may_ask_from(at(60)), at(61));
+    }
+
+    #[test]
+    fn a_confirmation_waits_from_when_it_could_be_asked_for() {
+        let mut user = UserAddress::default();
+        assert_eq!(user.asks_since(), None);
+        user.set(email("a@b.de"), Nonce([1; 16]), at(3));
+        assert_eq!(user.asks_since(), Some(at(3)));
+        for minute in [4, 5, 6, 7, 8] {
+            user.note_asked(at(minute));
+        }
+        user.set(email("b@b.de"), Nonce([2; 16]), at(9));
+        assert_eq!(user.asks_since(), Some(at(64)), "there was no room before");
+        user.set(email("c@b.de"), Nonce([3; 16]), at(90));
+        assert_eq!(user.asks_since(), Some(at(90)));
     }
 }

@@ -19,6 +19,8 @@ pub struct Window {
     pub covered: u64,
     /// When the window ends.
     pub until: Timestamp,
+    /// Whether a mail waits for room at its end, and that was counted.
+    pub is_held: bool,
 }
 
 /// What was sent to a user lately.
@@ -66,12 +68,15 @@ impl Mailbox {
     pub fn note_sent(&mut self, kind: HappeningKind, last: u64, now: Timestamp) {
         self.sent.retain(|at| at.plus(HOUR) > now);
         self.sent.push(now);
-        self.windows.insert(kind, Window { covered: last, until: now.plus(WINDOW) });
+        self.windows
+            .insert(kind, Window { covered: last, until: now.plus(WINDOW), is_held: false });
     }
 
-    /// Holds back what comes after a step, until there is room.
-    pub fn hold(&mut self, kind: HappeningKind, covered: u64, until: Timestamp) {
-        self.windows.insert(kind, Window { covered, until });
+    /// Holds back what comes after a step, until there is room. Answers whether it was not held before: a
+    /// mail that waits again, since another one took the room, is still one.
+    pub fn hold(&mut self, kind: HappeningKind, covered: u64, until: Timestamp) -> bool {
+        let before = self.windows.insert(kind, Window { covered, until, is_held: true });
+        !before.is_some_and(|window| window.is_held)
     }
 
     /// Closes a window after which nothing came, once everybody has been told of what it covers: only
@@ -130,9 +135,12 @@ mod tests {
         assert_eq!(mailbox.room_from(3, at(21)), Some(at(60)));
         assert_eq!(mailbox.room_from(2, at(21)), Some(at(70)));
         assert_eq!(mailbox.room_from(3, at(60)), None);
-        mailbox.hold(KIND, 1, at(60));
+        assert!(mailbox.hold(KIND, 1, at(50)));
+        assert!(!mailbox.hold(KIND, 1, at(60)), "it waits already");
         assert_eq!(mailbox.turn(KIND, 9, at(59)), Turn::Later);
         assert_eq!(mailbox.turn(KIND, 9, at(60)), Turn::Tell { after: 1 });
+        mailbox.note_sent(KIND, 9, at(60));
+        assert!(mailbox.hold(KIND, 9, at(70)), "that is another one");
     }
 
     #[test]

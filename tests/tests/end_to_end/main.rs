@@ -10,6 +10,7 @@ mod flags;
 mod gateway;
 mod insights;
 mod markers;
+mod notifications;
 mod preferences;
 mod privacy;
 mod recording_proxy;

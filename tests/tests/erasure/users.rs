@@ -1,7 +1,10 @@
 //! Users.
 
+use shared::notifications::token::Token;
+use shared::notifications::token_key;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use shared::projects::erasure::{Erasure, Subject};
+use shared::projects::notification_type::NotificationType;
 use tests::notifications::{give_address, user};
 
 use super::*;
@@ -21,6 +24,13 @@ async fn act(test: &TestApp, name: &str) -> String {
 async fn nothing_of_a_user_is_left_and_nothing_of_others_is_missing() {
     let test = TestApp::start().await;
     act(&test, "mira").await;
+    let token = Token::Unsubscribe {
+        organization: user("gone").organization,
+        user: user("gone").user,
+        notification_type: NotificationType::Billing,
+    };
+    let token = token.seal(&token_key(&test.app).await.unwrap());
+    let unsubscribe = Call::of(&unsubscribe::OPERATION).query("token", token);
     let before = everything(&test).await;
     let key = act(&test, "gone").await;
     assert!(!items_with(&test, "gone").await.is_empty());
@@ -32,6 +42,8 @@ async fn nothing_of_a_user_is_left_and_nothing_of_others_is_missing() {
     assert!(!test.app.store.erase_user(&erasure).await.unwrap(), "it is under way");
     until_erased(&test).await;
 
+    // The links in old mails are answered as ever, and bring nothing back.
+    assert_eq!(unsubscribe.send(&test.app).await.status, 200);
     let left = items_with(&test, "gone").await;
     assert!(left.is_empty(), "{left:#?}");
     let keys = |all: &BTreeMap<String, Item>| -> BTreeSet<String> {

@@ -1,16 +1,18 @@
 //! What brings notifications about, and what is seen of them.
 
 use std::collections::HashMap;
+use std::net::TcpListener;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use send_notifications::outside::Outside;
 use serde_json::{Value, json};
 use shared::projects::project::ProjectId;
 use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
 use tests::error_tracking::{SentEvent, project};
 use tests::insights::upload;
-use tests::notifications::{Post, give_address, user};
+use tests::notifications::{Post, give_address, outside, user};
 
 /// The tests' own user, with an address, whom nothing was sent yet.
 pub(super) async fn start() -> (TestApp, Post) {
@@ -19,6 +21,12 @@ pub(super) async fn start() -> (TestApp, Post) {
     post.run(&test.app).await;
     give_address(&test.app, &user("owner"), "owner@example.com").await;
     (test, post)
+}
+
+/// SES and EventBridge, out of reach.
+pub(super) fn nowhere() -> Outside {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    outside(&format!("http://{closed}"), &format!("http://{closed}"))
 }
 
 /// An error event of now.

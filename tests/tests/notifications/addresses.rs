@@ -127,6 +127,30 @@ async fn links_that_are_not_ours_lead_to_a_page_that_says_what_to_do() {
     assert_eq!(page(&confirm(&test, &token).await).0, 200);
 }
 
+/// Between the read of an address that need not be asked for and the end of its request, another is set.
+#[tokio::test]
+async fn a_request_that_comes_while_an_older_one_ends_is_not_lost() {
+    let (test, post) = (TestApp::start().await, Post::open());
+    let name = user("owner");
+    for has_one in [false, true] {
+        if has_one {
+            give_address(&test.app, &name, "old@example.com").await;
+        }
+        let read = test.app.store.find_address(&name).await.unwrap();
+        assert!(read.pending.is_none());
+        set(&test, "new@example.com").await;
+        assert!(!test.app.store.forget_asking(&name, &read).await.unwrap());
+        post.run(&test.app).await;
+        let asked = post.mails_to("new@example.com").await.len();
+        assert_eq!(asked, 1 + usize::from(has_one));
+    }
+    // One that was taken back ends.
+    set(&test, "old@example.com").await;
+    post.run(&test.app).await;
+    let items = test.items("notifications").await;
+    assert!(!items.iter().any(|item| item["sk"].as_s().unwrap().starts_with("confirm#")));
+}
+
 #[tokio::test]
 async fn what_is_no_address_is_refused_at_its_place() {
     let test = TestApp::start().await;

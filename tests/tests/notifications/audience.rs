@@ -77,6 +77,56 @@ async fn add_user(
     }
 }
 
+/// What counts is how it is when a mail is sent, and not how it was when something happened: for the first mail,
+/// and for what is gathered.
+#[tokio::test]
+async fn whatever_is_changed_before_a_mail_is_sent_counts() {
+    const NAMES: [&str; 6] = ["switched-off", "switched-on", "blind", "moved", "late", "same"];
+    for is_gathered in [false, true] {
+        let (test, post) = (TestApp::start().await, Post::open());
+        let mut keys = BTreeMap::new();
+        for name in NAMES {
+            let user_id = UserId::parse(name).unwrap();
+            keys.insert(name, test.key_with(|key| ApiKeyRecord { user: user_id, ..key }).await);
+        }
+        post.run(&test.app).await;
+        for name in NAMES.into_iter().filter(|name| *name != "late") {
+            give_address(&test.app, &user(name), &format!("{name}@example.com")).await;
+        }
+        set_preferences(&test, &keys["switched-on"], &["error_new"], false).await;
+        if is_gathered {
+            make_errors(&test, 0, 1).await;
+            post.run(&test.app).await;
+        }
+        let before = post.mails().await.len();
+
+        make_errors(&test, 1, 1).await;
+        if is_gathered {
+            // Those of whom a window is open wait; the others were told, of nothing.
+            post.run(&test.app).await;
+            assert_eq!(post.mails().await.len(), before);
+        }
+        set_preferences(&test, &keys["switched-off"], &["error_new"], false).await;
+        set_preferences(&test, &keys["switched-on"], &["error_new"], true).await;
+        let now = test.app.clock.now();
+        test.app.store.revoke_api_key(&key_id(&keys["blind"]), now).await.unwrap();
+        give_address(&test.app, &user("moved"), "elsewhere@example.com").await;
+        give_address(&test.app, &user("late"), "late@example.com").await;
+        if is_gathered {
+            test.pass(Duration::from_mins(10));
+        }
+        post.run(&test.app).await;
+        let mails = post.mails().await;
+        let told = mails[..mails.len() - before].iter().map(|mail| mail["to"].as_str().unwrap());
+        let told: BTreeSet<&str> = told.collect();
+        let mut expected = BTreeSet::from(["elsewhere@example.com", "same@example.com"]);
+        if !is_gathered {
+            expected.extend(["late@example.com", "switched-on@example.com"]);
+        }
+        assert_eq!(told, expected, "gathered: {is_gathered}");
+    }
+}
+
 /// Whoever has a type on, a confirmed address and sight of the project gets the mail, and nobody else: for
 /// every type that something brings about.
 #[tokio::test]

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use local::environment;
 use rand::rngs::ChaCha8Rng;
@@ -33,19 +34,24 @@ const USERS: [&str; 3] = ["ada", "mira", "noor"];
 struct Extent {
     transitions: usize,
     kills: usize,
-    /// For how long a process lives.
-    life: std::ops::Range<Duration>,
+    /// How long no process sends before the next one starts: what it is to send gathers meanwhile, so that it
+    /// is killed while it sends, and not in the pause after that.
+    rest: std::ops::Range<Duration>,
 }
+
+/// For how long a process lives.
+const LIFE: std::ops::Range<Duration> = Duration::from_millis(50)..Duration::from_millis(600);
 
 impl Extent {
     fn get() -> Self {
         let transitions = std::env::var("TRANSITIONS").ok().and_then(|number| number.parse().ok());
         if let Some(transitions) = transitions {
-            let life = Duration::from_secs(1)..Duration::from_secs(3);
-            return Self { transitions, kills: 20, life };
+            // With a life, one to three seconds from kill to kill.
+            let rest = Duration::from_millis(950)..Duration::from_millis(2_400);
+            return Self { transitions, kills: 20, rest };
         }
-        let life = Duration::from_millis(50)..Duration::from_millis(600);
-        Self { transitions: 1_000, kills: 8, life }
+        let rest = Duration::from_millis(100)..Duration::from_millis(600);
+        Self { transitions: 1_000, kills: 8, rest }
     }
 }
 
@@ -73,10 +79,49 @@ async fn end_leases(test: &TestApp) {
         let delete =
             test.client.delete_item().table_name(environment::table_prefix() + "notifications");
         let key = [("pk", "leases".to_owned()), ("sk", shard.to_string())];
-        let key = key.map(|(name, value)| {
-            (name.to_owned(), aws_sdk_dynamodb::types::AttributeValue::S(value))
-        });
+        let key = key.map(|(name, value)| (name.to_owned(), AttributeValue::S(value)));
         delete.set_key(Some(key.into())).send().await.unwrap();
+    }
+}
+
+/// How far the sender is.
+#[derive(Debug, Default, PartialEq)]
+struct Progress {
+    /// How far the feed goes, and how far it was told.
+    feed: Option<(String, String)>,
+    /// Whether there are batches that EventBridge is not told of yet.
+    has_batches: bool,
+}
+
+impl Progress {
+    /// By what a few small reads tell: there may be thousands of happenings.
+    async fn find(test: &TestApp) -> Self {
+        let table = environment::table_prefix() + "notifications";
+        let begins_with = async |shard: u32, begin: &str| {
+            let query = test.client.query().table_name(&table).consistent_read(true).limit(1);
+            let query = query.key_condition_expression("pk = :pk AND begins_with(sk, :begin)");
+            let query = query
+                .expression_attribute_values(":pk", AttributeValue::S(format!("shard#{shard}")));
+            let begin = AttributeValue::S(begin.to_owned());
+            let answer = query.expression_attribute_values(":begin", begin).send().await.unwrap();
+            answer.items.unwrap_or_default().pop()
+        };
+        let mut found = Self::default();
+        for shard in 0..4 {
+            if let Some(head) = begins_with(shard, "feed#default#head").await {
+                let number = |name: &str| head[name].as_n().unwrap().clone();
+                found.feed = Some((number("last"), number("told")));
+            }
+            found.has_batches |= begins_with(shard, "events#").await.is_some();
+        }
+        found
+    }
+
+    /// Whether a process that found all as it was `before` was killed while it sent, and not as it started or
+    /// in the pause after all is sent: what it took out of the outbox is not told to everybody.
+    fn is_cut_short(&self, before: &Self) -> bool {
+        let is_told = self.feed.as_ref().is_none_or(|(last, told)| last == told);
+        self.feed != before.feed && (self.has_batches || !is_told)
     }
 }
 
@@ -99,7 +144,7 @@ async fn whenever_the_sender_is_killed_no_message_is_missing() {
     let seed = tests::seed();
     println!("SEED={seed}");
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let Extent { transitions, kills: least_kills, life } = Extent::get();
+    let Extent { transitions, kills: least_kills, rest } = Extent::get();
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     let (test, post) = (TestApp::start().await, Post::open());
@@ -123,17 +168,27 @@ async fn whenever_the_sender_is_killed_no_message_is_missing() {
         is_over.store(true, Ordering::Relaxed);
     };
     let kill = async {
-        let mut kills = 0;
+        let (mut kills, mut interrupting) = (0, 0);
         while !is_over.load(Ordering::Relaxed) || kills < least_kills {
-            let life = random.random_range(life.clone());
-            send_until_killed(&test, &post, life, &log).await;
+            tokio::time::sleep(random.random_range(rest.clone())).await;
+            let before = Progress::find(&test).await;
+            send_until_killed(&test, &post, random.random_range(LIFE), &log).await;
             kills += 1;
+            interrupting += usize::from(Progress::find(&test).await.is_cut_short(&before));
         }
-        kills
+        (kills, interrupting)
     };
     let begun = Instant::now();
-    let ((), kills) = tokio::join!(produce, kill);
-    println!("{transitions} transitions and {kills} kills in {:?}", begun.elapsed());
+    let ((), (kills, interrupting)) = tokio::join!(produce, kill);
+    let took = begun.elapsed();
+    println!(
+        "{transitions} transitions and {kills} kills in {took:?}; {interrupting} while it sent"
+    );
+
+    assert!(
+        4 * interrupting >= kills,
+        "{interrupting} of {kills} kills: they must strike its work"
+    );
 
     // What is left is sent, and once the windows have ended, what they gathered.
     post.run(&app).await;

@@ -5,6 +5,8 @@
 mod actions;
 mod addresses;
 mod audience;
+mod damage;
+mod deadlines;
 mod delays;
 mod kills;
 mod moto;

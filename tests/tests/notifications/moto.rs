@@ -3,10 +3,13 @@
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
+use shared::app::Deadline;
+use shared::notifications::address::Refusal;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
-use tests::app::TestApp;
-use tests::notifications::{give_address, outside, run, user};
+use shared::projects::happening::{Happening, HappeningKind, Scene};
+use tests::app::{TestApp, key_id};
+use tests::notifications::{PUBLIC_URL, give_address, outside, run, user};
 use tests::workspace;
 
 /// A server of moto, which ends with the test.
@@ -39,15 +42,64 @@ impl Moto {
         panic!("moto does not start");
     }
 
+    /// A request as of AWS's SDKs, to one of its services.
+    async fn ask(&self, service: &str, path: &str, target: Option<&str>, body: Value) -> Value {
+        let scope = format!("local/20261121/eu-central-1/{service}/aws4_request");
+        let signature = "SignedHeaders=host, Signature=0";
+        let mut request = reqwest::Client::new()
+            .post(format!("{}{path}", self.url))
+            .header("authorization", format!("AWS4-HMAC-SHA256 Credential={scope}, {signature}"))
+            .body(body.to_string());
+        request = match target {
+            Some(target) => request
+                .header("content-type", "application/x-amz-json-1.0")
+                .header("x-amz-target", target),
+            None => request.header("content-type", "application/json"),
+        };
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{path} {target:?}");
+        let text = answer.text().await.unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+
     /// Has it know an identity that mails may be from.
     async fn verify(&self, email: &str) {
-        let scope = "local/20261121/eu-central-1/ses/aws4_request";
-        let signature = "SignedHeaders=host, Signature=0";
-        let request = reqwest::Client::new()
-            .post(format!("{}/v2/email/identities", self.url))
-            .header("authorization", format!("AWS4-HMAC-SHA256 Credential={scope}, {signature}"))
-            .json(&json!({"EmailIdentity": email}));
-        assert_eq!(request.send().await.unwrap().status(), 200);
+        self.ask("ses", "/v2/email/identities", None, json!({"EmailIdentity": email})).await;
+    }
+
+    /// Has it put all events of a source into a queue.
+    async fn queue_events(&self, source: &str) {
+        let (sqs, events) = ("AmazonSQS.", "AWSEvents.");
+        let ask = async |service: &str, name: String, body| {
+            self.ask(service, "/", Some(&name), body).await;
+        };
+        ask("sqs", format!("{sqs}CreateQueue"), json!({"QueueName": "told"})).await;
+        let pattern = json!({"source": [source]}).to_string();
+        let rule = json!({"Name": "all", "EventPattern": pattern});
+        ask("events", format!("{events}PutRule"), rule).await;
+        let target = json!({"Id": "queue", "Arn": "arn:aws:sqs:eu-central-1:123456789012:told"});
+        let targets = json!({"Rule": "all", "Targets": [target]});
+        ask("events", format!("{events}PutTargets"), targets).await;
+    }
+
+    /// The events that came to the queue.
+    async fn events(&self) -> Vec<Value> {
+        let queue = format!("{}/123456789012/told", self.url);
+        let mut events = Vec::new();
+        loop {
+            let body = json!({"QueueUrl": queue, "MaxNumberOfMessages": 10});
+            let answer = self.ask("sqs", "/", Some("AmazonSQS.ReceiveMessage"), body).await;
+            let Some(messages) = answer["Messages"].as_array() else { return events };
+            let bodies = messages.iter().map(|message| message["Body"].as_str().unwrap());
+            events.extend(bodies.map(|body| serde_json::from_str::<Value>(body).unwrap()));
+        }
+    }
+
+    /// The mails that it took.
+    async fn mails(&self) -> Vec<Value> {
+        let data = reqwest::get(format!("{}/moto-api/data.json", self.url)).await.unwrap();
+        let data: Value = serde_json::from_str(&data.text().await.unwrap()).unwrap();
+        data["ses"]["Message"].as_array().unwrap().clone()
     }
 }
 
@@ -62,16 +114,74 @@ impl Drop for Moto {
 async fn ses_and_event_bridge_take_what_is_sent() {
     let (test, moto) = (TestApp::start().await, Moto::start().await);
     moto.verify("waymark@example.com").await;
+    moto.queue_events("waymark").await;
     give_address(&test.app, &user("ada"), "ada@example.com").await;
-    test.key_with(|key| ApiKeyRecord { user: UserId::parse("ada").unwrap(), ..key }).await;
+    let key =
+        test.key_with(|key| ApiKeyRecord { user: UserId::parse("ada").unwrap(), ..key }).await;
 
     let outside = outside(&moto.url, &moto.url);
     run(&test.app, &outside, Duration::ZERO).await;
 
-    let data = reqwest::get(format!("{}/moto-api/data.json", moto.url)).await.unwrap();
-    let data = data.text().await.unwrap();
-    assert!(data.contains("ada@example.com"), "{}", &data[..data.len().min(2_000)]);
+    let [mail] = &moto.mails().await[..] else { panic!("one mail") };
+    assert_eq!(mail["destinations"], json!({"ToAddresses": ["ada@example.com"]}));
+    assert_eq!(mail["source"], "waymark@example.com");
+    let key = key_id(&key);
+    let subject = mail["subject"].as_str().unwrap();
+    assert!(subject.starts_with("New API key: "), "{subject}");
+    // Of the two bodies moto keeps the HTML.
+    let html = mail["body"].as_str().unwrap();
+    assert!(html.starts_with("<!doctype html>") && html.ends_with("</html>\n"), "{html}");
+    let stop = format!("href=\"{PUBLIC_URL}/v0/notifications/unsubscribe?token=");
+    assert!(html.contains(&stop) && html.contains(key.as_str()), "{html}");
+
+    let events = moto.events().await;
+    let mut of_keys = events.iter().map(|event| &event["detail"]);
+    assert!(events.iter().all(|it| it["source"] == "waymark"), "{events:?}");
+    assert!(events.iter().all(|it| it["detail-type"] == "api-key.created"), "{events:?}");
+    assert_eq!(events.len(), 2, "that of the tests' key, and that of ada's");
+    let of_ada = of_keys.find(|detail| detail["user"] == "ada").unwrap();
+    assert_eq!(of_ada["keyId"], key.as_str());
+    assert_eq!(of_ada["organization"], "default");
     let left = test.items("notifications").await;
     let events = left.iter().filter(|item| item["sk"].as_s().unwrap().starts_with("events#"));
     assert_eq!(events.count(), 0, "EventBridge has all of them");
+}
+
+/// Mails from an identity that SES does not know, or no longer: it refuses them for good.
+#[tokio::test]
+async fn what_ses_refuses_is_recorded_and_not_sent_again() {
+    let (test, moto) = (TestApp::start().await, Moto::start().await);
+    give_address(&test.app, &user("ada"), "ada@example.com").await;
+    let name = user("ada");
+    let mut address = test.app.store.find_address(&name).await.unwrap();
+    address.held_back = 3;
+    assert!(test.app.store.replace_address(&name, &address, false).await.unwrap());
+    test.key_with(|key| ApiKeyRecord { user: name.user.clone(), ..key }).await;
+    let (scene, now) = (Scene::Project(test.project_id), test.app.clock.now());
+    let week = Happening::new(HappeningKind::WeekEnded, scene, "overview", "5 events", now);
+    assert!(test.app.store.announce_once(&[week], 1).await.unwrap());
+
+    let outside = outside(&moto.url, &moto.url);
+    let run = async || {
+        let deadline = Deadline::after(Duration::from_mins(1));
+        let run = send_notifications::send(&test.app, &outside, Duration::ZERO, deadline);
+        Box::pin(run).await.unwrap()
+    };
+    let outcome = run().await;
+    assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
+    assert_eq!(outcome.refused_mails, 2, "of the key, and of the week");
+    let known = test.app.store.find_address(&name).await.unwrap();
+    assert_eq!(known.refusal, Some(Refusal { at: now, reason: "MessageRejected".to_owned() }));
+    assert_eq!(known.held_back, 3, "no digest told of it");
+
+    moto.verify("waymark@example.com").await;
+    for _ in 0..3 {
+        let outcome = run().await;
+        assert_eq!((outcome.refused_mails, outcome.oldest_waiting), (0, Duration::ZERO));
+        test.pass(Duration::from_mins(11));
+    }
+    assert_eq!(moto.mails().await, [Value::Null; 0], "nothing of it is sent once more");
+    test.key_with(|key| ApiKeyRecord { user: name.user.clone(), ..key }).await;
+    run().await;
+    assert_eq!(moto.mails().await.len(), 1, "what comes after that is");
 }

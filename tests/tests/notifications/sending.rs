@@ -1,7 +1,6 @@
 //! send-notifications: whom what is sent, when, and how often.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::TcpListener;
 use std::time::Duration;
 
 use rand::rngs::ChaCha8Rng;
@@ -9,9 +8,9 @@ use rand::{RngExt, SeedableRng};
 use send_notifications::outside::Outside;
 use serde_json::json;
 use tests::app::{PROJECT, app_over};
-use tests::notifications::{outside, run};
+use tests::notifications::{run, user};
 
-use super::actions::{create_insight, deliver, event, make_errors, start, subjects};
+use super::actions::{create_insight, deliver, event, make_errors, nowhere, start, subjects};
 
 #[tokio::test]
 async fn the_first_is_mailed_at_once_and_what_follows_together() {
@@ -122,11 +121,31 @@ async fn beyond_so_many_mails_an_hour_all_wait_for_the_next() {
 }
 
 #[tokio::test]
+async fn a_mail_that_waits_for_room_again_and_again_is_one_that_had_to_wait() {
+    let (test, mut post) = start().await;
+    post.outside.mailer.as_mut().unwrap().mails_per_hour = 1;
+    make_errors(&test, 0, 1).await;
+    post.run(&test.app).await;
+    // An insight and another error wait; of the room in an hour the error takes all.
+    create_insight(&test, 1, "Checkout").await;
+    make_errors(&test, 1, 1).await;
+    let held = async || test.app.store.find_address(&user("owner")).await.unwrap().held_back;
+    for mails in [1, 2, 3] {
+        for _ in 0..6 {
+            test.pass(Duration::from_mins(10));
+            post.run(&test.app).await;
+            assert!(held().await <= 2, "{} mails had to wait", held().await);
+        }
+        assert_eq!(post.mails().await.len(), mails + usize::from(mails < 3));
+    }
+    assert_eq!(held().await, 2);
+}
+
+#[tokio::test]
 async fn whoever_cannot_be_reached_now_is_reached_later() {
     let (test, post) = start().await;
     make_errors(&test, 0, 1).await;
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let nowhere = outside(&format!("http://{closed}"), &format!("http://{closed}"));
+    let nowhere = nowhere();
     let deadline = shared::app::Deadline::after(Duration::from_mins(1));
     let failed =
         Box::pin(send_notifications::run(&test.app, &nowhere, Duration::ZERO, deadline)).await;

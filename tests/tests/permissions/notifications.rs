@@ -64,6 +64,11 @@ async fn functions_of_notifications_may_do_what_they_do_and_no_more() {
         let token = token_in(&post.mails().await[0], "/v0/notifications/confirm");
         let confirm = Call::of(&confirm_email_address::OPERATION).query("token", &token);
         answered(&test, confirm, 200).await;
+        // Another address is set, and taken back before anybody was asked for it.
+        for email in ["other@example.com", "owner@example.com"] {
+            let set = Call::of(&set_email_address::OPERATION).key(&test.key);
+            answered(&test, set.json(&json!({ "email": email })), 200).await;
+        }
 
         let event = SentEvent::new(1, test.app.clock.now(), "TypeError", "x");
         let deliver = Call::of(&ingest_error_events::OPERATION)

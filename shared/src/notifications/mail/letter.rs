@@ -149,11 +149,7 @@ impl Letter<'_> {
             headline: self.headline(),
             items,
             more,
-            plot: self.plot.map(|plot| {
-                let events = counted(plot.total(), ("event", "events"));
-                let title = line(&plot.title);
-                (plot.bars(), format!("{events} of {title} in the last 24 hours, hour by hour"))
-            }),
+            plot: self.plot.map(|plot| (plot.bars(), plot.caption())),
             button: None,
             foot: self.foot(),
             unsubscribe_url: Some(self.unsubscribe_url),

@@ -1,6 +1,9 @@
 //! A plot of the last 24 hours in one line of text.
 
+use crate::text::counted;
 use crate::timestamp::Timestamp;
+
+use super::safe_text::line;
 
 /// The heights of a bar.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -12,14 +15,16 @@ pub struct Plot {
     pub title: String,
     /// The events of each hour.
     pub hours: Vec<u64>,
+    /// Whether there may be more of them than were looked at.
+    pub is_cut: bool,
 }
 
 /// The hours of a plot.
 const HOURS: usize = 24;
 
 impl Plot {
-    /// The events that occurred at these times, of the 24 hours before `now`.
-    pub fn of_times(title: &str, times: &[Timestamp], now: Timestamp) -> Self {
+    /// The events that occurred at these times, of the 24 hours before `now`. Of `most` there may be more.
+    pub fn of_times(title: &str, times: &[Timestamp], most: usize, now: Timestamp) -> Self {
         let mut hours = vec![0; HOURS];
         for at in times {
             let ago = usize::try_from(at.until(now).as_secs() / 3_600).unwrap_or(usize::MAX);
@@ -28,7 +33,7 @@ impl Plot {
                 *events += 1;
             }
         }
-        Self { title: title.to_owned(), hours }
+        Self { title: title.to_owned(), hours, is_cut: times.len() >= most }
     }
 
     /// The bars: an hour without events has the lowest, the one with most the highest, and no hour that
@@ -44,8 +49,15 @@ impl Plot {
         self.hours.iter().map(bar).collect()
     }
 
+    /// What it shows, in words.
+    pub(super) fn caption(&self) -> String {
+        let events = counted(self.total(), ("event", "events"));
+        let least = if self.is_cut { "at least " } else { "" };
+        format!("{least}{events} of {} in the last 24 hours, hour by hour", line(&self.title))
+    }
+
     /// All events.
-    pub(super) fn total(&self) -> u64 {
+    fn total(&self) -> u64 {
         self.hours.iter().sum()
     }
 }
@@ -56,7 +68,9 @@ mod tests {
 
     #[test]
     fn bars_are_as_high_as_hours_are_busy() {
-        let bars = |hours: &[u64]| Plot { title: String::new(), hours: hours.to_vec() }.bars();
+        let plot =
+            |hours: &[u64]| Plot { title: String::new(), hours: hours.to_vec(), is_cut: false };
+        let bars = |hours: &[u64]| plot(hours).bars();
         assert_eq!(bars(&[0, 1, 50, 100]), "▁▂▅█");
         assert_eq!(bars(&[0, 0]), "▁▁");
         assert_eq!(bars(&[u64::MAX, 1]), "█▂");
@@ -68,8 +82,17 @@ mod tests {
         let now = Timestamp::from_millis(100 * 3_600_000);
         let times = [0, 59, 60, 24 * 60 - 1, 24 * 60]
             .map(|minutes| now.minus(std::time::Duration::from_mins(minutes)));
-        let plot = Plot::of_times("x", &times, now);
+        let plot = Plot::of_times("x", &times, 6, now);
         assert_eq!((plot.hours.len(), plot.total()), (24, 4));
         assert_eq!([plot.hours[0], plot.hours[22], plot.hours[23]], [1, 1, 2]);
+        assert_eq!(plot.caption(), "4 events of x in the last 24 hours, hour by hour");
+    }
+
+    #[test]
+    fn of_a_storm_only_so_many_events_are_counted_and_the_caption_says_so() {
+        let now = Timestamp::from_millis(100 * 3_600_000);
+        let plot = Plot::of_times("x", &[now; 1_000], 1_000, now);
+        let caption = "at least 1,000 events of x in the last 24 hours, hour by hour";
+        assert_eq!(plot.caption(), caption);
     }
 }

@@ -13,8 +13,7 @@ const WORD_JOINER: char = '\u{2060}';
 pub(super) fn line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     let mut length = 0;
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
+    for character in text.chars() {
         let character = if character.is_whitespace() { ' ' } else { character };
         if is_hidden(character) || character == ' ' && (line.is_empty() || line.ends_with(' ')) {
             continue;
@@ -23,13 +22,12 @@ pub(super) fn line(text: &str) -> String {
             line.push(ELLIPSIS);
             break;
         }
-        line.push(character);
-        length += 1;
-        // `https://…`, `www.…`, `evil.example`, `a@b`.
-        let follows = characters.peek().is_some_and(|next| next.is_alphanumeric() || *next == '/');
-        if matches!(character, ':' | '.' | '@') && follows {
+        // `https://…`, `www.…`, `evil.example`, `a@b`: by what is shown, not by what stood in between.
+        if (character.is_alphanumeric() || character == '/') && line.ends_with([':', '.', '@']) {
             line.push(WORD_JOINER);
         }
+        line.push(character);
+        length += 1;
     }
     line.trim_end().to_owned()
 }
@@ -63,6 +61,10 @@ mod tests {
     fn a_text_is_no_link() {
         assert_eq!(line("https://evil.example/a"), "https:\u{2060}//evil.\u{2060}example/a");
         assert_eq!(line("mail me@b.de."), "mail me@\u{2060}b.\u{2060}de.");
+        // What is hidden is dropped, and hides nothing.
+        assert_eq!(line("evil.\u{200b}example"), "evil.\u{2060}example");
+        assert_eq!(line("https:\u{1}//x"), "https:\u{2060}//x");
+        assert_eq!(line("a@\u{2060}\u{ad}b"), "a@\u{2060}b");
         assert_eq!(subject("see evil.example"), "see evil.example");
     }
 

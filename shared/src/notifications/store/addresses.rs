@@ -33,8 +33,8 @@ pub struct UserName {
 pub struct KnownUser {
     /// Who it is.
     pub name: UserName,
-    /// Where the user gets mail.
-    pub address: UserAddress,
+    /// Where the user gets mail; none if that is damaged.
+    pub address: Option<UserAddress>,
 }
 
 impl Store {
@@ -75,6 +75,22 @@ impl Store {
         .into_action()
     }
 
+    /// The check that an address is still stored as it was read.
+    pub(super) fn check_address(
+        &self,
+        name: &UserName,
+        read: &UserAddress,
+    ) -> Result<TransactWriteItem, StoreError> {
+        let check = self.check(TABLE, address_key(name));
+        match read.revision {
+            0 => check.condition_expression("attribute_not_exists(pk)"),
+            revision => check
+                .condition_expression("revision = :read")
+                .expression_attribute_values(":read", count(revision)),
+        }
+        .into_action()
+    }
+
     /// All users of an organization who have an address or are to have one. Strongly consistent.
     pub async fn list_addresses(
         &self,
@@ -91,11 +107,10 @@ impl Store {
         let mut users = Vec::new();
         while let Some(item) = items.next().await {
             let item = item?;
-            let user = read_user(&item).and_then(|user| {
-                let name = UserName { organization: organization.clone(), user };
-                Ok(KnownUser { name, address: read_address(&item)? })
-            });
-            users.extend(self.unless_damaged(&item, user)?);
+            let Some(user) = self.unless_damaged(&item, read_user(&item))? else { continue };
+            let name = UserName { organization: organization.clone(), user };
+            let address = self.unless_damaged(&item, read_address(&item))?;
+            users.push(KnownUser { name, address });
         }
         Ok(users)
     }

@@ -7,10 +7,11 @@
 //! | `shard#SHARD` | `feed#ORGANIZATION#user#USER` | what was sent to a user in the last hour |
 //! | `shard#SHARD` | `confirm#ORGANIZATION/USER` | that a user is to be asked for a confirmation |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 
+use crate::notifications::address::UserAddress;
 use crate::notifications::feed::{FeedHead, Step};
 use crate::notifications::gathering::{Mailbox, Window};
 use crate::projects::api_key::UserId;
@@ -37,6 +38,30 @@ pub struct Feed {
     pub steps: Vec<Step>,
     /// What was sent, by user.
     pub mailboxes: BTreeMap<String, Mailbox>,
+    /// The users of whom it cannot be read what was sent, since it is damaged.
+    pub unreadable: BTreeSet<String>,
+}
+
+impl Feed {
+    /// Since when something waits at `now` that could have been sent: what nobody was told of yet, and
+    /// what was gathered in windows that have ended.
+    pub fn waiting_since(&self, now: Timestamp) -> Option<Timestamp> {
+        let new = self.steps.iter().filter(|step| step.number > self.head.told);
+        let gathered = self.mailboxes.iter().flat_map(|(user, mailbox)| {
+            let user = UserId::parse(user).ok();
+            let ended = mailbox.windows.iter().filter(move |(_, window)| window.until <= now);
+            ended.flat_map(move |(kind, window)| {
+                let user = user.clone();
+                let is_for_them = move |step: &&Step| {
+                    let concerned = user.as_ref().is_some_and(|user| step.concerns(user));
+                    step.number > window.covered && step.kind() == Some(*kind) && concerned
+                };
+                let steps = self.steps.iter().filter(is_for_them);
+                steps.map(|step| step.since.max(window.until))
+            })
+        });
+        new.map(|step| step.since).chain(gathered).min()
+    }
 }
 
 impl Store {
@@ -68,8 +93,15 @@ impl Store {
                     feed.steps.extend(self.unless_damaged(&item, read_step(&item))?);
                 }
                 (Some("user"), Some(user)) => {
-                    let mailbox = self.unless_damaged(&item, read_mailbox(&item))?;
-                    feed.mailboxes.extend(mailbox.map(|mailbox| (user.to_owned(), mailbox)));
+                    // It is not as if nothing had been sent: the same would go out every minute.
+                    match self.unless_damaged(&item, read_mailbox(&item))? {
+                        Some(mailbox) => {
+                            feed.mailboxes.insert(user.to_owned(), mailbox);
+                        }
+                        None => {
+                            feed.unreadable.insert(user.to_owned());
+                        }
+                    }
                 }
                 _ => self.report_damaged(TABLE, &item, "sk"),
             }
@@ -187,24 +219,35 @@ impl Store {
         self.undamaged(&answer.items.unwrap_or_default(), read)
     }
 
-    /// Notes where a user gets mail, now that the user was asked for a confirmation, or need not be. If
-    /// the address was changed in between, the user is asked again.
+    /// Notes where a user gets mail, now that the user was asked for a confirmation. If the address was
+    /// changed since it was read, the user is asked again. Answers whether it was not.
     pub async fn finish_asking(
         &self,
         name: &UserName,
-        address: Option<&crate::notifications::address::UserAddress>,
+        address: &UserAddress,
     ) -> Result<bool, StoreError> {
-        let mut actions = vec![self.delete(TABLE, confirmation_key(name)).into_action()?];
-        if let Some(address) = address {
-            actions.push(self.put_address(name, address)?);
-        }
-        Ok(self.commit_all(actions).await?.is_none())
+        let asked = self.delete(TABLE, confirmation_key(name)).into_action()?;
+        Ok(self.commit_all(vec![asked, self.put_address(name, address)?]).await?.is_none())
+    }
+
+    /// Notes that a user need not be asked for a confirmation, unless the address was changed since it was
+    /// read: that may be a request of its own. Answers whether it was not.
+    pub async fn forget_asking(
+        &self,
+        name: &UserName,
+        read: &UserAddress,
+    ) -> Result<bool, StoreError> {
+        let asked = self.delete(TABLE, confirmation_key(name)).into_action()?;
+        Ok(self.commit_all(vec![asked, self.check_address(name, read)?]).await?.is_none())
     }
 }
 
 fn feed_key(organization: &Organization, of_feed: &str) -> Item {
     key(&shard_pk(organization.as_str()), &format!("{FEEDS}{organization}#{of_feed}"))
 }
+
+/// What a window ends with at whose end a mail waits for room.
+const HELD: &str = " held";
 
 /// Where it is noted what was sent to a user.
 pub(super) fn mailbox_key(name: &UserName) -> Item {
@@ -248,12 +291,16 @@ fn read_step(item: &Item) -> Result<Step, StoreError> {
     })
 }
 
-/// Windows are a text of kind, step and end each, as many as there are kinds at most.
+/// Windows are a text of kind, step and end each, and `held` where a mail waits for room; as many as there
+/// are kinds at most.
 fn write_mailbox(place: Item, mailbox: &Mailbox) -> Item {
     let windows: Vec<String> = mailbox
         .windows
         .iter()
-        .map(|(kind, it)| format!("{} {} {}", kind.as_str(), it.covered, it.until.as_millis()))
+        .map(|(kind, it)| {
+            let held = if it.is_held { HELD } else { "" };
+            format!("{} {} {}{held}", kind.as_str(), it.covered, it.until.as_millis())
+        })
         .collect();
     let sent: Vec<String> = mailbox.sent.iter().map(|at| at.as_millis().to_string()).collect();
     item_at(
@@ -274,16 +321,78 @@ fn read_mailbox(item: &Item) -> Result<Mailbox, StoreError> {
     };
     let window = |text: &str| {
         let mut parts = text.split(' ');
-        let kind = HappeningKind::parse(parts.next()?)?;
+        let kind = parts.next()?;
         let covered = parts.next()?.parse().ok()?;
         let until = Timestamp::from_millis(parts.next()?.parse().ok()?);
-        Some((kind, Window { covered, until }))
+        let window = Window { covered, until, is_held: parts.next() == Some(HELD.trim_start()) };
+        // A later release may know more kinds, of which this one tells nobody.
+        Some(HappeningKind::parse(kind).map(|kind| (kind, window)))
     };
-    let windows = parts("windows")?.map(window).collect::<Option<_>>();
+    let windows = parts("windows")?.map(window).collect::<Option<Vec<_>>>();
+    let windows = windows.map(|windows| windows.into_iter().flatten().collect());
     let sent = parts("sent")?.map(|at| at.parse().ok().map(Timestamp::from_millis));
     Ok(Mailbox {
         windows: windows.ok_or_else(|| reader.damaged("windows"))?,
         sent: sent.collect::<Option<_>>().ok_or_else(|| reader.damaged("sent"))?,
         revision: reader.count("revision")?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::projects::happening::{Happening, Scene};
+    use crate::projects::project::ProjectId;
+
+    const KIND: HappeningKind = HappeningKind::ErrorCreated;
+
+    fn at(minutes: u64) -> Timestamp {
+        Timestamp::from_millis(0).plus(Duration::from_mins(minutes))
+    }
+
+    fn step(number: u64, minutes: u64) -> Step {
+        let scene = Scene::Project(ProjectId::new(uuid::Uuid::nil()));
+        let happening = Happening::new(KIND, scene, number, "x", at(minutes));
+        Step::of(number, &[happening]).unwrap()
+    }
+
+    #[test]
+    fn what_waits_could_have_been_sent_when_it_happened_or_when_its_window_ended() {
+        let mut feed = Feed {
+            head: FeedHead { last: 3, told: 3 },
+            steps: vec![step(2, 1), step(3, 12)],
+            ..Feed::default()
+        };
+        assert_eq!(feed.waiting_since(at(30)), None, "all were told");
+        let mut mailbox = Mailbox::default();
+        mailbox.note_sent(KIND, 1, at(0));
+        feed.mailboxes.insert("mira".to_owned(), mailbox.clone());
+        assert_eq!(feed.waiting_since(at(9)), None, "they are gathered");
+        assert_eq!(feed.waiting_since(at(30)), Some(at(10)));
+        mailbox.note_sent(KIND, 2, at(0));
+        feed.mailboxes.insert("mira".to_owned(), mailbox.clone());
+        assert_eq!(feed.waiting_since(at(30)), Some(at(12)));
+        mailbox.note_sent(KIND, 3, at(0));
+        feed.mailboxes.insert("mira".to_owned(), mailbox);
+        assert_eq!(feed.waiting_since(at(30)), None);
+        feed.head.told = 1;
+        assert_eq!(feed.waiting_since(at(30)), Some(at(1)), "nobody was told of it");
+    }
+
+    #[test]
+    fn a_mailbox_is_read_as_it_was_written_without_windows_of_kinds_that_are_unknown() {
+        let mut mailbox = Mailbox { revision: 4, ..Mailbox::default() };
+        mailbox.note_sent(KIND, 5, at(1));
+        mailbox.hold(HappeningKind::FlagChanged, 7, at(60));
+        let mut item = write_mailbox(Item::new(), &mailbox);
+        mailbox.revision = 5;
+        assert_eq!(read_mailbox(&item).unwrap(), mailbox);
+        let windows = item["windows"].as_s().unwrap().clone();
+        item.insert("windows".to_owned(), s(format!("later_kind 3 5,{windows}")));
+        assert_eq!(read_mailbox(&item).unwrap(), mailbox);
+        item.insert("windows".to_owned(), s(format!("later_kind x 5,{windows}")));
+        assert!(read_mailbox(&item).is_err());
+    }
 }

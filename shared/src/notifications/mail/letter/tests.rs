@@ -5,7 +5,7 @@ use crate::projects::project::ProjectId;
 const STOP: &str = "https://api.example.com/v0/notifications/unsubscribe?token=abc";
 
 /// Titles that want to be more than text.
-const HOSTILE: [&str; 10] = [
+const HOSTILE: [&str; 12] = [
     "<script>alert(1)</script>",
     "\"><img src=x onerror=alert(1)>",
     "</div></body></html>",
@@ -16,6 +16,8 @@ const HOSTILE: [&str; 10] = [
     "x\r\nBcc: everybody@example.com\r\n\r\n<h1>",
     "\u{202e}gnp.exe",
     "{{7*7}} ${7*7} %s \\u003cb\\u003e",
+    "evil.\u{200b}example",
+    "https:\u{1}//x",
 ];
 
 fn happening(title: &str) -> Happening {
@@ -51,7 +53,7 @@ fn one_happening_is_told_in_the_subject() {
 
 #[test]
 fn many_are_counted_and_the_rest_is_a_number() {
-    let plot = Plot { title: "a".to_owned(), hours: vec![0, 1_000, 250] };
+    let plot = Plot { title: "a".to_owned(), hours: vec![0, 1_000, 250], is_cut: false };
     let told = mail(&[story("Shop", 1_000, &["a", "b"])], Some(&plot));
     assert_eq!(told.subject, "1,000 new errors in Shop");
     assert!(told.text.contains("\n\nand 998 more\n\n▁█▃\n1,250 events of a in"), "{}", told.text);
@@ -110,6 +112,16 @@ fn texts_of_others_are_nothing_but_text() {
         let told = mail(&[story(hostile, 1, &[hostile])], None);
         assert!(!told.subject.contains(['\r', '\n', '\u{202e}']), "{:?}", told.subject);
         assert!(!told.text.contains(['\r', '\u{202e}', '\0']), "{:?}", told.text);
+        // Nor does a mail program find any to make of the text.
+        for line in told.text.lines().filter(|it| !it.contains("https://api.example.com/")) {
+            let mut pairs = line.chars().zip(line.chars().skip(1));
+            let is_link = |(one, next): (char, char)| match one {
+                '.' | '@' => next.is_alphanumeric(),
+                ':' => next == '/',
+                _ => false,
+            };
+            assert!(!pairs.any(is_link), "{line:?}");
+        }
         let plain = mail(&[story("Shop", 1, &["plain"])], None);
         let tags = |html: &str| html.matches(['<', '>', '"']).count();
         assert_eq!(tags(&told.html), tags(&plain.html), "{}", told.html);
