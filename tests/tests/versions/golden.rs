@@ -99,8 +99,8 @@ impl Golden {
 
     /// The last item of a kind.
     pub(super) fn last(&self, table: &str, kind: &str) -> Item {
-        let items = self.tables.iter().filter(|(name, _)| *name == table).flat_map(|it| &it.1);
-        items.filter(|item| kind_of(table, item) == kind).last().unwrap().clone()
+        let mut items = self.tables.iter().filter(|(name, _)| *name == table).flat_map(|it| &it.1);
+        items.rfind(|item| kind_of(table, item) == kind).unwrap().clone()
     }
 
     pub(super) fn kinds(&self) -> BTreeSet<(&'static str, String)> {

@@ -249,8 +249,8 @@ async fn check(test: &TestApp) {
     let preferences = Call::of(&get_email_preferences::OPERATION).key(&test.key);
     let preferences = preferences.send(&test.app).await;
     let all = preferences.body.as_array().unwrap();
-    let last = all.iter().find(|it| it["type"] == TYPES[2]).unwrap();
-    assert_eq!(last["emailEnabled"], json!((THINGS - 1).is_multiple_of(2)));
+    let preference = all.iter().find(|it| it["type"] == TYPES[2]).unwrap();
+    assert_eq!(preference["emailEnabled"], json!((THINGS - 1).is_multiple_of(2)));
 }
 
 async fn work_with(percent: u32, kinds: &'static [Fault]) {
