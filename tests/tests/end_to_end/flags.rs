@@ -66,7 +66,9 @@ async fn update(stack: &Stack, key: &str, patch: Value) -> Reply {
 }
 
 /// The evaluation of a flag as it is now.
+/// An evaluation of a flag as it is now: what another one read within the last second is as good.
 async fn evaluate(stack: &Stack, key: &str) -> Reply {
+    tokio::time::sleep(Duration::from_secs(1)).await;
     let request = request(stack, EVALUATE, key).header("cache-control", "no-cache");
     send(EVALUATE, with_body(EVALUATE, request)).await
 }
