@@ -143,7 +143,7 @@ versions: test-tools ## Has functions of an earlier release (EARLIER=its commit)
 	git archive $(EARLIER) | tar -x -C target/earlier/source
 	cargo build --manifest-path target/earlier/source/Cargo.toml --workspace --bins --locked --target-dir target/earlier
 	cargo build --workspace --bins --locked
-	EARLIER_BINARIES=$(CURDIR)/target/earlier/debug cargo nextest run --workspace --locked -E 'package(tests) and test(/(^|::)kills::/)'
+	EARLIER_BINARIES=$(CURDIR)/target/earlier/debug cargo nextest run --workspace --locked --profile soak -E 'package(tests) and test(/(^|::)kills::/)'
 
 # Without LTO the optimized test is built in minutes; functions with it take less CPU time.
 worst: ## Has the most expensive requests of each operation take at most 250 ms of CPU and 128 MB.
