@@ -4,10 +4,9 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::Region;
+use local::environment;
 use local::gateway::{EVENT_BRIDGE_PATH, Gateway, GatewayOptions, SES_PATH};
-use send_notifications::outside::{
-    EVENT_BUS_VARIABLE, MAIL_FROM_VARIABLE, Mailer, Outside, PUBLIC_URL_VARIABLE, Publisher,
-};
+use send_notifications::outside::{Mailer, Outside, Publisher};
 use serde_json::Value;
 use shared::app::{App, Deadline};
 use shared::dynamodb::client::endpoint_config;
@@ -76,20 +75,9 @@ impl Post {
         run(app, &self.outside, Duration::ZERO).await;
     }
 
-    /// Lets send-notifications run once, with the pause that it makes in AWS.
-    pub async fn run_with_pause(&self, app: &App) {
-        run(app, &self.outside, send_notifications::LEAST_PAUSE).await;
-    }
-
     /// The variables by which a process of send-notifications finds the stand-ins.
-    pub fn variables(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("AWS_ENDPOINT_URL_SESV2", format!("{}{SES_PATH}", self.url)),
-            ("AWS_ENDPOINT_URL_EVENTBRIDGE", format!("{}{EVENT_BRIDGE_PATH}", self.url)),
-            (MAIL_FROM_VARIABLE, SENDER.to_owned()),
-            (PUBLIC_URL_VARIABLE, PUBLIC_URL.to_owned()),
-            (EVENT_BUS_VARIABLE, "default".to_owned()),
-        ]
+    pub fn variables(&self) -> [(&'static str, String); 5] {
+        environment::outside(&self.url)
     }
 }
 

@@ -22,8 +22,8 @@ pub static JOB: Job =
 
 /// How long one project may take: the others must not wait for it.
 const STEP: Duration = Duration::from_secs(20);
-/// How many projects are looked at at the same time.
-const AT_ONCE: usize = 8;
+/// How many projects are looked at at the same time, before the deadline is looked at again.
+const AT_ONCE: u8 = 8;
 
 /// A run: what it works with, and what it has seen.
 struct Run<'r> {

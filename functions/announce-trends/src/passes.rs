@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::stream::{self, StreamExt};
+use futures_util::future::join_all;
 use shared::app::App;
 use shared::dynamodb::StoreError;
 use shared::error_tracking::log::day::Day;
@@ -13,10 +13,6 @@ use shared::timestamp::Timestamp;
 use crate::digest::{self, Week};
 use crate::{AT_ONCE, NotDone, Run, step, trends};
 
-/// How many projects are read at a time, and noted to be done: as many as are looked at at the same time, so
-/// that no more than one step lies between two looks at the deadline.
-const PAGE: u32 = 8;
-const _: () = assert!(PAGE as usize == AT_ONCE);
 /// How often the pass for insights is made.
 const DAY: Duration = Duration::from_hours(24);
 
@@ -69,14 +65,10 @@ async fn each_project(run: &mut Run<'_>, visit: Visit, round: u64) -> Result<(),
         _ => None,
     };
     while !run.deadline.has_passed() {
-        let page = app.store.page_of_all_projects(after.as_deref(), PAGE).await?;
-        let visits: Vec<_> = page
-            .items
-            .iter()
-            .map(|project| step(project.id, visit.make(app, project.id, now)))
-            .collect();
-        let outcomes: Vec<_> = stream::iter(visits).buffer_unordered(AT_ONCE).collect().await;
-        let failures: Vec<_> = outcomes.into_iter().filter_map(Result::err).collect();
+        let page = app.store.page_of_all_projects(after.as_deref(), AT_ONCE.into()).await?;
+        let visits =
+            page.items.iter().map(|project| step(project.id, visit.make(app, project.id, now)));
+        let failures: Vec<_> = join_all(visits).await.into_iter().filter_map(Result::err).collect();
         let is_worth_another_try = failures.iter().any(NotDone::may_pass);
         for failure in failures {
             run.note_failure(failure.into());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::stream::{self, StreamExt};
+use futures_util::future::join_all;
 use shared::app::App;
 use shared::dynamodb::StoreError;
 use shared::error_tracking::spike::Hour;
@@ -37,15 +37,13 @@ pub(crate) async fn announce(run: &mut Run<'_>) -> Result<(), StoreError> {
 
     let mut last_visited = None;
     let mut is_cut = false;
-    for some in projects.chunks(AT_ONCE) {
+    for some in projects.chunks(AT_ONCE.into()) {
         if run.deadline.has_passed() {
             is_cut = true;
             break;
         }
         let visits = some.iter().map(|project| step(*project, visit(app, *project, now)));
-        let outcomes: Vec<_> =
-            stream::iter(visits.collect::<Vec<_>>()).buffer_unordered(AT_ONCE).collect().await;
-        for failure in outcomes.into_iter().filter_map(Result::err) {
+        for failure in join_all(visits).await.into_iter().filter_map(Result::err) {
             run.note_failure(failure.into());
         }
         last_visited = some.last();

@@ -17,15 +17,15 @@ use shared::notifications::mail::Mail;
 
 /// Where mails are from: an address of which SES has a verified identity. Set by `template.yaml`, as all
 /// that follows; empty: no mail is sent.
-pub const MAIL_FROM_VARIABLE: &str = "WAYMARK_MAIL_FROM";
+const MAIL_FROM_VARIABLE: &str = "WAYMARK_MAIL_FROM";
 /// The configuration set of SES that mails are sent with, if any.
 pub const CONFIGURATION_SET_VARIABLE: &str = "WAYMARK_MAIL_CONFIGURATION_SET";
 /// How many mails a user gets in an hour at most.
 pub const MAILS_PER_HOUR_VARIABLE: &str = "WAYMARK_MAILS_PER_HOUR";
 /// Where the API is, as people reach it: links in mails begin with it.
-pub const PUBLIC_URL_VARIABLE: &str = "WAYMARK_PUBLIC_URL";
+const PUBLIC_URL_VARIABLE: &str = "WAYMARK_PUBLIC_URL";
 /// The event bus that is told; empty: none is.
-pub const EVENT_BUS_VARIABLE: &str = "WAYMARK_EVENT_BUS";
+const EVENT_BUS_VARIABLE: &str = "WAYMARK_EVENT_BUS";
 
 /// Where nobody says how many.
 const MAILS_PER_HOUR: usize = 20;

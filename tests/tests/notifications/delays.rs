@@ -226,16 +226,12 @@ impl Scenario {
         &mut self,
         dues: &mut impl Iterator<Item = Due>,
         next: &mut Option<Due>,
-        with_pause: bool,
+        least_pause: Duration,
     ) {
         let (began, really_began, started) = (self.now(), Clock::System.now(), Instant::now());
         let is_over = AtomicBool::new(false);
         let run = async {
-            if with_pause {
-                self.post.run_with_pause(&self.test.app).await;
-            } else {
-                self.post.run(&self.test.app).await;
-            }
+            tests::notifications::run(&self.test.app, &self.post.outside, least_pause).await;
             is_over.store(true, Ordering::Relaxed);
             started.elapsed()
         };
@@ -276,7 +272,7 @@ impl Scenario {
         let mut next = dues.next();
         // Nothing has happened before it. Of those after it each pauses for as long as it sent, and the pause of
         // all others would only be waited for.
-        self.run(&mut dues, &mut next, true).await;
+        self.run(&mut dues, &mut next, LEAST_PAUSE).await;
         for minute in 1..=MINUTES + 11 {
             let tick = begin.plus(Duration::from_mins(minute));
             while let Some(due) = next.filter(|due| due.at <= tick) {
@@ -284,7 +280,7 @@ impl Scenario {
                 self.make_due(&mut dues, &mut next).await;
             }
             self.set_clock(tick);
-            self.run(&mut dues, &mut next, false).await;
+            self.run(&mut dues, &mut next, Duration::ZERO).await;
         }
         assert!(next.is_none());
     }

@@ -15,7 +15,7 @@ use crate::projects::store::outbox::shard_pk;
 use crate::timestamp::Timestamp;
 
 use super::TABLE;
-use crate::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s};
+use crate::dynamodb::item::{Item, ItemReader, b, item, item_at, key, n, s};
 use crate::dynamodb::request::IntoAction;
 use crate::dynamodb::{Store, StoreError};
 
@@ -65,14 +65,11 @@ impl Store {
         name: &UserName,
         address: &UserAddress,
     ) -> Result<TransactWriteItem, StoreError> {
-        let put = self.put(TABLE, write_address(name, address));
-        match address.revision {
-            0 => put.condition_expression("attribute_not_exists(pk)"),
-            revision => put
-                .condition_expression("revision = :read")
-                .expression_attribute_values(":read", count(revision)),
-        }
-        .into_action()
+        let (condition, values) = still_as_read(address);
+        self.put(TABLE, write_address(name, address))
+            .condition_expression(condition)
+            .set_expression_attribute_values(values)
+            .into_action()
     }
 
     /// The check that an address is still stored as it was read.
@@ -81,14 +78,11 @@ impl Store {
         name: &UserName,
         read: &UserAddress,
     ) -> Result<TransactWriteItem, StoreError> {
-        let check = self.check(TABLE, address_key(name));
-        match read.revision {
-            0 => check.condition_expression("attribute_not_exists(pk)"),
-            revision => check
-                .condition_expression("revision = :read")
-                .expression_attribute_values(":read", count(revision)),
-        }
-        .into_action()
+        let (condition, values) = still_as_read(read);
+        self.check(TABLE, address_key(name))
+            .condition_expression(condition)
+            .set_expression_attribute_values(values)
+            .into_action()
     }
 
     /// All users of an organization who have an address or are to have one. Strongly consistent.
@@ -127,6 +121,14 @@ impl Store {
             }
             self.put_unless_there(TABLE, "pk", item_at(place(), [("key", b(&new.0))])).await?;
         }
+    }
+}
+
+/// The condition that an address is stored as it was read, and its values.
+fn still_as_read(read: &UserAddress) -> (&'static str, Option<Item>) {
+    match read.revision {
+        0 => ("attribute_not_exists(pk)", None),
+        revision => ("revision = :read", Some(item([(":read", count(revision))]))),
     }
 }
 
