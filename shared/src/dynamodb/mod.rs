@@ -17,6 +17,7 @@ pub(crate) mod server_clock;
 mod sweep;
 mod table_names;
 pub(crate) mod transaction;
+mod unanswered;
 pub(crate) mod unchanging;
 mod write;
 

@@ -12,6 +12,7 @@ use crate::timestamp::Timestamp;
 use super::error::{is_throttling, is_transient};
 use super::idempotency::{Idempotent, Replay, read_replay};
 use super::item::Item;
+use super::unanswered::Unanswered;
 use super::{Store, StoreError};
 
 /// How often a transaction that met other writers is tried.
@@ -26,6 +27,9 @@ const MAX_RETRYING: Duration = Duration::from_millis(1_500);
 #[derive(Debug)]
 pub(crate) struct Cancellation {
     pub(crate) reasons: Vec<Reason>,
+    /// An earlier attempt got no answer. It was not carried out before this one, but may yet arrive when the
+    /// conditions hold again.
+    is_unsure: bool,
 }
 
 /// Why one action did not happen; `None` of the others' faults.
@@ -65,6 +69,16 @@ impl Cancellation {
     /// Whether DynamoDB takes no more of an item at the moment.
     fn is_throttled(&self) -> bool {
         self.reasons.iter().any(|reason| is_throttling(reason.code.as_deref()))
+    }
+
+    /// The same, unless an earlier attempt may yet be carried out: nobody may be told then that it was not.
+    fn if_sure(self) -> Result<Self, StoreError> {
+        if self.is_unsure {
+            return Err(StoreError::Unavailable(
+                "an attempt without an answer may yet arrive".into(),
+            ));
+        }
+        Ok(self)
     }
 
     /// The error for a cancellation that its caller has no other name for.
@@ -152,9 +166,11 @@ impl Store {
             let Some(stored) = &answer.item else { return Err(cancelled.into_error()) };
             return Ok(Commit::Replay(read_replay(stored, idempotent.request)?));
         }
+        let answer_conflicted = answer.is_some_and(Reason::conflicted);
+        let cancelled = cancelled.if_sure()?;
         if !cancelled.is_passing() {
             Ok(Commit::Refused(cancelled))
-        } else if answer.is_some_and(Reason::conflicted) {
+        } else if answer_conflicted {
             Ok(Commit::Replay(Replay::StillRunning))
         } else {
             Err(cancelled.into_error())
@@ -172,13 +188,14 @@ impl Store {
         most_throttled: u32,
     ) -> Result<Option<Cancellation>, StoreError> {
         let token = new_token();
+        let unanswered = Unanswered::default();
         let started = Instant::now();
         let (mut attempt, mut throttled) = (0, 0);
         loop {
             pause(attempt).await;
             attempt += 1;
             let is_last = || attempt == MAX_ATTEMPTS || started.elapsed() >= MAX_RETRYING;
-            let outcome = write(&self.client, actions.clone(), &token).await?;
+            let outcome = write(&self.client, actions.clone(), &token, &unanswered).await?;
             if let Attempt::Cancelled(cancelled) = &outcome {
                 throttled += u32::from(cancelled.is_throttled());
             }
@@ -227,7 +244,7 @@ impl ConflictRetry {
 fn unless_condition_failed(
     outcome: Option<Cancellation>,
 ) -> Result<Option<Cancellation>, StoreError> {
-    match outcome {
+    match outcome.map(Cancellation::if_sure).transpose()? {
         Some(cancelled) if !cancelled.condition_failed() => Err(cancelled.into_error()),
         outcome => Ok(outcome),
     }
@@ -247,14 +264,16 @@ async fn write(
     client: &Client,
     actions: Vec<TransactWriteItem>,
     token: &str,
+    unanswered: &Unanswered,
 ) -> Result<Attempt, StoreError> {
     let request = client.transact_write_items().client_request_token(token);
-    match request.set_transact_items(Some(actions)).send().await {
+    let request = request.set_transact_items(Some(actions)).customize();
+    match request.interceptor(unanswered.clone()).send().await {
         Ok(_) => Ok(Attempt::Done),
         Err(error) => match error.as_service_error() {
             Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
                 let reasons = cancelled.cancellation_reasons().iter().map(read_reason).collect();
-                Ok(Attempt::Cancelled(Cancellation { reasons }))
+                Ok(Attempt::Cancelled(Cancellation { reasons, is_unsure: unanswered.any() }))
             }
             Some(TransactWriteItemsError::TransactionInProgressException(_)) => {
                 Ok(Attempt::InProgress)

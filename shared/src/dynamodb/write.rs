@@ -3,12 +3,8 @@
 //! (docs/data-model.md, "How a write recognizes itself").
 
 use std::error::Error;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
-use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
-use aws_sdk_dynamodb::error::{BoxError, ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
@@ -18,6 +14,7 @@ use super::error::is_conflict;
 use super::item::{Item, b, n};
 use super::request::IntoAction;
 use super::transaction::ConflictRetry;
+use super::unanswered::Unanswered;
 use super::{Store, StoreError};
 
 /// How many of an item's latest writes it names: [`Store::set_in_order`] knows itself again for as many
@@ -77,8 +74,8 @@ impl Store {
         Ok(updated.map(|updated| updated.attributes.unwrap_or_default()))
     }
 
-    /// Adds one to each of some counts of an item, unless one of them is as large as it may become.
-    /// Answers whether it did.
+    /// Adds one to each of some counts of an item, unless one of them is as large as it may become: then it
+    /// answers the item.
     ///
     /// A repeat may count once more, which is worth less than transactions that get into each other's
     /// way: for counts that bound something, and are counted anew from time to time.
@@ -87,7 +84,7 @@ impl Store {
         table: &str,
         key: Item,
         counts: &[(&str, u32)],
-    ) -> Result<bool, StoreError> {
+    ) -> Result<Option<Item>, StoreError> {
         let mut update = self.client.update_item().table_name(self.table(table)).set_key(Some(key));
         let (mut conditions, mut additions) = (Vec::new(), Vec::new());
         for (name, most) in counts {
@@ -100,8 +97,10 @@ impl Store {
         let update = update
             .condition_expression(conditions.join(" AND "))
             .update_expression(format!("ADD {}", additions.join(", ")))
-            .expression_attribute_values(":one", n(1));
-        Ok(unless_condition_fails(|| update.clone().send()).await?.is_some())
+            .expression_attribute_values(":one", n(1))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        let Err(refused) = unless_refused(|| update.clone().send()).await? else { return Ok(None) };
+        Ok(Some(item_of(&refused).unwrap_or_default()))
     }
 
     /// Sets attributes of an item, which need not exist, and answers all that it holds then. One
@@ -122,20 +121,18 @@ impl Store {
         id: Uuid,
     ) -> Result<Item, StoreError> {
         let mut id = id;
-        let attempts = Attempts::default();
+        let mut unanswered = Unanswered::default();
         let mut retry = ConflictRetry::default();
         while retry.next_attempt().await {
-            let error = match self.set_as(table, &key, attributes, id, &attempts).await {
+            let error = match self.set_as(table, &key, attributes, id, &unanswered).await {
                 Ok(item) => return Ok(item),
                 Err(error) if is_conflict(error.code()) => continue,
                 Err(error) => error,
             };
-            let Some(UpdateItemError::ConditionalCheckFailedException(failed)) =
-                error.as_service_error()
-            else {
+            if !is_refusal(&error) {
                 return Err(error.into());
-            };
-            let item = failed.item.clone().unwrap_or_default();
+            }
+            let item = item_of(&error).unwrap_or_default();
             let latest = latest_writes(&item);
             if latest.contains(&id) {
                 return Ok(item);
@@ -143,12 +140,10 @@ impl Store {
             let (Some(&newest), Some(&oldest)) = (latest.first(), latest.last()) else {
                 return Err(StoreError::Refused("a first write was refused".into()));
             };
-            // All attempts but the last may have been carried out without an answer.
-            let is_unsure = attempts.take() > 1;
-            if is_unsure && latest.len() == LATEST && oldest > id {
+            if unanswered.any() && latest.len() == LATEST && oldest > id {
                 return Err(StoreError::Unavailable("too many others wrote at once".into()));
             }
-            id = id_after(newest, id);
+            (id, unanswered) = (id_after(newest, id), Unanswered::default());
         }
         // An earlier attempt may have been carried out.
         Err(StoreError::Unavailable("others kept writing the item".into()))
@@ -160,7 +155,7 @@ impl Store {
         key: &Item,
         attributes: &[(&str, AttributeValue)],
         id: Uuid,
-        attempts: &Attempts,
+        unanswered: &Unanswered,
     ) -> Result<Item, SdkError<UpdateItemError>> {
         let mut request = self
             .client
@@ -188,40 +183,25 @@ impl Store {
                 .expression_attribute_values(format!(":{name}"), value.clone());
         }
         let request = request.update_expression(format!("SET {}", assignments.join(", ")));
-        let request = request.customize().interceptor(attempts.clone());
+        let request = request.customize().interceptor(unanswered.clone());
         Ok(request.send().await?.attributes.unwrap_or_default())
     }
 }
 
-/// Counts the attempts at a write, those that the SDK makes by itself included.
-#[derive(Debug, Clone, Default)]
-struct Attempts(Arc<AtomicUsize>);
-
-impl Attempts {
-    /// How many there were, and from now on there were none.
-    fn take(&self) -> usize {
-        self.0.swap(0, Ordering::Relaxed)
-    }
-}
-
-impl Intercept for Attempts {
-    fn name(&self) -> &'static str {
-        "Attempts"
-    }
-
-    fn read_before_attempt(
-        &self,
-        _: &BeforeTransmitInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
-        _: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        Ok(())
-    }
-}
-
-/// What a write gave; `None` if its condition failed. Tries again while others are at work on the item.
+/// What a write gave; `None` if its condition failed.
 async fn unless_condition_fails<T, E, W>(write: impl Fn() -> W) -> Result<Option<T>, StoreError>
+where
+    W: Future<Output = Result<T, SdkError<E>>>,
+    E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+{
+    Ok(unless_refused(write).await?.ok())
+}
+
+/// What a write gave, or how it was refused since its condition failed. Tries again while others are at work
+/// on the item.
+async fn unless_refused<T, E, W>(
+    write: impl Fn() -> W,
+) -> Result<Result<T, SdkError<E>>, StoreError>
 where
     W: Future<Output = Result<T, SdkError<E>>>,
     E: ProvideErrorMetadata + Error + Send + Sync + 'static,
@@ -230,12 +210,23 @@ where
     loop {
         // Boxed, since the SDK's futures are large.
         match Box::pin(write()).await {
-            Err(error) if error.code() == Some("ConditionalCheckFailedException") => {
-                return Ok(None);
-            }
+            Err(error) if is_refusal(&error) => return Ok(Err(error)),
             Err(error) if is_conflict(error.code()) && retry.next_attempt().await => {}
-            written => return Ok(Some(written?)),
+            written => return Ok(Ok(written?)),
         }
+    }
+}
+
+/// Whether a write was refused since its condition failed.
+fn is_refusal(error: &impl ProvideErrorMetadata) -> bool {
+    error.code() == Some("ConditionalCheckFailedException")
+}
+
+/// The item that an update was refused on, where it asks for that.
+fn item_of(refused: &SdkError<UpdateItemError>) -> Option<Item> {
+    match refused.as_service_error()? {
+        UpdateItemError::ConditionalCheckFailedException(failed) => failed.item.clone(),
+        _ => None,
     }
 }
 

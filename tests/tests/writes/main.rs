@@ -58,7 +58,7 @@ async fn contend(
     for round in 1..=MAX_ROUNDS {
         done.extend(work(network, writes, seed ^ round << 16, &next).await);
         // What is late arrives.
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
         let history = network.history.lock().await;
         let verdict = judge(&history, &done);
         println!("seed {seed}: {verdict}");

@@ -28,10 +28,10 @@ use tokio::sync::Mutex;
 pub(crate) type Item = std::collections::HashMap<String, AttributeValue>;
 
 /// How long functions wait for an answer in these tests.
-const ATTEMPT: Duration = Duration::from_millis(150);
+const ATTEMPT: Duration = Duration::from_millis(300);
 /// How long what is late is under way, in milliseconds: longer than one waits, and mostly longer than
 /// all attempts of a request.
-const LATE: std::ops::Range<u64> = 160..800;
+const LATE: std::ops::Range<u64> = 320..1_200;
 
 /// What happens to a request on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -42,12 +42,9 @@ impl Store {
         let made = format!("{MADE}{hour}");
         let counts = [(ERRORS, limits.errors), (&made, limits.new_errors_per_hour)];
         let reserve = || self.add_while_below(TABLE, count_key(project), &counts);
-        if reserve().await? {
-            return Ok(true);
-        }
+        let Some(item) = reserve().await? else { return Ok(true) };
         // What is no number is below nothing.
-        let Some(item) = self.get(TABLE, count_key(project)).await? else { return Ok(false) };
-        Ok(self.forget_damaged_counts(project, &item).await? && reserve().await?)
+        Ok(self.forget_damaged_counts(project, &item).await? && reserve().await?.is_none())
     }
 
     /// Removes counts of a project that cannot be read, so that they begin anew and the packer counts the
