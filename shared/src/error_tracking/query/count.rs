@@ -1,7 +1,8 @@
 //! Counting events and errors in buckets, exactly.
 //!
 //! Nothing is estimated: distinct errors are a set. No bucket reaches beyond its day, so sets are
-//! needed only for one day of one project at a time; that bounds the memory of a query.
+//! needed only for one day of one project at a time, whose runs come one after the other; that bounds the
+//! memory of a query.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -79,21 +80,32 @@ pub struct Counter<'q> {
     counts: Vec<Count>,
     decoder: Decoder,
     seen: SeenErrors,
+    /// Whose errors were seen.
+    open_day: Option<Day>,
 }
 
 impl<'q> Counter<'q> {
     /// A counter for events of the range that pass the filters.
     pub fn new(range: &'q QueryRange, filters: &'q EventFilters) -> Self {
         let counts = vec![Count::default(); range.bucket_count()];
-        Self { range, filters, counts, decoder: Decoder::new(), seen: SeenErrors::default() }
+        let (decoder, seen) = (Decoder::new(), SeenErrors::default());
+        Self { range, filters, counts, decoder, seen, open_day: None }
     }
 
     /// Starts a day of a project. Every event of that day has to be added to it once, from a
     /// run or as a row; another start for the same project and day would count its errors
     /// again.
     pub fn day<'c>(&'c mut self, errors: &'c mut CountedErrors, day: Day) -> DayCounter<'c, 'q> {
+        self.open_day = None;
+        self.go_on(errors, day)
+    }
+
+    /// Goes on with a day of the same project, or starts it.
+    fn go_on<'c>(&'c mut self, errors: &'c mut CountedErrors, day: Day) -> DayCounter<'c, 'q> {
         let buckets = DayBuckets::new(self.range, day);
-        self.seen.forget(buckets.positions.len());
+        if self.open_day.replace(day) != Some(day) {
+            self.seen.forget(buckets.positions.len());
+        }
         DayCounter { counter: self, errors, day, buckets }
     }
 
@@ -244,14 +256,14 @@ impl Tally for Counter<'_> {
         Counted::Buckets
     }
 
-    fn add_day(
+    fn add_runs(
         &mut self,
         errors: &mut CountedErrors,
         day: Day,
         runs: &[DayRun<'_>],
         rows: &mut RowCounts,
     ) -> Vec<usize> {
-        let mut counting = self.day(errors, day);
+        let mut counting = self.go_on(errors, day);
         let damaged = damaged(runs, |run| {
             counting.add_totals(run.plan.totals, run.totals);
             if run.plan.columns.is_empty() {
@@ -267,6 +279,7 @@ impl Tally for Counter<'_> {
         for (day, rows) in rows.into_days() {
             self.day(errors, day).add_rows(rows);
         }
+        self.open_day = None;
     }
 }
 

@@ -94,7 +94,7 @@ impl<C: RangeCounts> Tally for RangeCounter<'_, C> {
         self.counts.counted()
     }
 
-    fn add_day(
+    fn add_runs(
         &mut self,
         errors: &mut CountedErrors,
         day: Day,

@@ -38,9 +38,9 @@ pub trait Tally {
     /// What it counts of events, which decides what is read of them.
     fn counted(&self) -> Counted;
 
-    /// Adds all runs of a day of a project; of rows as many as it likes. Answers the numbers of those
-    /// runs that are damaged, which are left out.
-    fn add_day(
+    /// Adds runs of a day of a project; of rows as many as it likes. All runs of a day come before those of
+    /// the next. Answers the numbers of those runs that are damaged, which are left out.
+    fn add_runs(
         &mut self,
         errors: &mut CountedErrors,
         day: Day,

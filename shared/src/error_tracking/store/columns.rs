@@ -37,7 +37,7 @@ const PARALLEL: usize = 8;
 pub(super) struct WantedColumns<'m> {
     pub(super) day: Day,
     pub(super) run: &'m Run,
-    pub(super) names: Vec<ColumnName>,
+    pub(super) names: &'m [ColumnName],
 }
 
 impl Store {
@@ -87,11 +87,11 @@ impl Store {
     ) -> Result<Vec<Option<Columns>>, StoreError> {
         let keys: Vec<Item> = wanted
             .iter()
-            .flat_map(|wanted| keys_of(project, wanted.day, wanted.run, &wanted.names))
+            .flat_map(|wanted| keys_of(project, wanted.day, wanted.run, wanted.names))
             .collect();
         let found = self.get_all_unchanging(TABLE, keys).await?;
         let assemble = |wanted: &WantedColumns<'_>| {
-            let first = keys_of(project, wanted.day, wanted.run, &wanted.names).into_iter().next();
+            let first = keys_of(project, wanted.day, wanted.run, wanted.names).into_iter().next();
             let columns = assemble(project, wanted, &found);
             self.unless_damaged(&first.unwrap_or_default(), columns)
         };
@@ -141,6 +141,13 @@ fn keys_of(project: ProjectId, day: Day, run: &Run, names: &[ColumnName]) -> Vec
             })
             .collect(),
     }
+}
+
+/// The most bytes that some columns of a run have.
+pub(super) fn most_bytes_of(run: &Run, names: &[ColumnName]) -> u64 {
+    let RunForm::Columns(parts) = &run.form else { return run.bytes };
+    let parts: usize = names.iter().map(|name| parts.get(name).copied().unwrap_or(1)).sum();
+    run.bytes.min(u64::try_from(parts * PART_BYTES).unwrap_or(u64::MAX))
 }
 
 fn assemble(

@@ -207,7 +207,7 @@ impl Store {
         run: &Run,
         fingerprints: &[Fingerprint],
     ) -> Result<bool, StoreError> {
-        let wanted = WantedColumns { day, run, names: vec![ColumnName::Base] };
+        let wanted = WantedColumns { day, run, names: &[ColumnName::Base] };
         let columns = self.read_columns(project, &[wanted]).await?;
         let Some(columns) = columns.into_iter().flatten().next() else { return Ok(false) };
         let base = columns.get(ColumnName::Base);

@@ -202,10 +202,8 @@ impl Store {
                 })?;
             let Some(manifests) = readable(manifests, &head) else { continue };
             let planned = planned_runs(manifests, &wanted.range);
-            let reads: Vec<_> = windows(planned)
-                .into_iter()
-                .map(|window| self.load(project, window, |_| vec![ColumnName::Base]))
-                .collect();
+            let reads: Vec<_> =
+                windows(planned).into_iter().map(|window| self.load(project, window)).collect();
             let mut reads = stream::iter(reads).buffered(2);
             let mut decoder = Decoder::new();
             while let Some(window) = reads.try_next().await? {
@@ -243,7 +241,12 @@ fn planned_runs(manifests: Vec<Manifest>, range: &RangeInclusive<Hour>) -> Vec<P
         planned.extend(runs.into_iter().filter_map(|run| {
             let columns = wanted.common_with(run.totals.hours());
             let plan = RunPlan { totals: Hours::NONE, columns };
-            (!columns.is_empty()).then_some(PlannedRun { day, run, plan })
+            (!columns.is_empty()).then(|| PlannedRun {
+                day,
+                run,
+                plan,
+                names: vec![ColumnName::Base],
+            })
         }));
     }
     planned

@@ -178,10 +178,9 @@ impl Store {
         day: Day,
         runs: &[&'m Run],
     ) -> Result<(Vec<&'m Run>, Vec<DecodedRun>), StoreError> {
-        let wanted: Vec<WantedColumns<'_>> = runs
-            .iter()
-            .map(|run| WantedColumns { day, run, names: ColumnName::all().collect() })
-            .collect();
+        let names: Vec<ColumnName> = ColumnName::all().collect();
+        let wanted: Vec<WantedColumns<'_>> =
+            runs.iter().map(|run| WantedColumns { day, run, names: &names }).collect();
         let columns = self.read_columns(project, &wanted).await?;
         let mut decoder = Decoder::new();
         let (mut whole, mut contents) = (Vec::new(), Vec::new());

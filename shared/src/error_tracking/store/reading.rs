@@ -24,17 +24,19 @@ use crate::error_tracking::{ErrorId, ErrorRecord};
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
-use super::columns::WantedColumns;
+use super::columns::{WantedColumns, most_bytes_of};
 use super::head::{LogHead, LogPosition};
 use super::packing::{NewErrorId, PackingLimits};
 use super::rows::{PAGE_ROWS, RowCategories, RowRange};
 
 /// How many projects are read at the same time: bounds the memory of a query.
 const PROJECTS_AT_ONCE: usize = 5;
-/// The events of the runs that are in memory at once, and as many are being read meanwhile.
+/// The events of the runs that are in memory at once, and twice as many are being read meanwhile.
 const WINDOW_EVENTS: u64 = 1_000_000;
 /// The most runs of them.
 const WINDOW_RUNS: usize = 400;
+/// The most bytes of what is read of them, as far as one run has no more: as many as one may have.
+const WINDOW_BYTES: u64 = 8_000_000;
 /// How many rows a query may meet that could have been packed before it packs some: the schedule does
 /// the rest.
 const MANY_ROWS: usize = 5_000;
@@ -77,7 +79,6 @@ impl EventCounts {
 struct ProjectEvents<'s, R> {
     store: &'s Store,
     project: ProjectId,
-    demand: Demand<'s>,
     errors: CountedErrors,
     outlines: Vec<ErrorOutline>,
     rows: R,
@@ -91,6 +92,8 @@ pub(super) struct PlannedRun {
     pub(super) day: Day,
     pub(super) run: Run,
     pub(super) plan: RunPlan,
+    /// The columns that are read of it.
+    pub(super) names: Vec<ColumnName>,
 }
 
 /// A run, and the columns of it that a query needs.
@@ -106,13 +109,9 @@ impl<R: RowTally> ProjectEvents<'_, R> {
         mut self,
         tally: &mut impl Tally<Rows = R>,
     ) -> Result<Vec<ErrorOutline>, StoreError> {
-        let (store, project, demand) = (self.store, self.project, self.demand);
-        let reads: Vec<_> = std::mem::take(&mut self.windows)
-            .into_iter()
-            .map(|window| {
-                store.load(project, window, |run| demand.columns(run.day, run.plan.columns))
-            })
-            .collect();
+        let (store, project) = (self.store, self.project);
+        let windows = std::mem::take(&mut self.windows);
+        let reads: Vec<_> = windows.into_iter().map(|window| store.load(project, window)).collect();
         let mut reads = stream::iter(reads).buffered(2);
         let first = std::mem::take(&mut self.first);
         self.count_window(tally, &first);
@@ -124,7 +123,7 @@ impl<R: RowTally> ProjectEvents<'_, R> {
         Ok(self.outlines)
     }
 
-    /// Counts runs, all of each day together, and the rows of these days.
+    /// Counts runs, and the rows of their days.
     fn count_window(&mut self, tally: &mut impl Tally<Rows = R>, window: &[LoadedRun]) {
         for runs in window.chunk_by(|one, other| one.planned.day == other.planned.day) {
             let Some(day) = runs.first().map(|run| run.planned.day) else { continue };
@@ -140,7 +139,7 @@ impl<R: RowTally> ProjectEvents<'_, R> {
                     DayRun { plan: planned.plan, totals: &planned.run.totals, columns, is_hidden }
                 });
             let of_day: Vec<DayRun<'_>> = of_day.collect();
-            let damaged = tally.add_day(&mut self.errors, day, &of_day, &mut self.rows);
+            let damaged = tally.add_runs(&mut self.errors, day, &of_day, &mut self.rows);
             for damaged in damaged.into_iter().filter_map(|number| runs.get(number)) {
                 self.store.report_damaged_run(self.project, day, &damaged.planned.run);
             }
@@ -148,24 +147,28 @@ impl<R: RowTally> ProjectEvents<'_, R> {
     }
 }
 
-/// Runs in parts that are in memory together: days are never divided.
+/// Runs in parts that are in memory together.
 pub(super) fn windows(runs: Vec<PlannedRun>) -> Vec<Vec<PlannedRun>> {
     let mut windows: Vec<Vec<PlannedRun>> = Vec::new();
-    let mut events = 0;
-    for run in runs {
-        let is_read = !run.plan.columns.is_empty();
-        let more = if is_read { run.run.events() } else { 0 };
+    let (mut events, mut bytes) = (0, 0);
+    for planned in runs {
+        let PlannedRun { run, names, .. } = &planned;
+        let is_read = !names.is_empty();
+        let (more_events, more_bytes) =
+            if is_read { (run.events(), most_bytes_of(run, names)) } else { (0, 0) };
+        events += more_events;
+        bytes += more_bytes;
         match windows.last_mut() {
             Some(window)
-                if window.last().is_some_and(|last| last.day == run.day)
-                    || events + more <= WINDOW_EVENTS && window.len() < WINDOW_RUNS =>
+                if events <= WINDOW_EVENTS
+                    && bytes <= WINDOW_BYTES
+                    && window.len() < WINDOW_RUNS =>
             {
-                events += more;
-                window.push(run);
+                window.push(planned);
             }
             _ => {
-                events = more;
-                windows.push(vec![run]);
+                (events, bytes) = (more_events, more_bytes);
+                windows.push(vec![planned]);
             }
         }
     }
@@ -228,7 +231,6 @@ impl Store {
         let mut events = ProjectEvents {
             store: self,
             project,
-            demand,
             errors: CountedErrors::default(),
             outlines: Vec::new(),
             rows: R::default(),
@@ -269,8 +271,7 @@ impl Store {
             events.tombstones = head.tombstones;
             let mut windows = windows(planned).into_iter();
             if let Some(window) = windows.next() {
-                let columns = |run: &PlannedRun| demand.columns(run.day, run.plan.columns);
-                events.first = self.load(project, window, columns).await?;
+                events.first = self.load(project, window).await?;
             }
             events.windows = windows.collect();
             return Ok(events);
@@ -328,13 +329,12 @@ impl Store {
         &self,
         project: ProjectId,
         runs: Vec<PlannedRun>,
-        names: impl Fn(&PlannedRun) -> Vec<ColumnName>,
     ) -> Result<Vec<LoadedRun>, StoreError> {
-        let wanted = runs.iter().map(|run| {
-            let names = if run.plan.columns.is_empty() { Vec::new() } else { names(run) };
-            WantedColumns { day: run.day, run: &run.run, names }
-        });
-        let columns = self.read_columns(project, &wanted.collect::<Vec<_>>()).await?;
+        let wanted: Vec<_> = runs
+            .iter()
+            .map(|run| WantedColumns { day: run.day, run: &run.run, names: &run.names })
+            .collect();
+        let columns = self.read_columns(project, &wanted).await?;
         let loaded = runs.into_iter().zip(columns);
         Ok(loaded
             .filter_map(|(planned, columns)| Some(LoadedRun { planned, columns: columns? }))
@@ -438,7 +438,57 @@ fn plan(
         let totals: Vec<_> = runs.iter().map(|run| &run.totals).collect();
         let plans = demand.plan(day, &totals, rows.hours_of(day));
         let of_day = runs.into_iter().zip(plans).filter(|(_, plan)| !plan.is_empty());
-        planned.extend(of_day.map(|(run, plan)| PlannedRun { day, run, plan }));
+        planned.extend(of_day.map(|(run, plan)| {
+            let hours = plan.columns;
+            let names = if hours.is_empty() { Vec::new() } else { demand.columns(day, hours) };
+            PlannedRun { day, run, plan, names }
+        }));
     }
     planned
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::error_tracking::attribute::{Attribute, Attributes};
+    use crate::error_tracking::log::day::Hours;
+    use crate::error_tracking::log::manifest::{RunForm, RunId};
+    use crate::error_tracking::log::row::EventRow;
+    use crate::error_tracking::log::run::{Base, Decoder, pack};
+
+    fn day() -> Day {
+        Day::of(Timestamp::parse_rfc3339("2026-11-21T00:00:00Z").unwrap())
+    }
+
+    /// A run of one event, in whose form `url` has so many parts.
+    fn planned(bytes: u64, url_parts: usize, names: &[ColumnName]) -> PlannedRun {
+        let occurred_at = day().start();
+        let (fingerprint, attributes) = (Fingerprint([0; 16]), Attributes::default());
+        let columns = pack(day(), &[EventRow { occurred_at, fingerprint, attributes }]).unwrap();
+        let base = columns.get(ColumnName::Base).unwrap();
+        let totals = Base::decode(&mut Decoder::new(), base).unwrap().totals();
+        let url = ColumnName::Attribute(Attribute::Url);
+        let form = RunForm::Columns(BTreeMap::from([(ColumnName::Base, 1), (url, url_parts)]));
+        let (first_step, last_step, until, level) = (1, 1, occurred_at, 0);
+        let (id, values) = (RunId::random(), 0);
+        let run = Run { id, first_step, last_step, until, level, bytes, values, form, totals };
+        let plan = RunPlan { totals: Hours::NONE, columns: Hours::ALL };
+        PlannedRun { day: day(), run, plan, names: names.to_vec() }
+    }
+
+    #[test]
+    fn no_more_of_a_day_is_read_at_once_than_fits() {
+        let all = [ColumnName::Base, ColumnName::Attribute(Attribute::Url)];
+        let runs = |bytes, parts, names: &[ColumnName], count| {
+            let runs = std::iter::repeat_with(|| planned(bytes, parts, names)).take(count);
+            windows(runs.collect()).iter().map(Vec::len).collect::<Vec<_>>()
+        };
+        assert_eq!(runs(3_000_000, 20, &all, 5), [2, 2, 1], "the bytes of all columns");
+        assert_eq!(runs(3_000_000, 20, &all[..1], 5), [5], "those of small ones");
+        assert_eq!(runs(9_000_000, 40, &all, 2), [1, 1], "one is read, however large it is");
+        assert_eq!(runs(9_000_000, 40, &[], 5), [5], "nothing is read of them");
+        assert_eq!(runs(1_000, 1, &all, 401), [400, 1]);
+    }
 }

@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::*;
 use crate::error_tracking::attribute::{Attribute, Attributes};
@@ -295,6 +296,46 @@ fn an_error_counts_once_however_many_sources_have_its_events() {
     day.add_run(Hours::ALL, &pack(first_day(), &rows[1..2]).unwrap(), |_| false).unwrap();
     day.add_rows(of_rows);
     assert_eq!(sum(&counter.into_counts()), (3, 1));
+}
+
+/// The days of a project whose runs come in several parts, each day's rows with the first.
+fn add_in_parts(counter: &mut Counter<'_>, days: &[(Day, &[EventRow])]) {
+    let (range, filters) = (counter.range, counter.filters);
+    let mut errors = CountedErrors::all::<u8>([]);
+    let mut rows = RowCounts::default();
+    for (_, events) in days {
+        rows.add(&events[0], range, filters, &mut errors);
+    }
+    for (day, events) in days {
+        for event in &events[1..] {
+            let columns = pack(*day, std::slice::from_ref(event)).unwrap();
+            let plan = RunPlan { totals: Hours::NONE, columns: Hours::ALL };
+            let totals = &totals_of(&columns);
+            let run = DayRun { plan, totals, columns: &columns, is_hidden: &|_| false };
+            assert!(counter.add_runs(&mut errors, *day, &[run], &mut rows).is_empty());
+        }
+    }
+    counter.end_project(&mut errors, rows);
+}
+
+#[test]
+fn an_error_counts_once_in_a_day_whose_runs_come_in_parts() {
+    let (range, filters) = (daily(), EventFilters::default());
+    let events = [event(0, 1, &[]), event(200, 1, &[]), event(400, 1, &[])];
+    let of_next = events.clone().map(|event| EventRow {
+        occurred_at: event.occurred_at.plus(Duration::from_hours(24)),
+        ..event
+    });
+    let days: [(Day, &[EventRow]); 2] = [(first_day(), &events), (first_day().next(), &of_next)];
+    let mut counter = Counter::new(&range, &filters);
+    add_in_parts(&mut counter, &days);
+    assert_eq!(sum(&counter.into_counts()), (6, 2));
+
+    let mut counter = Counter::new(&range, &filters);
+    for _ in 0..2 {
+        add_in_parts(&mut counter, &days[..1]);
+    }
+    assert_eq!(sum(&counter.into_counts()), (6, 2), "in two projects it is two errors");
 }
 
 #[test]
