@@ -5,12 +5,14 @@ mod item_by_item;
 mod outage;
 mod partition_limits;
 mod recorder;
+mod slow;
 
 pub use faults::{Fault, Faults};
 pub use item_by_item::ItemByItem;
 pub use outage::Outage;
 pub use partition_limits::PartitionLimits;
 pub use recorder::{Asked, Recorder};
+pub use slow::Slow;
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;

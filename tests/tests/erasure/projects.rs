@@ -1,9 +1,13 @@
 //! Projects.
 
+use std::sync::atomic::Ordering;
+
 use local::demo;
+use shared::app::Clock;
 use shared::projects::api_key::ApiKeyRecord;
 use shared::projects::project::IdOrSlug;
-use tests::app::PROJECT;
+use shared::timestamp::Timestamp;
+use tests::app::{PROJECT, START};
 
 use super::*;
 
@@ -11,7 +15,14 @@ const FLAGS: &Operation = &list_feature_flags::OPERATION;
 
 /// A project that stays, everything that there is before the other one is filled, and that one.
 async fn filled() -> (TestApp, BTreeMap<String, Item>, Project) {
+    filled_at(Timestamp::from_millis(i64::try_from(START).unwrap())).await
+}
+
+/// The same, from a time on.
+pub(super) async fn filled_at(time: Timestamp) -> (TestApp, BTreeMap<String, Item>, Project) {
     let test = TestApp::start().await;
+    let Clock::Fixed(now) = &test.app.clock else { panic!("time does not pass") };
+    now.store(u64::try_from(time.as_millis()).unwrap(), Ordering::Relaxed);
     let store = &test.app.store;
     let kept = demo::ensure_project(store, "kept", "Kept").await.unwrap();
     fill(&test, &project(&test, kept).await, 0).await;
@@ -34,7 +45,11 @@ fn is_settled(key: &str) -> bool {
     !is_of_log && !key.starts_with("api-keys") && !changes.iter().any(|it| key.contains(it))
 }
 
-async fn assert_nothing_but(test: &TestApp, before: &BTreeMap<String, Item>, erased: &Project) {
+pub(super) async fn assert_nothing_but(
+    test: &TestApp,
+    before: &BTreeMap<String, Item>,
+    erased: &Project,
+) {
     for text in [erased.id.to_string(), erased.ingest_id.to_string(), erased.public_key.to_string()]
     {
         let left = items_with(test, &text).await;

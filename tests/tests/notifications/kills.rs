@@ -1,9 +1,10 @@
-//! send-notifications as a process that is killed again and again.
+//! send-notifications and announce-trends as processes that are killed again and again.
 
 #![allow(clippy::print_stdout)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -21,8 +22,9 @@ use tests::app::TestApp;
 use tests::call::Call;
 use tests::notifications::{Post, give_address, user};
 use tests::process::Process;
+use tests::proxy::{self, Slow};
 
-use super::actions::subjects;
+use super::actions::{create_trend, deliver, event, subjects, waiting};
 
 const SENDER: &str = "send-notifications";
 /// Over how many projects the transitions are spread, each a flag that is switched on and off.
@@ -221,4 +223,73 @@ async fn whenever_the_sender_is_killed_no_message_is_missing() {
     let mails_twice = mails.len() - texts.len();
     assert!(mails_twice <= kills, "{mails_twice} mails twice after {kills} kills");
     println!("{twice} events and {mails_twice} mails twice");
+}
+
+/// How many processes of announce-trends are killed at most until all is announced, each of which lives for so
+/// much longer than the one before, and up to twice as long.
+const ANNOUNCERS: u32 = 60;
+const LONGER: Duration = Duration::from_millis(50);
+/// How much longer an answer of the engine takes: most of what a process does is to wait for it then.
+const SLOWER: Duration = Duration::from_millis(20);
+/// How many projects have a spike, more than are looked at together, and how many insights trend.
+const SPIKES: usize = 12;
+const TRENDS: usize = 6;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whenever_an_announcer_is_killed_all_is_announced_once() {
+    let seed = tests::seed();
+    println!("SEED={seed}");
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let test = TestApp::start().await;
+    let Clock::Fixed(now) = &test.app.clock else { panic!("time does not pass") };
+    let two_hours = Duration::from_hours(2);
+    let begin = Clock::System.now().minus(two_hours).as_millis();
+    now.store(u64::try_from(begin).unwrap(), Ordering::Relaxed);
+    let mut projects = Vec::new();
+    for number in 0..SPIKES {
+        let slug = format!("p-{number}");
+        projects.push(local::demo::ensure_project(&test.app.store, &slug, &slug).await.unwrap());
+    }
+    let deliver_to_all = async |number: u64| {
+        let event = event(&test, number, "TypeError");
+        join_all(projects.iter().map(|project| deliver(&test, *project, &event))).await;
+    };
+    deliver_to_all(0).await;
+    test.pass(two_hours);
+    for number in 1..=20 {
+        deliver_to_all(number).await;
+    }
+    for number in 0..TRENDS {
+        create_trend(&test, 100 * number, &format!("Trend {number}"), [10, 4]).await;
+    }
+
+    let endpoint = proxy::serve(Arc::new(Slow::before(&test.engine.endpoint(), SLOWER))).await;
+    let start = || Process::start(announce_trends::JOB.name, &endpoint, &[], &log);
+    let announced = async || {
+        let spikes = waiting(&test, "error_spike").await.len();
+        (spikes, waiting(&test, "insight_trending").await)
+    };
+    let mut halfway = 0;
+    for number in 1..=ANNOUNCERS {
+        let process = start().await;
+        let life = random.random_range(number * LONGER..=2 * number * LONGER);
+        let _ = tokio::time::timeout(life, process.invoke("{}".to_owned())).await;
+        process.kill().await;
+        let (spikes, trends) = announced().await;
+        println!("killed after {life:?}; {spikes} spikes and {} trends announced", trends.len());
+        let all = spikes + trends.len();
+        if all == SPIKES + TRENDS {
+            break;
+        }
+        halfway += u32::from(all > 0);
+    }
+    assert!(halfway > 0, "no process was killed between two that it announced");
+    let process = start().await;
+    for _ in 0..2 {
+        process.invoke("{}".to_owned()).await;
+    }
+    let trends = (0..TRENDS).map(|number| format!("Trend {number}")).collect();
+    assert_eq!(announced().await, (SPIKES, trends));
 }

@@ -8,10 +8,16 @@ use std::time::Duration;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
-use shared::app::Operation;
+use shared::app::{App, Clock, Ids, Operation};
+use shared::notifications::store::UserName;
+use shared::notifications::token::Token;
+use shared::notifications::token_key;
+use shared::projects::notification_type::NotificationType;
 use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
+use tests::error_tracking::{SentEvent, project};
 use tests::insights::{id, upload};
+use tests::notifications::{Post, token_in, user};
 use tests::preferences::TYPES;
 use tests::process::Process;
 use tests::seed;
@@ -61,8 +67,9 @@ impl Killer<'_> {
         let process = start().await;
         for _ in 0..ATTEMPTS {
             let answer = process.invoke(event.clone()).await;
-            let body: Value =
-                serde_json::from_str(answer["body"].as_str().unwrap_or("null")).unwrap();
+            let text = answer["body"].as_str().unwrap_or("null");
+            // Whoever follows a link is answered with a page.
+            let body: Value = serde_json::from_str(text).unwrap_or_else(|_| text.into());
             let status = answer["statusCode"].as_u64().unwrap();
             let Value::String(code) = &body["code"] else { return (status, body) };
             if status < 500 && !["idempotency_in_progress", "conflict"].contains(&code.as_str()) {
@@ -79,6 +86,18 @@ impl Killer<'_> {
         body
     }
 
+    async fn deleted(&self, call: Call) {
+        let (status, body) = self.insist(call).await;
+        // That it is gone already is what a process may have died of having done.
+        assert!([204, 404].contains(&status), "{body}");
+    }
+
+    async fn got(&self, call: Call) -> Value {
+        let reply = call.send(&self.test.app).await;
+        assert_eq!(reply.status, 200, "{}", reply.text);
+        reply.body
+    }
+
     async fn flag(&self) {
         let body = json!({"key": "f", "name": "n", "type": "boolean"});
         self.made(self.call(&create_feature_flag::OPERATION).json(&body)).await;
@@ -89,10 +108,7 @@ impl Killer<'_> {
         let history = self.test.pages(&history, 100).await.concat();
         let versions: Vec<&Value> = history.iter().map(|change| &change["version"]).collect();
         assert_eq!(versions, [2, 1]);
-        let delete = self.call(&delete_feature_flag::OPERATION).parameter("key", "f");
-        // That it is gone already is what a process may have died of having done.
-        let (status, body) = self.insist(delete).await;
-        assert!([204, 404].contains(&status), "{body}");
+        self.deleted(self.call(&delete_feature_flag::OPERATION).parameter("key", "f")).await;
         assert_eq!(self.list(&list_feature_flags::OPERATION).await.len(), 0);
     }
 
@@ -103,6 +119,8 @@ impl Killer<'_> {
         let change = self.call(&update_segment::OPERATION).parameter("key", "s");
         let (status, changed) = self.insist(change.json(&json!({"name": "other"}))).await;
         assert_eq!((status, &changed["version"]), (200, &json!(2)));
+        self.deleted(self.call(&delete_segment::OPERATION).parameter("key", "s")).await;
+        assert_eq!(self.list(&list_segments::OPERATION).await.len(), 0);
     }
 
     async fn markers(&self) {
@@ -119,6 +137,9 @@ impl Killer<'_> {
         let call = self.call(&list_event_markers::OPERATION);
         let call = call.parameter("collectionId", made["id"].as_str().unwrap());
         assert_eq!(self.test.pages(&call, 100).await.concat().len(), 100);
+        let delete = self.call(&delete_event_marker_collection::OPERATION);
+        self.deleted(delete.parameter("collectionId", made["id"].as_str().unwrap())).await;
+        assert_eq!(self.list(&list_event_marker_collections::OPERATION).await.len(), 0);
     }
 
     async fn insight(&self) {
@@ -131,12 +152,76 @@ impl Killer<'_> {
         self.made(of(&add_pain_points::OPERATION).json(&upload(20..200))).await;
         let parts: Vec<String> = (0..50).map(id).collect();
         let split = of(&split_insight::OPERATION).json(&json!({ "painPointIds": parts }));
-        self.made(split).await;
+        let split_off = self.made(split).await;
+        assert_eq!(self.occurrences().await, [50, 150]);
+        let change = of(&update_insight::OPERATION).json(&json!({"status": "resolved"}));
+        let (status, changed) = self.insist(change).await;
+        assert_eq!((status, &changed["status"]), (200, &json!("resolved")));
+        let merge = self.call(&merge_insights::OPERATION);
+        let merge = merge.parameter("insightId", split_off["id"].as_str().unwrap());
+        let (status, body) = self.insist(merge.json(&json!({"into": created["id"]}))).await;
+        assert_eq!(status, 200, "{body}");
+        assert_eq!(self.occurrences().await, [0, 200], "one was merged into the other");
+    }
+
+    /// How many pain points each insight has.
+    async fn occurrences(&self) -> Vec<u64> {
         let insights = self.list(&list_insights::OPERATION).await;
         let mut counts: Vec<u64> =
             insights.iter().map(|it| it["occurrences"].as_u64().unwrap()).collect();
         counts.sort_unstable();
-        assert_eq!(counts, [50, 150]);
+        counts
+    }
+
+    async fn error(&self) {
+        let project = project(&self.test.app.store, self.test.project_id).await;
+        let deliver = Call::of(&ingest_error_events::OPERATION);
+        let deliver = deliver.parameter("ingestId", project.ingest_id);
+        let event = SentEvent::new(0, self.test.app.clock.now(), "TypeError", "x");
+        let deliver = deliver.query("sentry_key", project.public_key).bytes(event.envelope());
+        self.got(deliver).await;
+        let error = self.list(&list_errors::OPERATION).await.remove(0);
+        let of = |operation| {
+            self.call(operation).parameter("errorId", error["errorId"].as_str().unwrap())
+        };
+        let change = of(&update_error::OPERATION).json(&json!({"status": "resolved"}));
+        let (status, changed) = self.insist(change).await;
+        assert_eq!((status, &changed["status"]), (200, &json!("resolved")));
+        let seen = self.got(of(&get_error::OPERATION)).await;
+        assert_eq!(seen["status"], "resolved");
+        self.deleted(of(&delete_error::OPERATION)).await;
+        assert_eq!(self.list(&list_errors::OPERATION).await.len(), 0);
+    }
+
+    /// An address, by the link in the mail, and the end of what it was for, by that in another.
+    async fn address(&self) {
+        let (post, email) = (Post::open(), "mira@example.com");
+        let app = App::new(self.test.app.store.clone(), Clock::System, Ids::Random);
+        let set = Call::of(&set_email_address::OPERATION).key(&self.test.key);
+        let (status, set) = self.insist(set.json(&json!({ "email": email }))).await;
+        assert_eq!((status, &set["pendingEmail"]), (200, &json!(email)));
+        post.run(&app).await;
+        let asked = post.mails_to(email).await;
+        let token = token_in(&asked[0], "/v0/notifications/confirm");
+        assert_eq!(asked.len(), 1, "it is asked for once");
+        let confirm = Call::of(&confirm_email_address::OPERATION).query("token", token);
+        let (status, page) = self.insist(confirm).await;
+        // The link is used up by a process that was killed before it said so.
+        assert!([200, 400].contains(&status), "{page}");
+        let get = Call::of(&get_email_address::OPERATION).key(&self.test.key);
+        assert_eq!(self.got(get).await, json!({"email": email, "pendingEmail": null}));
+
+        let UserName { organization, user } = user("owner");
+        let notification_type = NotificationType::Billing;
+        let token = Token::Unsubscribe { organization, user, notification_type };
+        let token = token.seal(&token_key(&app).await.unwrap());
+        let (status, page) =
+            self.insist(Call::of(&unsubscribe::OPERATION).query("token", token)).await;
+        assert_eq!(status, 200, "{page}");
+        let get = Call::of(&get_email_preferences::OPERATION).key(&self.test.key);
+        let told = self.got(get).await;
+        let told = told.as_array().unwrap().iter().find(|it| it["type"] == "billing").unwrap();
+        assert_eq!(told["emailEnabled"], false);
     }
 
     async fn preferences(&self) {
@@ -172,6 +257,8 @@ async fn what_is_killed_amid_a_write_is_done_once_when_it_is_sent_again() {
         killer.markers(),
         killer.insight(),
         killer.preferences(),
+        killer.error(),
+        killer.address(),
     );
     let (amid, processes) = (killer.amid.into_inner(), killer.killed.into_inner());
     println!("{amid} of {processes} processes were killed before they had answered");
