@@ -13,6 +13,16 @@ const VERSION_PARTS: usize = 4;
 const OTHER: &str = "Other";
 /// What ua-parser calls the device of a robot.
 const ROBOT: &str = "Spider";
+/// What else robots say that they are, in lower case. A phone may be a `CUBOT`, without a version of its own.
+const ROBOTS: [&str; 7] = [
+    "bot/",
+    "spider",
+    "crawler",
+    "chrome-lighthouse",
+    "google-inspectiontool",
+    "datadogsynthetics",
+    "+http",
+];
 
 /// What a User-Agent tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,6 +33,8 @@ pub struct UserAgent {
     pub os: Option<Versioned>,
     /// The device.
     pub device: Option<Device>,
+    /// Whether it says that it is a robot.
+    pub is_robot: bool,
 }
 
 /// A program and its version.
@@ -50,22 +62,22 @@ impl UserAgent {
     pub fn read(user_agent: &str) -> Self {
         let text = user_agent.get(..user_agent.floor_char_boundary(MAX_BYTES)).unwrap_or_default();
         let [browser, os, device] = Rules::known().first_matches(text);
+        let device = device.and_then(|it| {
+            Some(Device {
+                family: known(it.text(0, Some(1)))?,
+                brand: it.text(1, None),
+                model: it.text(2, Some(1)),
+            })
+        });
+        let lower = text.to_ascii_lowercase();
+        let is_robot = device.as_ref().is_some_and(|device| device.family == ROBOT)
+            || ROBOTS.iter().any(|robot| lower.contains(robot));
         Self {
             browser: browser.as_ref().and_then(versioned),
             os: os.as_ref().and_then(versioned),
-            device: device.and_then(|it| {
-                Some(Device {
-                    family: known(it.text(0, Some(1)))?,
-                    brand: it.text(1, None),
-                    model: it.text(2, Some(1)),
-                })
-            }),
+            device,
+            is_robot,
         }
-    }
-
-    /// Whether it says that it is a robot.
-    pub fn is_robot(&self) -> bool {
-        self.device.as_ref().is_some_and(|device| device.family == ROBOT)
     }
 }
 

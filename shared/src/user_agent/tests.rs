@@ -71,7 +71,7 @@ fn devices_are_those_of_the_published_tests() {
 }
 
 fn names(user_agent: &str) -> [String; 3] {
-    let UserAgent { browser, os, device } = UserAgent::read(user_agent);
+    let UserAgent { browser, os, device, .. } = UserAgent::read(user_agent);
     let name = |it: Option<Versioned>| it.map(|it| it.name).unwrap_or_default();
     [name(browser), name(os), device.map(|device| device.family).unwrap_or_default()]
 }
@@ -115,7 +115,7 @@ fn knows_what_most_people_use() {
         ("", ["", "", ""]),
     ] {
         assert_eq!(names(user_agent), expected, "{user_agent}");
-        assert_eq!(UserAgent::read(user_agent).is_robot(), expected[2] == ROBOT, "{user_agent}");
+        assert_eq!(UserAgent::read(user_agent).is_robot, expected[2] == ROBOT, "{user_agent}");
     }
 }
 
@@ -123,9 +123,37 @@ fn knows_what_most_people_use() {
 fn what_follows_the_first_512_bytes_does_not_count() {
     let robot = "Googlebot/2.1";
     let long = format!("{}{robot}", "x; ".repeat(4_000));
-    assert!(!UserAgent::read(&long).is_robot());
-    assert!(UserAgent::read(&format!("{robot} {long}")).is_robot());
+    assert!(!UserAgent::read(&long).is_robot);
+    assert!(UserAgent::read(&format!("{robot} {long}")).is_robot);
     // Cut between characters.
     assert_eq!(UserAgent::read(&"é".repeat(10_000)), UserAgent::default());
     assert_eq!(UserAgent::read(&format!("x{}", "é".repeat(300))), UserAgent::default());
+}
+
+#[test]
+fn robots_say_so_in_several_ways() {
+    const SAFARI: &str = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_5) AppleWebKit/605.1.15 \
+        (KHTML, like Gecko) Version/13.1.1 Safari/605.1.15";
+    const CHROME: &str = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 \
+        (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36";
+    for robot in [
+        &format!("{SAFARI} (Applebot/0.1; +http://www.apple.com/go/applebot)"),
+        &format!("{SAFARI} (Amazonbot/0.1; +https://developer.amazon.com/support/amazonbot)"),
+        &format!("{CHROME}; compatible; OAI-SearchBot/1.0; +https://openai.com/searchbot"),
+        &format!("{CHROME} Chrome-Lighthouse"),
+        &format!("{CHROME} DatadogSynthetics"),
+        "Mozilla/5.0 (compatible; Google-InspectionTool/1.0;)",
+        "Mozilla/5.0 (Linux; Android 5.0) AppleWebKit/537.36 (KHTML, like Gecko) Mobile Safari/537.36 \
+         (compatible; Bytespider; spider-feedback@bytedance.com)",
+    ] {
+        assert!(UserAgent::read(robot).is_robot, "{robot}");
+    }
+    for person in [
+        SAFARI,
+        CHROME,
+        "Mozilla/5.0 (Linux; Android 11; CUBOT NOTE 20) AppleWebKit/537.36 (KHTML, like Gecko) \
+         Chrome/120.0.0.0 Mobile Safari/537.36",
+    ] {
+        assert!(!UserAgent::read(person).is_robot, "{person}");
+    }
 }

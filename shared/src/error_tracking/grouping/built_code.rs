@@ -11,9 +11,24 @@ const LEAST_LASTING_LENGTH: usize = 4;
 /// How long the hashes are that bundlers put into names of files, but for hexadecimal ones.
 const HASH_LENGTH: usize = 8;
 /// Where a message names a property. Properties keep their names.
-const PROPERTIES: [&str; 4] = ["(reading '", "(setting '", "property '", "property \""];
+const PROPERTIES: [&str; 5] =
+    ["(reading '", "(setting '", "property '", "property \"", "(evaluating '"];
 /// What every bundle has, whoever wrote it.
 const OF_BUNDLERS: [&str; 4] = ["anonymous", "eval", "__webpack_require__", "__webpack_exec__"];
+/// What Safari calls code outside of functions.
+const OUTSIDE_OF_FUNCTIONS: [&str; 3] = ["global code", "module code", "eval code"];
+/// Where engines say that a function of their own is, which only some of them list.
+const OF_ENGINES: [&str; 3] = ["<anonymous>", "[native code]", "native"];
+/// How many digits bundlers put behind a name that stands several times in a bundle: from 2 on, in names of
+/// functions that people number from 1 on. What has more is named so: `sha256`.
+const MOST_DIGITS: usize = 2;
+/// How much shorter than usual hexadecimal hashes may be set.
+const LEAST_HEXADECIMAL: usize = 6;
+
+/// Whether a file is none: the function is one of the engine's own, as `JSON.parse`.
+pub(super) fn is_of_engine(file: &str) -> bool {
+    OF_ENGINES.contains(&file.trim())
+}
 
 /// The function's own name, if it lasts: without the object that it was called on, whose class has a
 /// new name in each build, and without the number that tells it from others of the bundle.
@@ -23,25 +38,43 @@ pub(super) fn lasting_name(function: &str) -> Option<&str> {
     // Firefox writes `total/<` for a function within `total`.
     let is_inner = name.ends_with('<') || name.ends_with("<computed>");
     let last = name.rsplit(['.', '/', ' ']).next().unwrap_or(name);
-    let last = last.trim_start_matches('#').trim_end_matches(|c: char| c.is_ascii_digit());
-    let last = last.trim_end_matches('$');
+    let last = without_number(last.trim_start_matches('#'));
     let is_name = last.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$'));
     let lasts = is_name && last.chars().count() >= LEAST_LASTING_LENGTH;
-    (lasts && !is_inner && !OF_BUNDLERS.contains(&last)).then_some(last)
+    let is_nobodys = OF_BUNDLERS.contains(&last) || OUTSIDE_OF_FUNCTIONS.contains(&name);
+    (lasts && !is_inner && !is_nobodys).then_some(last)
+}
+
+/// `load` of `load2` and `load$1`, which bundlers number; not of `step1` and `sha256`, which people do.
+fn without_number(name: &str) -> &str {
+    let rest = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    if let Some(rest) = rest.strip_suffix('$') {
+        return rest.trim_end_matches('$');
+    }
+    let number = name.get(rest.len()..).unwrap_or_default();
+    let is_of_bundler = number.len() <= MOST_DIGITS && !matches!(number, "0" | "1");
+    if is_of_bundler || rest.is_empty() { rest } else { name }
 }
 
 /// The name of a built file, without what differs from one build to the next: hashes, versions, and
-/// numbers of chunks.
+/// numbers of chunks. Nothing of a page, which a script within it has for its file: pages with the script differ.
 pub(super) fn lasting_file(file: &str) -> String {
     let path = file.split(['?', '#']).next().unwrap_or(file);
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    if path.contains("://") && !name.contains('.') {
+        return String::new();
+    }
     let name = asset_name::without_hash(name);
     let stem = name.trim_end_matches(".js").trim_end_matches(".mjs").trim_end_matches(".min");
+    let stem = match stem.rfind(['-', '.']).and_then(|at| stem.split_at_checked(at + 1)) {
+        Some((rest, hash)) if is_short_hexadecimal(hash) => format!("{rest}<hash>"),
+        _ => stem.to_owned(),
+    };
     let stem = match stem.len().checked_sub(HASH_LENGTH).and_then(|at| stem.split_at_checked(at)) {
         Some((rest, hash)) if rest.ends_with(['-', '.']) && is_hash(hash) => {
-            Cow::Owned(format!("{rest}<hash>"))
+            format!("{rest}<hash>")
         }
-        _ => Cow::Borrowed(stem),
+        _ => stem,
     };
     let mut lasting = String::new();
     for c in stem.chars() {
@@ -52,6 +85,13 @@ pub(super) fn lasting_file(file: &str) -> String {
         }
     }
     lasting
+}
+
+/// Whether it is a hash that was set to be short. Words have no digits.
+fn is_short_hexadecimal(text: &str) -> bool {
+    (LEAST_HEXADECIMAL..HASH_LENGTH).contains(&text.len())
+        && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        && text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// Whether so many letters are no word: words have no digits, and no capital but the first letter.
@@ -75,9 +115,42 @@ pub(super) fn lasting_template(message: &str) -> String {
         rest = after;
     }
     kept.push_str(rest);
+    // What is not defined is no variable of the bundle's, and has the name that everybody knows it by.
+    let is_known = kept.ends_with(" is not defined");
     let words = kept.split(' ').enumerate();
-    let words = words.map(|(index, word)| without_variable(word, index == 0));
+    let words = words.map(|(index, word)| without_variable(word, index == 0 && !is_known));
     message_template(&words.collect::<Vec<_>>().join(" "))
+}
+
+/// The property, or the name that is not defined, of which an engine says that it is missing or no function:
+/// browsers say so in words of their own. Nothing of what the application says.
+pub(super) fn missing_name(message: &str) -> Option<&str> {
+    let message = message.trim();
+    if let Some(name) = message.strip_prefix("Can't find variable: ") {
+        return Some(name);
+    }
+    if let Some(name) = message.strip_suffix(" is not defined") {
+        return is_path(name).then_some(name);
+    }
+    let path = match first_property(message) {
+        Some((start, opening)) => {
+            let quote = opening.chars().next_back().unwrap_or('\'');
+            let (path, _) = message.get(start + opening.len()..)?.split_once(quote)?;
+            let is_whole = !opening.starts_with("(evaluating");
+            if is_whole {
+                return Some(path);
+            }
+            path
+        }
+        None => message.split_once(" is not a function")?.0,
+    };
+    let (_, name) = path.rsplit_once('.').filter(|_| is_path(path))?;
+    Some(name)
+}
+
+/// `e.cart.items`.
+fn is_path(text: &str) -> bool {
+    text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '.'))
 }
 
 fn first_property(text: &str) -> Option<(usize, &'static str)> {
@@ -117,6 +190,11 @@ mod tests {
             ("async Promise.refresh (index 0)", Some("refresh")),
             ("validateAddress2", Some("validateAddress")),
             ("load$1", Some("load")),
+            ("load2", Some("load")),
+            ("submitStep1", Some("submitStep1")),
+            ("sha256", Some("sha256")),
+            ("global code", None),
+            ("module code", None),
             ("new CartError", Some("CartError")),
             ("#refresh", Some("refresh")),
             ("?", None),
@@ -146,6 +224,10 @@ mod tests {
             ("https://h/user-settings.js", "user-settings"),
             ("https://h/user-Settings.js", "user-Settings"),
             ("https://h/512.js", "0"),
+            ("https://h/main.3bcde1.js", "main.<hash>"),
+            ("https://h/cart-facade.js", "cart-facade"),
+            ("https://h/orders/8f14e45f-ceea-467a-9af5-2f3b1c0d9e11", ""),
+            ("https://h/", ""),
             ("https://h/app-3.14.1.min.js", "app-0.0.0"),
             ("", ""),
         ] {
@@ -163,6 +245,11 @@ mod tests {
             ("e.handler is not a function", "_.handler is not a function"),
             ("(0 , r.load) is not a function", "(<number> , _.load) is not a function"),
             ("t is not iterable", "_ is not iterable"),
+            ("fbq is not defined", "fbq is not defined"),
+            (
+                "null is not an object (evaluating 'e.cart.items')",
+                "null is not an object (evaluating _.cart.items)",
+            ),
             (
                 "can't access property \"price\", e.cart is undefined",
                 "can't access property price, _.cart is undefined",
@@ -177,6 +264,31 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(lasting_template(message), template, "{message}");
+        }
+    }
+
+    #[test]
+    fn browsers_name_what_is_missing_in_words_of_their_own() {
+        for (message, name) in [
+            ("Cannot read properties of undefined (reading 'amount')", Some("amount")),
+            ("Cannot read property 'amount' of undefined", Some("amount")),
+            ("undefined is not an object (evaluating 'e.cart.amount')", Some("amount")),
+            ("can't access property \"amount\", e.cart is undefined", Some("amount")),
+            ("t.handler is not a function", Some("handler")),
+            (
+                "e.handler is not a function. (In 'e.handler()', 'e.handler' is undefined)",
+                Some("handler"),
+            ),
+            ("fbq is not defined", Some("fbq")),
+            ("Can't find variable: fbq", Some("fbq")),
+            ("t is not a function", None),
+            ("undefined is not an object (evaluating 'e[0]')", None),
+            ("e.cart is undefined", None),
+            ("The plan gold is not defined", None),
+            ("card declined", None),
+            ("", None),
+        ] {
+            assert_eq!(missing_name(message), name, "{message}");
         }
     }
 }

@@ -22,7 +22,8 @@
 //! - browser extension, nothing: no parts.
 //! - stack of built code: per exception its type (tag 2), then per frame whose function lasts place
 //!   (tag 3) and function (tag 4); if the nearest frame does not last, the template that lasts of
-//!   the value (tag 6); if no frame does, the route (tag 7).
+//!   the value (tag 6), else the name that an engine misses, if the value tells one (tag 8); if no frame
+//!   lasts, the route (tag 7).
 //!
 //! Frames are those of the application; if no frame of the chain is, the five nearest to the throw
 //! of each exception. A run of equal frames counts once, so that the depth of a recursion does not
@@ -64,6 +65,7 @@ enum Part {
     ContextLine = 5,
     Template = 6,
     Route = 7,
+    MissingName = 8,
 }
 
 /// The fingerprint of what an event reports.
@@ -142,10 +144,12 @@ fn built_fingerprint(failure: &Occurrence<'_>) -> Fingerprint {
     let (mut any_lasts, mut nearest_lasts) = (false, false);
     for exception in &failure.exceptions {
         hash.part(Part::Type, exception.error_type.as_bytes());
-        let has_own = exception.frames.iter().any(|frame| frame.in_app);
-        let is_counted =
-            |frame: &&Frame<'_>| !is_browser_extension(frame) && (frame.in_app || !has_own);
-        let frames = exception.frames.iter().filter(is_counted);
+        let is_known = |frame: &&Frame<'_>| {
+            !is_browser_extension(frame) && !built_code::is_of_engine(frame.file)
+        };
+        let known = exception.frames.iter().filter(is_known);
+        let has_own = known.clone().any(|frame| frame.in_app);
+        let frames = known.filter(|frame| frame.in_app || !has_own);
         let frames = frames.map(|frame| Some((frame, built_code::lasting_name(frame.function)?)));
         let frames: Vec<Option<(&Frame<'_>, &str)>> = frames.collect();
         if let Some(nearest) = frames.last() {
@@ -161,9 +165,11 @@ fn built_fingerprint(failure: &Occurrence<'_>) -> Fingerprint {
             hash.part(Part::Function, name.as_bytes());
         }
     }
+    let value = failure.naming_exception().map_or("", |exception| exception.value);
     if !nearest_lasts {
-        let value = failure.naming_exception().map_or("", |exception| exception.value);
         hash.part(Part::Template, built_code::lasting_template(value).as_bytes());
+    } else if let Some(name) = built_code::missing_name(value) {
+        hash.part(Part::MissingName, name.as_bytes());
     }
     if !any_lasts {
         hash.part(Part::Route, failure.route.as_bytes());

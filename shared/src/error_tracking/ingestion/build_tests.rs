@@ -72,6 +72,62 @@ fn each_bug_is_one_error_in_all_builds_of_a_bundler() {
     }
 }
 
+/// The error of what was thrown in a bundle, by its functions, but for those that have a file of their own.
+fn of_bundle(value: &str, transaction: &str, functions: &[&str]) -> Fingerprint {
+    const BUNDLE: &str = "https://shop.example.com/assets/main-DORQCSFD.js";
+    let frames = functions.iter().map(|function| match function.split_once('@') {
+        Some((function, file)) => (function.to_owned(), file.to_owned()),
+        None => ((*function).to_owned(), BUNDLE.to_owned()),
+    });
+    let (r#type, value) = ("TypeError".to_owned(), value.to_owned());
+    let mut event = event("cart", &Thrown { r#type, value, frames: frames.collect() }, false);
+    event["transaction"] = json!(transaction);
+    fingerprint(&event)
+}
+
+#[test]
+fn functions_of_the_engine_do_not_count() {
+    let parse =
+        |value, transaction| of_bundle(value, transaction, &["?", "a", "JSON.parse@<anonymous>"]);
+    assert_ne!(parse("Unexpected end of JSON input", "/cart"), parse("\"x\" is no JSON", "/cart"));
+    assert_ne!(parse("x", "/cart"), parse("x", "/login"));
+    let each = |called: &[&str]| {
+        of_bundle("x", "/cart", &[&["?", "checkout"], called, &["submitOrder"]].concat())
+    };
+    let of_firefox = each(&[]);
+    assert_eq!(each(&["Array.forEach@<anonymous>"]), of_firefox);
+    assert_eq!(each(&["forEach@[native code]"]), of_firefox);
+}
+
+#[test]
+fn methods_of_one_name_are_told_apart_by_what_they_miss() {
+    let save = |value| of_bundle(value, "/cart", &["?", "t.save"]);
+    let amount = save("Cannot read properties of undefined (reading 'amount')");
+    assert_ne!(amount, save("Cannot read properties of undefined (reading 'roles')"));
+    for of_another_browser in [
+        "undefined is not an object (evaluating 'e.cart.amount')",
+        "can't access property \"amount\", e.cart is undefined",
+    ] {
+        assert_eq!(save(of_another_browser), amount, "{of_another_browser}");
+    }
+    assert_eq!(save("No rate for EUR"), save("No rate for USD"), "what the application says");
+}
+
+#[test]
+fn functions_that_people_number_stay_apart_and_those_of_bundlers_do_not() {
+    let of = |function| of_bundle("x", "/cart", &["?", function]);
+    assert_ne!(of("submitStep1"), of("submitStep2"));
+    assert_eq!(of("load2"), of("load$1"));
+}
+
+#[test]
+fn paths_of_pages_are_one_route() {
+    let at = |transaction| of_bundle("x is undefined", transaction, &["?", "ab"]);
+    assert_eq!(at("/orders/4711"), at("/orders/4712"));
+    assert_ne!(at("/orders/4711"), at("/cart"));
+    assert_ne!(at("checkout"), at("cart"));
+}
+
 #[test]
 fn code_that_was_not_built_is_grouped_by_all_its_names() {
     let of_node = |function: &str, column: u64| {

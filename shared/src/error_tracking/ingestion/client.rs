@@ -31,8 +31,7 @@ pub(super) fn add_contexts(event: &mut Members<'_>, sent_with: Option<&str>) -> 
     let of_sender = || sent_with.filter(|_| is_sent_by_browser(event));
     let Some(user_agent) = user_agent_of_request(event).or_else(of_sender) else { return false };
     let user_agent = UserAgent::read(user_agent);
-    let is_robot = user_agent.is_robot();
-    let UserAgent { browser, os, device } = user_agent;
+    let UserAgent { browser, os, device, is_robot } = user_agent;
     if !has_context(event, &["browser"])
         && let Some(browser) = browser
     {

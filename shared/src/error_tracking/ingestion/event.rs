@@ -200,11 +200,11 @@ fn read_failure<'e>(event: &'e Members<'_>) -> Occurrence<'e> {
     }
 }
 
-/// The transaction, else the path of the page.
+/// The transaction, else the path of the page. SDKs that know no routes send the path as the transaction.
 fn route<'e>(event: &'e Members<'_>) -> Cow<'e, str> {
     let transaction = event_text(event, "transaction");
     if !transaction.is_empty() {
-        return Cow::Borrowed(transaction);
+        return path_template(transaction).map_or(Cow::Borrowed(transaction), Cow::Owned);
     }
     let url = get(event, "request").and_then(|request| request.member_text("url"));
     url.and_then(path_template).map_or(Cow::default(), Cow::Owned)

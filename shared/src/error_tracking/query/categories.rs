@@ -24,6 +24,9 @@ const LISTED_MINUTES: i64 = 30 * MINUTES_PER_DAY;
 const MAX_VALUES: usize = 200;
 /// The most values of all categories: as many as interpret-error-filters takes.
 const MAX_VALUES_TOGETHER: usize = 2_000;
+/// The most bytes of their JSON, which is sent to interpret-error-filters as it is: as many as that takes, less
+/// what else a request has. Whoever reports events can make values long.
+const MAX_BYTES_TOGETHER: usize = 200 * 1_024;
 /// The categories whose values are listed. Paths are too many; users have only hashes.
 const LISTED: [Attribute; Attribute::ALL.len() - 1] = [
     Attribute::Environment,
@@ -110,8 +113,11 @@ impl ValueCounts {
             values.map(|(value, _)| String::from(value)).collect::<Vec<_>>()
         });
         let mut values: Vec<(Attribute, Vec<String>)> = LISTED.into_iter().zip(listed).collect();
-        let lengths: Vec<usize> = values.iter().map(|(_, values)| values.len()).collect();
-        let most = most_of_each(&lengths);
+        let bytes: Vec<Vec<usize>> = values
+            .iter()
+            .map(|(_, values)| values.iter().map(|it| json_bytes(it)).collect())
+            .collect();
+        let most = most_of_each(&bytes);
         for (_, values) in &mut values {
             values.truncate(most);
         }
@@ -128,10 +134,31 @@ impl ValueCounts {
     }
 }
 
-/// To how many values each list is cut, so that they fit together: the longest lose first.
-fn most_of_each(lengths: &[usize]) -> usize {
-    let together = |most: usize| lengths.iter().map(|length| *length.min(&most)).sum::<usize>();
-    (0..=MAX_VALUES).rev().find(|most| together(*most) <= MAX_VALUES_TOGETHER).unwrap_or_default()
+/// To how many values each list is cut, so that they fit together: the longest lose first. Of each list it takes
+/// the bytes of its values.
+fn most_of_each(lists: &[Vec<usize>]) -> usize {
+    let fit = |most: &usize| {
+        let kept = lists.iter().map(|list| list.get(..*most).unwrap_or(list));
+        let (mut values, mut bytes) = (0, 0);
+        for list in kept {
+            values += list.len();
+            bytes += list.iter().sum::<usize>();
+        }
+        values <= MAX_VALUES_TOGETHER && bytes <= MAX_BYTES_TOGETHER
+    };
+    (0..=MAX_VALUES).rev().find(fit).unwrap_or_default()
+}
+
+/// The bytes of a text and a comma in JSON, written by whoever escapes all that may be.
+fn json_bytes(text: &str) -> usize {
+    const QUOTES_AND_COMMA: usize = 3;
+    let of_character = |c: char| match c {
+        '"' | '\\' => 2,
+        ' '..='~' => 1,
+        // `\uXXXX`, twice beyond the basic plane.
+        c => 6 * c.len_utf16(),
+    };
+    QUOTES_AND_COMMA + text.chars().map(of_character).sum::<usize>()
 }
 
 fn label(attribute: Attribute) -> &'static str {

@@ -2,10 +2,31 @@ use super::*;
 
 #[test]
 fn the_longest_lists_are_cut_until_all_fit_together() {
-    assert_eq!(most_of_each(&[200; 10]), 200);
-    assert_eq!(most_of_each(&[200; 13]), 153);
-    assert_eq!(most_of_each(&[200, 200, 200, 200, 200, 200, 200, 200, 200, 199, 2]), 199);
+    let lists = |lengths: &[usize], bytes| -> Vec<Vec<usize>> {
+        lengths.iter().map(|length| vec![bytes; *length]).collect()
+    };
+    assert_eq!(most_of_each(&lists(&[200; 10], 3)), 200);
+    assert_eq!(most_of_each(&lists(&[200; 13], 3)), 153);
+    let nearly = [200, 200, 200, 200, 200, 200, 200, 200, 200, 199, 2];
+    assert_eq!(most_of_each(&lists(&nearly, 3)), 199);
     assert_eq!(most_of_each(&[]), MAX_VALUES);
+    assert_eq!(most_of_each(&lists(&[200; 10], 1_024)), 20, "200 kB");
+}
+
+#[test]
+fn values_count_with_all_that_json_may_write_of_them() {
+    for text in ["", "a b", "\"\\", "\u{1}\n", "prod-é", "\u{1f600}"] {
+        let escaped: String = text
+            .encode_utf16()
+            .map(|unit| match u8::try_from(unit).map(char::from) {
+                Ok(c @ ('"' | '\\')) => format!("\\{c}"),
+                Ok(c @ ' '..='~') => c.to_string(),
+                _ => format!("\\u{unit:04x}"),
+            })
+            .collect();
+        assert_eq!(serde_json::from_str::<String>(&format!("\"{escaped}\"")).unwrap(), text);
+        assert_eq!(json_bytes(text), escaped.len() + r#""","#.len(), "{text}");
+    }
 }
 
 #[test]

@@ -10,8 +10,8 @@ use crate::recording_proxy::RecordingProxy;
 
 use super::{Arrival, LAST, PAYMENTS, Program, arrivals, handled, imported_late, unhandled};
 
-/// What events of this page are found by as `browser`. Nothing yet: pages' SDKs leave it to the server
-/// to read the header `user-agent`.
+/// What events of this page are found by as `browser`: pages' SDKs leave it to the server to read the header
+/// `user-agent`.
 const BROWSER: Option<&str> = Some("Chrome");
 
 /// With tracing on, the page is what an event happened in.
