@@ -2,7 +2,8 @@
 
 use std::hash::Hash;
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lru::LruCache;
@@ -31,6 +32,23 @@ impl Pause {
     /// Begins it.
     pub(crate) fn begin(&self, now: Timestamp) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(now.plus(PAUSE));
+    }
+}
+
+/// How often something has come of a reading of many steps: one that is slow because it is large is told so from
+/// one that fails.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Progress(Arc<AtomicU64>);
+
+impl Progress {
+    /// Notes that something came.
+    pub(crate) fn note(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often something has come.
+    pub(crate) fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
     }
 }
 

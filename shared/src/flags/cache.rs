@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use crate::app::App;
+use crate::cache::Progress;
 use crate::dynamodb::{Store, StoreError};
 use crate::projects::project::ProjectId;
 use crate::telemetry::{PATTERNS_NOT_KEPT, log_bound_met};
@@ -44,11 +45,12 @@ impl App {
         let cache = self.cache::<FlagCache>();
         let patterns = cache.patterns.of(project);
         let for_reading = Arc::clone(&patterns);
-        let read = move |store: Store, known: Option<Arc<Flags>>| {
+        let read = move |store: Store, known: Option<Arc<Flags>>, progress: Progress| {
             let patterns = Arc::clone(&for_reading);
             async move {
-                let read = store.flags_to_evaluate(project, known.as_deref(), &patterns).await?;
-                Ok(made(read, true))
+                let known = known.as_deref();
+                let read = store.flags_to_evaluate(project, known, &patterns, &progress).await?;
+                Ok(made(read, false))
             }
         };
         let flags = cache.flags.get(self, (project, None), freshness, read).await;
@@ -57,7 +59,7 @@ impl App {
     }
 
     /// A flag with all that it depends on; nothing if there is no such flag, or it is archived. That
-    /// there is none is not remembered: a flag can be evaluated from the moment it is made.
+    /// there is none is remembered for a second only: a flag can be evaluated soon after it is made.
     pub async fn evaluated_flag(
         &self,
         project: ProjectId,
@@ -67,13 +69,14 @@ impl App {
         let cache = self.cache::<FlagCache>();
         let patterns = cache.patterns.of(project);
         let for_reading = (flag.clone(), Arc::clone(&patterns));
-        let read = move |store: Store, known: Option<Arc<Flags>>| {
+        let read = move |store: Store, known: Option<Arc<Flags>>, progress: Progress| {
             let (key, patterns) = for_reading.clone();
             async move {
                 let known = known.as_deref();
-                let read = store.flag_to_evaluate(project, &key, known, &patterns).await?;
-                let is_there = read.flags.get(key.as_str()).is_some();
-                Ok(made(read, is_there))
+                let read =
+                    store.flag_to_evaluate(project, &key, known, &patterns, &progress).await?;
+                let is_absent = read.flags.get(key.as_str()).is_none();
+                Ok(made(read, is_absent))
             }
         };
         let flags = cache.flags.get(self, (project, Some(flag.clone())), freshness, read).await;
@@ -89,6 +92,6 @@ impl App {
     }
 }
 
-fn made(StoredFlags { flags, bytes, state }: StoredFlags, is_kept: bool) -> Made<Flags> {
-    Made { value: flags, state, bytes, is_kept }
+fn made(StoredFlags { flags, bytes, state }: StoredFlags, is_absent: bool) -> Made<Flags> {
+    Made { value: flags, state, bytes, is_absent }
 }

@@ -1,6 +1,7 @@
 //! Export of a project's flags and segments to flagd (<https://flagd.dev/reference/flag-definitions>).
 //!
-//! What flagd serves from the export is what an evaluation here serves, bucketing included. A flag
+//! What flagd serves from the export is what an evaluation here serves, bucketing included, but for what its cores
+//! hash otherwise. A flag
 //! that its targeting language cannot express is left out and listed: better no flag than another
 //! one of the same key. What differs for all flags alike is in [`GENERAL_DIFFERENCES`].
 
@@ -28,7 +29,7 @@ use json_logic::all;
 const MAX_TOTAL_WEIGHT: u64 = 2_147_483_647;
 
 /// How flagd differs from an evaluation here whatever the flag.
-pub const GENERAL_DIFFERENCES: [&str; 6] = [
+pub const GENERAL_DIFFERENCES: [&str; 8] = [
     "flagd does not look into arrays: a condition holds for none of their elements. Its not_equals \
      and not_in hold for every array and object.",
     "flagd finds an attribute whose name has a dot only by its path, in which numbers index arrays.",
@@ -36,6 +37,10 @@ pub const GENERAL_DIFFERENCES: [&str; 6] = [
      caller's default; it rounds integers beyond 2^53.",
     "flagd takes a version with a leading v.",
     "flagd's clock has whole seconds.",
+    "Shares of flagd's core for JavaScript have other individuals where a targeting key has characters \
+     beyond ASCII: it hashes UTF-16 code units, and not UTF-8. They are as large.",
+    "Shares of flagd's core for Python have other individuals whatever their targeting keys: it hashes \
+     CBOR, and not text. They are as large.",
     "Where a rollout needs a targeting key that is missing, flagd serves the caller's default \
      without an error; its reasons and metadata are its own.",
 ];

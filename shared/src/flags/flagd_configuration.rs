@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use crate::app::App;
+use crate::cache::Progress;
 use crate::dynamodb::{Store, StoreError};
 use crate::entity_tag::EntityTag;
 use crate::projects::project::ProjectId;
@@ -45,8 +46,8 @@ impl App {
         &self,
         project: ProjectId,
     ) -> Result<Arc<FlagdConfiguration>, StoreError> {
-        let read = move |store: Store, _: Option<Arc<FlagdConfiguration>>| async move {
-            let read = store.flags_to_export(project).await?;
+        let read = move |store: Store, _: Option<Arc<FlagdConfiguration>>, progress: Progress| async move {
+            let read = store.flags_to_export(project, &progress).await?;
             let (value, bytes) = if read.is_cut {
                 (FlagdConfiguration::TooLarge, 0)
             } else {
@@ -54,7 +55,7 @@ impl App {
                 let (etag, bytes) = (EntityTag::of(&export.document), export.document.len());
                 (FlagdConfiguration::Document(export.document, etag), bytes)
             };
-            Ok(Made { value, state: read.state, bytes, is_kept: true })
+            Ok(Made { value, state: read.state, bytes, is_absent: false })
         };
         let cache = self.cache::<ConfigurationCache>();
         cache.0.get(self, (project, ()), Freshness::Cached, read).await

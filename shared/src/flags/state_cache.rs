@@ -6,15 +6,16 @@
 
 use std::hash::Hash;
 use std::num::NonZeroUsize;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lru::LruCache;
+use tokio::time::{Instant, timeout};
 
 use crate::app::App;
-use crate::cache::{MAX_STALE, PATIENCE, Pause};
-use crate::dynamodb::{Store, StoreError};
+use crate::cache::{MAX_STALE, PATIENCE, Pause, Progress};
+use crate::dynamodb::{Cause, Store, StoreError};
 use crate::flags::store::FlagsState;
 use crate::projects::project::ProjectId;
 use crate::telemetry::log_stale_flags;
@@ -24,13 +25,18 @@ use crate::usage::note_cache_lookup;
 /// How long flags are served without a look at whether they still are the project's: the longest that a
 /// flag may go on being served after it was switched off.
 const MAX_AGE: Duration = Duration::from_secs(5);
-/// How long whoever could be served flags older than [`LONG_STALE`] waits for newer ones: a large project
-/// at a slow store gets its turn.
+/// How long nothing may come before whoever could be served flags older than [`LONG_STALE`], or asks for them as
+/// they are, is served older ones.
 const LONG_PATIENCE: Duration = Duration::from_secs(1);
 const LONG_STALE: Duration = Duration::from_mins(1);
-/// After how long a reading is given up that has not come to its end. It goes on only while somebody waits
+/// How long whoever could be served older flags waits in all, while something comes: as long as a request has,
+/// but for what comes before and after.
+const MAX_WAIT: Duration = Duration::from_secs(2);
+/// After how long a reading is given up of which nothing more has come. It goes on only while somebody waits
 /// for it, and each of its calls has a limit of its own.
-const MAX_READING: Duration = Duration::from_secs(30);
+const MAX_SILENCE: Duration = Duration::from_secs(30);
+/// How long it is remembered that something is not there.
+const ABSENT_AGE: Duration = Duration::from_secs(1);
 /// How often those who ask for flags as they are now have them read, of a project.
 const CURRENT_PERIOD: Duration = Duration::from_secs(1);
 /// How long a transaction may be halfway: what is read that much later in the same state is all of it.
@@ -55,8 +61,8 @@ pub(crate) struct Made<V> {
     pub(crate) state: FlagsState,
     /// About how many bytes it has.
     pub(crate) bytes: usize,
-    /// Whether it is worth remembering.
-    pub(crate) is_kept: bool,
+    /// Whether what was asked for is not there, which is remembered for a second at most.
+    pub(crate) is_absent: bool,
 }
 
 /// What was made of projects' flags lately: for each project one or several, told apart by `K`.
@@ -83,8 +89,7 @@ pub(crate) struct Bounds {
 /// The place of one thing that is remembered.
 struct Slot<V> {
     last: Mutex<Option<Reading<V>>>,
-    /// While nothing newer could be read.
-    pause: Pause,
+    progress: Progress,
     /// The reading that is under way. Whoever holds the lock drives it, so that others who want the same
     /// wait for it; whoever waited too long leaves it to the next.
     under_way: tokio::sync::Mutex<Option<UnderWay<V>>>,
@@ -92,12 +97,12 @@ struct Slot<V> {
 
 struct UnderWay<V> {
     began: Timestamp,
-    reading: Pin<Box<dyn Future<Output = Result<Outcome<V>, StoreError>> + Send>>,
-}
-
-enum Outcome<V> {
-    Kept(Reading<V>),
-    NotKept(Arc<V>),
+    /// How much had come of readings when it began.
+    count_before: u64,
+    /// How much had come when it was last looked at, and since when that is so.
+    count: u64,
+    silent_since: Timestamp,
+    reading: Pin<Box<dyn Future<Output = Result<Reading<V>, StoreError>> + Send>>,
 }
 
 struct Reading<V> {
@@ -106,13 +111,19 @@ struct Reading<V> {
     state: FlagsState,
     /// Whether no write can have been halfway when the flags were read: then they are all of the state.
     is_settled: bool,
+    is_absent: bool,
     /// As of when it is known to be the project's.
     as_of: Timestamp,
 }
 
-/// The states that projects' flags are known to be in.
+/// What is known of projects, whatever of their flags is asked for.
 #[derive(Debug)]
-struct States(Mutex<LruCache<ProjectId, KnownState>>);
+struct States {
+    /// The states that their flags are known to be in.
+    known: Mutex<LruCache<ProjectId, KnownState>>,
+    /// While nothing newer could be read of any of their flags.
+    pauses: Mutex<LruCache<ProjectId, Arc<Pause>>>,
+}
 
 #[derive(Debug, Clone, Copy)]
 struct KnownState {
@@ -140,7 +151,7 @@ impl<V> Default for Slot<V> {
     fn default() -> Self {
         Self {
             last: Mutex::default(),
-            pause: Pause::default(),
+            progress: Progress::default(),
             under_way: tokio::sync::Mutex::default(),
         }
     }
@@ -152,15 +163,17 @@ where
     V: Send + Sync + 'static,
 {
     pub(crate) fn new(bounds: Bounds) -> Self {
-        let states = States(Mutex::new(LruCache::new(MAX_PROJECTS)));
-        Self { slots: Mutex::new(LruCache::new(bounds.entries)), states: Arc::new(states), bounds }
+        let states = Arc::new(States::default());
+        Self { slots: Mutex::new(LruCache::new(bounds.entries)), states, bounds }
     }
 
     /// What is made of a project's flags, as new as it must be, by `read` if it is not remembered;
     /// `read` gets what was remembered last.
     ///
-    /// While it cannot be read, or not soon, what was last read serves, for up to ten minutes. Without that
-    /// it takes what it takes, and fails as reading does.
+    /// While it cannot be read, or nothing comes of it, what was last read serves, for up to ten minutes. While
+    /// something comes it is waited for, as long as a request may take. What is not read by then goes on with the
+    /// next request, and what was last read serves; but whoever asks for flags as they are is told that they
+    /// cannot be had. Without something that could serve it takes what it takes, and fails as reading does.
     pub(crate) async fn get<R, F>(
         &self,
         app: &App,
@@ -169,41 +182,53 @@ where
         read: R,
     ) -> Result<Arc<V>, StoreError>
     where
-        R: Fn(Store, Option<Arc<V>>) -> F + Clone + Send + 'static,
+        R: Fn(Store, Option<Arc<V>>, Progress) -> F + Clone + Send + 'static,
         F: Future<Output = Result<Made<V>, StoreError>> + Send + 'static,
     {
         let now = app.clock.now();
         let slot = self.slot(project, &selection);
         let asked = self.states.asked(project, freshness, now);
         let last = slot.last();
-        let fresh = last.as_ref().filter(|last| asked.is_met_by(last));
+        let fresh = last.as_ref().filter(|last| asked.beside(last).is_met_by(last));
         note_cache_lookup(fresh.is_some());
         if let Some(fresh) = fresh {
             return Ok(Arc::clone(&fresh.value));
         }
         let newer = slot.newer(&app.store, &self.states, asked, read);
-        let good = last.filter(|it| it.as_of <= now && now < it.as_of.plus(MAX_STALE));
+        let good = last.filter(|it| it.serves_at(now));
         let Some(good) = good else {
             let read = newer.await?;
             self.forget_beyond_bounds(project, &selection);
             return Ok(read);
         };
-        if slot.pause.goes_on(now) {
+        let pause = self.states.pause(project);
+        if pause.goes_on(now) {
             return Ok(good.value);
         }
-        let is_old = now >= good.as_of.plus(LONG_STALE);
-        let patience = if is_old { LONG_PATIENCE } else { PATIENCE };
-        let cause = match tokio::time::timeout(patience, newer).await {
-            Ok(Ok(read)) => {
+        let is_current = freshness == Freshness::Current;
+        let is_patient = is_current || now >= good.as_of.plus(LONG_STALE);
+        let patience = if is_patient { LONG_PATIENCE } else { PATIENCE };
+        let cause = match wait_while_it_comes(newer, &slot.progress, patience).await {
+            Waited::Read(Ok(read)) => {
                 self.forget_beyond_bounds(project, &selection);
                 return Ok(read);
             }
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => "the tables did not answer in time".to_owned(),
+            Waited::Read(Err(error)) => {
+                pause.begin(now);
+                error.to_string()
+            }
+            Waited::InSilence => {
+                pause.begin(now);
+                "the tables did not answer in time".to_owned()
+            }
+            Waited::TooLong if is_current => {
+                let cause = Cause::of_step("reading flags as they are", TOO_LARGE);
+                return Err(StoreError::Unavailable(cause));
+            }
+            Waited::TooLong => TOO_LARGE.to_owned(),
         };
-        slot.pause.begin(now);
         // A reading that others left has perhaps come to its end, though not to be new enough.
-        let good = slot.last().unwrap_or(good);
+        let good = slot.last().filter(|it| it.serves_at(now)).unwrap_or(good);
         log_stale_flags(project, good.as_of, &cause, now);
         Ok(good.value)
     }
@@ -238,6 +263,38 @@ where
     }
 }
 
+/// Why flags are older than asked for though nothing fails.
+const TOO_LARGE: &str = "they take longer to read than a request may";
+
+/// What became of waiting for a reading.
+enum Waited<V> {
+    Read(Result<Arc<V>, StoreError>),
+    /// Nothing came of it.
+    InSilence,
+    /// Something came all the time, but not the end.
+    TooLong,
+}
+
+/// Waits for a reading until nothing more comes of it for that long, or [`MAX_WAIT`] is over.
+async fn wait_while_it_comes<V>(
+    reading: impl Future<Output = Result<Arc<V>, StoreError>>,
+    progress: &Progress,
+    patience: Duration,
+) -> Waited<V> {
+    let mut reading = pin!(reading);
+    let began = Instant::now();
+    loop {
+        let before = progress.count();
+        match timeout(patience, reading.as_mut()).await {
+            Ok(read) => return Waited::Read(read),
+            Err(_) if progress.count() == before => return Waited::InSilence,
+            // There is no time for as much once more.
+            Err(_) if began.elapsed() + patience / 2 > MAX_WAIT => return Waited::TooLong,
+            Err(_) => {}
+        }
+    }
+}
+
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
@@ -250,6 +307,13 @@ struct Asked {
 }
 
 impl Asked {
+    /// What is asked for where that is remembered: that something is not there is soon asked again.
+    fn beside<V>(self, last: &Reading<V>) -> Self {
+        let earliest = self.now.minus(ABSENT_AGE).plus(Duration::from_millis(1));
+        let wanted = if last.is_absent { self.wanted.max(earliest) } else { self.wanted };
+        Self { wanted, ..self }
+    }
+
     fn is_met_by<V>(self, reading: &Reading<V>) -> bool {
         !self.must_be_read && self.is_covered(reading.as_of)
     }
@@ -279,43 +343,67 @@ impl<V: Send + Sync + 'static> Slot<V> {
         read: R,
     ) -> Result<Arc<V>, StoreError>
     where
-        R: Fn(Store, Option<Arc<V>>) -> F + Clone + Send + 'static,
+        R: Fn(Store, Option<Arc<V>>, Progress) -> F + Clone + Send + 'static,
         F: Future<Output = Result<Made<V>, StoreError>> + Send + 'static,
     {
         let mut under_way = self.under_way.lock().await;
-        let Asked { wanted, now, .. } = asked;
+        let now = asked.now;
         loop {
             let last = self.last();
-            if let Some(last) = last.as_ref().filter(|last| asked.is_met_by(last)) {
+            let wanted = last.as_ref().map_or(asked, |last| asked.beside(last));
+            if let Some(last) = last.as_ref().filter(|last| wanted.is_met_by(last)) {
                 return Ok(Arc::clone(&last.value));
             }
-            let is_of_no_use = |it: &UnderWay<V>| {
-                asked.must_be_read || it.began > now || now >= it.began.plus(MAX_READING)
-            };
-            if under_way.as_ref().is_some_and(is_of_no_use) {
+            if let Some(reading) = under_way.as_mut() {
+                reading.look(self.progress.count(), now);
+            }
+            if under_way.as_ref().is_some_and(|it| it.is_of_no_use(asked)) {
                 *under_way = None;
             }
+            let is_own = under_way.is_none();
             let reading = under_way.get_or_insert_with(|| {
                 let (store, states, read) = (store.clone(), Arc::clone(states), read.clone());
-                let reading = Box::pin(newer(store, states, asked, last, read));
-                UnderWay { began: now, reading }
+                let progress = self.progress.clone();
+                let count = progress.count();
+                let reading = Box::pin(newer(store, states, wanted, last, read, progress));
+                UnderWay { began: now, count_before: count, count, silent_since: now, reading }
             });
             let began = reading.began;
             let outcome = reading.reading.as_mut().await;
             *under_way = None;
-            asked.must_be_read = false;
+            // What somebody else began is not as of now: the state is looked at once more.
+            asked.must_be_read &= !is_own;
             match outcome {
-                Ok(Outcome::Kept(reading)) => *lock(&self.last) = Some(reading),
-                // What somebody else asked for may be too old.
-                Ok(Outcome::NotKept(_)) if began < wanted => {}
-                Ok(Outcome::NotKept(value)) => {
-                    *lock(&self.last) = None;
-                    return Ok(value);
-                }
+                Ok(reading) => *lock(&self.last) = Some(reading),
                 Err(_) if began < now => {}
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+impl<V> UnderWay<V> {
+    /// Notes how much has come by now.
+    fn look(&mut self, count: u64, now: Timestamp) {
+        if count != self.count {
+            (self.count, self.silent_since) = (count, now);
+        }
+    }
+
+    /// Whether it is better begun anew. Of which something came it goes on: it would have to come again.
+    fn is_of_no_use(&self, asked: Asked) -> bool {
+        let has_begun = self.count != self.count_before;
+        let now = asked.now;
+        self.began > now
+            || now >= self.silent_since.plus(MAX_SILENCE)
+            || asked.must_be_read && !has_begun
+    }
+}
+
+impl<V> Reading<V> {
+    /// Whether it serves while nothing newer can be read.
+    fn serves_at(&self, now: Timestamp) -> bool {
+        !self.is_absent && self.as_of <= now && now < self.as_of.plus(MAX_STALE)
     }
 }
 
@@ -326,9 +414,10 @@ async fn newer<V, R, F>(
     asked: Asked,
     last: Option<Reading<V>>,
     read: R,
-) -> Result<Outcome<V>, StoreError>
+    progress: Progress,
+) -> Result<Reading<V>, StoreError>
 where
-    R: Fn(Store, Option<Arc<V>>) -> F,
+    R: Fn(Store, Option<Arc<V>>, Progress) -> F,
     F: Future<Output = Result<Made<V>, StoreError>>,
 {
     let Asked { project, now, .. } = asked;
@@ -340,27 +429,38 @@ where
             None => states.note(project, store.flags_state(project).await?, now),
         };
         if known.state == last.state {
-            return Ok(Outcome::Kept(Reading { as_of: known.at, ..last.clone() }));
+            return Ok(Reading { as_of: known.at, ..last.clone() });
         }
+        progress.note();
     }
-    let made = read(store, last.map(|last| last.value)).await?;
+    let made = read(store, last.map(|last| last.value), progress).await?;
     let known = states.note(project, made.state, now);
-    let value = Arc::new(made.value);
-    if !made.is_kept {
-        return Ok(Outcome::NotKept(value));
-    }
-    Ok(Outcome::Kept(Reading {
-        value,
+    Ok(Reading {
+        value: Arc::new(made.value),
         bytes: made.bytes,
         state: made.state,
         is_settled: now >= known.since.plus(SETTLING),
+        is_absent: made.is_absent,
         as_of: now,
-    }))
+    })
+}
+
+impl Default for States {
+    fn default() -> Self {
+        Self {
+            known: Mutex::new(LruCache::new(MAX_PROJECTS)),
+            pauses: Mutex::new(LruCache::new(MAX_PROJECTS)),
+        }
+    }
 }
 
 impl States {
     fn known(&self, project: ProjectId) -> Option<KnownState> {
-        lock(&self.0).get(&project).copied()
+        lock(&self.known).get(&project).copied()
+    }
+
+    fn pause(&self, project: ProjectId) -> Arc<Pause> {
+        Arc::clone(lock(&self.pauses).get_or_insert(project, Arc::default))
     }
 
     /// What is asked for by somebody who asks at `now`.
@@ -369,7 +469,7 @@ impl States {
             let wanted = now.minus(MAX_AGE).plus(Duration::from_millis(1));
             return Asked { project, wanted, must_be_read: false, now };
         }
-        let mut states = lock(&self.0);
+        let mut states = lock(&self.known);
         let Some(known) = states.get_mut(&project) else {
             return Asked { project, wanted: now, must_be_read: true, now };
         };
@@ -383,7 +483,7 @@ impl States {
 
     /// Notes the state that was read at `now`.
     fn note(&self, project: ProjectId, state: FlagsState, now: Timestamp) -> KnownState {
-        let mut states = lock(&self.0);
+        let mut states = lock(&self.known);
         let before = states.get(&project).copied();
         let known = KnownState {
             state,

@@ -89,10 +89,11 @@ async fn a_flag_is_read_with_all_that_it_depends_on() {
 }
 
 #[tokio::test]
-async fn a_flag_is_there_from_its_creation_and_gone_after_five_seconds() {
+async fn a_flag_is_there_a_second_after_its_creation_and_gone_after_five() {
     let test = TestApp::start().await;
     assert_eq!(evaluate(&test, "f", json!({})).await.status, 404);
     create(&test, "f", &json!({})).await;
+    test.pass(Duration::from_secs(1));
     assert_eq!(evaluate(&test, "f", json!({})).await.body["value"], true);
     archive(&test, "f").await;
     delete(&test, "f").await;
@@ -101,12 +102,35 @@ async fn a_flag_is_there_from_its_creation_and_gone_after_five_seconds() {
     assert_eq!(evaluate(&test, "f", json!({})).await.status, 404);
     // Another flag under the same key is another flag, though it has the same version.
     create(&test, "f", &json!({})).await;
+    test.pass(Duration::from_secs(1));
     assert_eq!(evaluate(&test, "f", json!({})).await.body["value"], true);
     archive(&test, "f").await;
     delete(&test, "f").await;
     create(&test, "f", &json!({"fallthrough": {"variant": "off"}})).await;
     test.pass(Duration::from_secs(5));
     assert_eq!(evaluate(&test, "f", json!({})).await.body["value"], false);
+}
+
+#[tokio::test]
+async fn that_there_is_no_flag_is_read_once_a_second() {
+    let test = TestApp::start().await;
+    create(&test, "g", &json!({})).await;
+    assert_eq!(evaluate(&test, "g", json!({})).await.status, 200);
+    test.round_trips();
+    // Read by itself; by itself once more, since it was read soon after its state; then by its state.
+    for second in 0..4 {
+        for directive in ["max-age=9", "no-cache", "max-age=9", "no-cache"] {
+            let call = evaluation(&test, EVALUATE).header("cache-control", directive);
+            assert_eq!(call.send(&test.app).await.status, 404);
+        }
+        let trips = test.round_trips();
+        // Whoever asks for flags as they are has them read, though others just did.
+        assert!((1..=2).contains(&trips), "{trips} in second {second}");
+        test.pass(Duration::from_secs(1));
+    }
+    create(&test, "f", &json!({})).await;
+    let fresh = evaluation(&test, EVALUATE).header("cache-control", "no-cache");
+    assert_eq!(fresh.send(&test.app).await.body["value"], true);
 }
 
 #[tokio::test]

@@ -14,8 +14,8 @@ use tests::call::{Call, Reply};
 use tests::proxy::Outage;
 
 use super::{
-    EVALUATE, EVALUATE_ALL, GET, TABLE, call, call_for, change, create, evaluate, evaluate_all,
-    stored,
+    EVALUATE, EVALUATE_ALL, GET, TABLE, call, call_for, change, create, create_dependent, evaluate,
+    evaluate_all, stored,
 };
 
 const GET_CONFIGURATION: &Operation = &get_flagd_configuration::OPERATION;
@@ -119,12 +119,20 @@ async fn after_ten_minutes_nothing_that_old_is_served() {
 #[tokio::test]
 async fn a_dynamodb_that_says_nothing_keeps_nobody_waiting() {
     let (test, outage) = behind_an_outage().await;
+    let others: Vec<String> = (0..10).map(|number| format!("g{number}")).collect();
+    for key in &others {
+        create(&test, key, &json!({})).await;
+        assert!(is_on(&evaluate(&test, key, json!({})).await));
+    }
     all_say(&test, true).await;
     outage.hang();
     test.pass(Duration::from_secs(5));
     outage.asked();
     let started = Instant::now();
     all_say(&test, true).await;
+    for key in &others {
+        assert!(is_on(&evaluate(&test, key, json!({})).await));
+    }
     assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
     let tried = outage.asked();
     let started = Instant::now();
@@ -132,7 +140,8 @@ async fn a_dynamodb_that_says_nothing_keeps_nobody_waiting() {
         all_say(&test, true).await;
     }
     assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
-    assert_eq!((tried, outage.asked()), (3, 0), "nobody asks again in the same second");
+    // One flag for all that are evaluated, and those for flagd.
+    assert_eq!((tried, outage.asked()), (2, 0), "nobody asks again in the same second");
 }
 
 #[tokio::test]
@@ -204,6 +213,29 @@ async fn multiply(test: &TestApp, key: &str, copies: usize) {
     for puts in puts.chunks(25) {
         let batch = test.client.batch_write_item().request_items(&table, puts.to_vec());
         assert!(batch.send().await.unwrap().unprocessed_items.unwrap_or_default().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_reading_that_is_slow_because_it_is_large_is_waited_for() {
+    let (test, outage) = behind_an_outage().await;
+    // One call for each level: together far longer than anybody waits where nothing comes.
+    let levels: Vec<String> = (1..9).map(|level| format!("level{level}")).collect();
+    let mut below = "f";
+    for level in &levels {
+        create_dependent(&test, level, &[below]).await;
+        below = level;
+    }
+    assert!(is_on(&evaluate(&test, below, json!({})).await));
+    outage.answer_after(Duration::from_millis(70));
+    for (directive, is_to_be_on, seconds) in [("max-age=9", false, 5), ("no-cache", true, 1)] {
+        elsewhere(&test, &json!({"enabled": is_to_be_on})).await;
+        test.pass(Duration::from_secs(seconds));
+        let call = call_for(&test, EVALUATE, below).header("cache-control", directive);
+        let started = Instant::now();
+        let reply = call.json(&json!({"context": {}})).send(&test.app).await;
+        assert_eq!(is_on(&reply), is_to_be_on, "{directive}: as it is, at once");
+        assert!(started.elapsed() > Duration::from_millis(500), "{:?}", started.elapsed());
     }
 }
 

@@ -9,6 +9,8 @@ use super::{Case, Field, Report, Scene, padded};
 
 /// How many flags a project has: as many as it may have, where that does not take minutes to make.
 const FLAGS: usize = if cfg!(debug_assertions) { 30 } else { 2_000 };
+/// How many of them are each nearly as much work as a flag may be: together more than a request may.
+const HEAVY: usize = 12;
 /// As many more segments; `flagd.json` has all of them in a request's time.
 const SEGMENTS: usize = if cfg!(debug_assertions) { 10 } else { 98 };
 /// How large a pattern may be, compiled.
@@ -158,6 +160,9 @@ async fn flags_cost_little() {
     scene.measure("evaluate-feature-flag", cases, report).await;
 
     fill(&scene).await;
+    let [(_, long), _] = contexts();
+    let heavy = evaluate("evaluate-feature-flag", &long).parameter("key", "heavy-0");
+    assert_eq!(scene.make(heavy).await.status, 200, "each by itself is little enough");
     for id in ["evaluate-feature-flags", "evaluate-feature-flags-with-slash"] {
         let mut cases = Vec::new();
         for (name, body) in contexts() {
@@ -207,9 +212,16 @@ async fn measure_segments(scene: &Scene, report: &mut Report) {
 /// Fills the project with flags that ask for segments.
 async fn fill(scene: &Scene) {
     let segments = json!([{"operator": "in_segment", "values": ["s1", "s2", "s3"]}]);
-    for at in 0..FLAGS.saturating_sub(10) {
-        let flag = flag(&format!("flag-{at}"), &segments);
-        let call: Call = scene.call("create-feature-flag").json(&flag);
+    let create = async |key: &str, conditions: &Value| {
+        let call: Call = scene.call("create-feature-flag").json(&flag(key, conditions));
         scene.make(call).await;
+    };
+    for at in 0..FLAGS.saturating_sub(10 + HEAVY) {
+        create(&format!("flag-{at}"), &segments).await;
+    }
+    // Slow for its size, in no larger a state than a page's context is compared with in a flag's time.
+    for at in 0..HEAVY {
+        let pattern = format!("(?:a?){{60}}!{at}");
+        create(&format!("heavy-{at}"), &json!([condition("matches", &[pattern])])).await;
     }
 }

@@ -87,7 +87,7 @@ impl CompiledRule {
         &self,
         attributes: &Found<'_, '_>,
         memberships: &Memberships<'_, '_>,
-        effort: &Effort,
+        effort: &Effort<'_>,
     ) -> bool {
         self.conditions.iter().all(|condition| condition.holds(attributes, memberships, effort))
     }
@@ -161,15 +161,15 @@ impl CompiledFlag {
         memberships: &Memberships<'_, '_>,
     ) -> Result<Option<&CompiledRule>, EvaluationError<'_>> {
         let attributes = Found::new(&self.attributes, memberships.context().attributes());
-        let effort = Effort::of_flag();
+        let effort = memberships.effort().of_flag();
         let holds = |rule: &&CompiledRule| {
-            effort.is_exhausted() || rule.holds(&attributes, memberships, &effort)
+            effort.exhausted().is_some() || rule.holds(&attributes, memberships, &effort)
         };
         let found = self.rules.iter().find(holds);
-        if effort.is_exhausted() {
-            return Err(EvaluationError::TooMuchWork(&self.key));
+        match effort.exhausted() {
+            Some(limit) => Err(EvaluationError::TooMuchWork(&self.key, limit)),
+            None => Ok(found),
         }
-        Ok(found)
     }
 
     pub(super) fn off_variant(&self) -> Option<&TypedVariant> {

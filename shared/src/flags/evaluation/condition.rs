@@ -100,7 +100,7 @@ impl CompiledCondition {
         &self,
         attributes: &Found<'_, '_>,
         memberships: &Memberships<'_, '_>,
-        effort: &Effort,
+        effort: &Effort<'_>,
     ) -> bool {
         let now = memberships.now();
         match self {
@@ -180,7 +180,7 @@ impl Test {
     }
 
     /// Whether a value of the test matches one of some attributes.
-    fn matches_any(&self, items: &[Attribute<'_>], effort: &Effort) -> bool {
+    fn matches_any(&self, items: &[Attribute<'_>], effort: &Effort<'_>) -> bool {
         if let Self::Matches(patterns) = self {
             let is_in_any = |pattern: &Pattern| {
                 let texts = items.iter().filter_map(text_of).map(Text::as_str);

@@ -22,6 +22,7 @@ pub(crate) mod variant;
 pub use compiled::{CompiledFlag, DamagedFlag};
 pub use compiler::Compiler;
 pub use context::{Context, InvalidContext};
+pub use effort::WorkLimit;
 pub use outcome::{ErrorCode, Evaluation, EvaluationError, Metadata, Reason};
 pub use patterns::ProjectPatterns;
 pub use project_flags::{Flags, LoadedFlag};

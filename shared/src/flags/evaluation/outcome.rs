@@ -12,6 +12,7 @@ use crate::projects::project::ProjectId;
 
 use super::compiled::{CompiledFlag, CompiledServe, DamagedFlag};
 use super::context::Context;
+use super::effort::WorkLimit;
 use super::segments::Memberships;
 use super::variant::TypedVariant;
 
@@ -79,8 +80,8 @@ pub enum EvaluationError<'f> {
     PrerequisiteCycle(&'f FlagKey),
     /// This flag has too long a chain of prerequisites.
     PrerequisitesTooDeep(&'f FlagKey),
-    /// To compare this context with the conditions of this flag would take too long.
-    TooMuchWork(&'f FlagKey),
+    /// To compare this context with the conditions of this flag would be more work than this limit allows.
+    TooMuchWork(&'f FlagKey, WorkLimit),
 }
 
 /// The codes of `OpenFeature` errors that evaluation has.
@@ -127,7 +128,7 @@ impl EvaluationError<'_> {
         match self {
             Self::FlagNotFound => ErrorCode::FlagNotFound,
             Self::TargetingKeyMissing(_) => ErrorCode::TargetingKeyMissing,
-            Self::TooMuchWork(_) => ErrorCode::InvalidContext,
+            Self::TooMuchWork(..) => ErrorCode::InvalidContext,
             Self::Damaged(..)
             | Self::SegmentDamaged(..)
             | Self::PrerequisiteCycle(_)
@@ -162,10 +163,10 @@ impl fmt::Display for EvaluationError<'_> {
                 "the flag {flag} has a chain of prerequisites of more than \
                  {MAX_PREREQUISITE_DEPTH} flags"
             ),
-            Self::TooMuchWork(flag) => write!(
+            Self::TooMuchWork(flag, limit) => write!(
                 formatter,
                 "the context's texts and lists are too long for the conditions of the flag {flag}: \
-                 comparing them would take too long"
+                 comparing them may take more than {limit}"
             ),
         }
     }

@@ -14,7 +14,7 @@ use super::compiled::DamagedFlag;
 use super::compiler::Compiler;
 use super::condition::{self, CompiledCondition};
 use super::context::Context;
-use super::effort::Effort;
+use super::effort::{Effort, RequestEffort, WorkLimit};
 use super::patterns::ProjectPatterns;
 
 /// What a segment takes, in bytes, besides its conditions.
@@ -118,19 +118,21 @@ impl Segments {
     }
 }
 
-/// Which segments a context is in. What several flags ask is worked out once.
+/// Which segments a context is in, and how much work may still be done for it. What several flags ask is worked
+/// out once.
 pub(super) struct Memberships<'f, 'c> {
     segments: &'f Segments,
     context: &'c Context<'c>,
     now: Timestamp,
-    /// Nothing where it would take too long to tell.
-    known: Box<[OnceCell<Option<bool>>]>,
+    /// The limit that was met where it would take too long to tell.
+    known: Box<[OnceCell<Result<bool, WorkLimit>>]>,
+    effort: RequestEffort,
 }
 
 impl<'f, 'c> Memberships<'f, 'c> {
     pub(super) fn new(segments: &'f Segments, context: &'c Context<'c>, now: Timestamp) -> Self {
         let known = segments.0.iter().map(|_| OnceCell::new()).collect();
-        Self { segments, context, now, known }
+        Self { segments, context, now, known, effort: RequestEffort::default() }
     }
 
     pub(super) fn context(&self) -> &'c Context<'c> {
@@ -141,6 +143,11 @@ impl<'f, 'c> Memberships<'f, 'c> {
         self.now
     }
 
+    /// The work that may still be done.
+    pub(super) fn effort(&self) -> &RequestEffort {
+        &self.effort
+    }
+
     /// Whether it can be said of this segment who is in it.
     pub(super) fn knows(&self, segment: &SegmentKey) -> bool {
         self.segments.get(segment).is_some_and(|segment| segment.compiled.is_ok())
@@ -148,22 +155,22 @@ impl<'f, 'c> Memberships<'f, 'c> {
 
     /// Whether the context is in a segment; nobody is in one of which it cannot be said. Exhausts whoever asks
     /// where it would take too long to tell.
-    pub(super) fn includes(&self, segment: &SegmentKey, asking: &Effort) -> bool {
+    pub(super) fn includes(&self, segment: &SegmentKey, asking: &Effort<'_>) -> bool {
         let Some(index) = self.segments.index_of(segment) else { return false };
         let (Some(known), Some(segment)) = (self.known.get(index), self.segments.0.get(index))
         else {
             return false;
         };
         let known = *known.get_or_init(|| {
-            let Ok(compiled) = segment.compiled.as_ref() else { return Some(false) };
+            let Ok(compiled) = segment.compiled.as_ref() else { return Ok(false) };
             let attributes = Found::new(&compiled.attributes, self.context.attributes());
-            let effort = Effort::of_segment();
+            let effort = self.effort.of_segment();
             let mut conditions = compiled.conditions.iter();
             let holds = conditions.all(|condition| condition.holds(&attributes, self, &effort));
-            (!effort.is_exhausted()).then_some(holds)
+            effort.exhausted().map_or(Ok(holds), Err)
         });
-        known.unwrap_or_else(|| {
-            asking.exhaust();
+        known.unwrap_or_else(|limit| {
+            asking.exhaust(limit);
             false
         })
     }

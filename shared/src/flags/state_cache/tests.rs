@@ -14,8 +14,14 @@ fn project(number: u128) -> ProjectId {
 /// Remembers something of so many bytes, as after a reading.
 fn remember(cache: &Cache, of: u128, what: u32, bytes: usize) {
     let as_of = Timestamp::from_millis(0);
-    let reading =
-        Reading { value: Arc::new(()), bytes, state: FlagsState(Some(1)), is_settled: true, as_of };
+    let reading = Reading {
+        value: Arc::new(()),
+        bytes,
+        state: FlagsState(Some(1)),
+        is_settled: true,
+        is_absent: false,
+        as_of,
+    };
     *lock(&cache.slot(project(of), &what).last) = Some(reading);
     cache.forget_beyond_bounds(project(of), &what);
 }
@@ -53,7 +59,7 @@ fn what_is_remembered_is_bounded_in_bytes_of_a_project_and_of_all() {
 
 #[test]
 fn whoever_asks_for_what_is_gets_it_as_of_the_last_second() {
-    let states = States(Mutex::new(LruCache::new(MAX_PROJECTS)));
+    let states = States::default();
     let at = Timestamp::from_millis;
     let asked = |now| states.asked(project(1), Freshness::Current, at(now));
     assert!(asked(0).must_be_read, "nothing is known");
@@ -70,7 +76,7 @@ fn whoever_asks_for_what_is_gets_it_as_of_the_last_second() {
 
 #[test]
 fn a_state_is_known_since_it_was_first_seen() {
-    let states = States(Mutex::new(LruCache::new(MAX_PROJECTS)));
+    let states = States::default();
     let at = Timestamp::from_millis;
     for (state, now, since) in [(1, 10, 10), (1, 20, 10), (2, 30, 30), (2, 40, 30)] {
         let known = states.note(project(1), FlagsState(Some(state)), at(now));
@@ -80,4 +86,90 @@ fn a_state_is_known_since_it_was_first_seen() {
         let unreadable = states.note(project(1), FlagsState(None), at(now));
         assert_eq!(unreadable.since, at(now), "no two of them are the same");
     }
+}
+
+#[test]
+fn that_something_is_not_there_is_soon_asked_again_and_serves_nobody_else() {
+    let at = Timestamp::from_millis;
+    let reading = |is_absent| Reading {
+        value: Arc::new(()),
+        bytes: 0,
+        state: FlagsState(Some(1)),
+        is_settled: true,
+        is_absent,
+        as_of: at(10_000),
+    };
+    let is_met = |is_absent, now| {
+        let reading = reading(is_absent);
+        let asked = States::default().asked(project(1), Freshness::Cached, at(now));
+        asked.beside(&reading).is_met_by(&reading)
+    };
+    for (now, of_absent, of_other) in
+        [(10_000, true, true), (10_999, true, true), (11_000, false, true), (15_000, false, false)]
+    {
+        assert_eq!((is_met(true, now), is_met(false, now)), (of_absent, of_other), "at {now}");
+    }
+    assert!(reading(false).serves_at(at(10_000)) && !reading(true).serves_at(at(10_000)));
+}
+
+#[test]
+fn a_reading_of_which_something_came_is_not_begun_anew() {
+    let at = Timestamp::from_millis;
+    let begun = |count| UnderWay::<()> {
+        began: at(1_000),
+        count_before: 5,
+        count,
+        silent_since: at(1_000),
+        reading: Box::pin(std::future::pending()),
+    };
+    let asked = |now, must_be_read| Asked {
+        project: project(1),
+        wanted: at(now),
+        must_be_read,
+        now: at(now),
+    };
+    assert!(!begun(5).is_of_no_use(asked(2_000, false)));
+    assert!(begun(5).is_of_no_use(asked(2_000, true)), "nothing came: nothing is lost");
+    assert!(!begun(6).is_of_no_use(asked(2_000, true)));
+    assert!(begun(6).is_of_no_use(asked(999, false)), "the clock was set back");
+    assert!(begun(6).is_of_no_use(asked(31_000, false)), "nothing came for half a minute");
+    let mut going_on = begun(6);
+    going_on.look(7, at(30_000));
+    going_on.look(7, at(40_000));
+    assert!(!going_on.is_of_no_use(asked(59_999, false)));
+    assert!(going_on.is_of_no_use(asked(60_000, false)));
+}
+
+#[tokio::test]
+async fn a_reading_is_waited_for_while_something_comes_of_it() {
+    let progress = Progress::default();
+    let patience = Duration::from_millis(200);
+    let coming = |times: usize| {
+        let progress = progress.clone();
+        async move {
+            for _ in 0..times {
+                tokio::time::sleep(Duration::from_millis(40)).await;
+                progress.note();
+            }
+            Ok(Arc::new(()))
+        }
+    };
+    let waited = wait_while_it_comes(coming(15), &progress, patience).await;
+    assert!(matches!(waited, Waited::Read(Ok(_))), "it took longer than the patience");
+    let began = Instant::now();
+    let waited =
+        wait_while_it_comes(std::future::pending::<Result<Arc<()>, _>>(), &progress, patience)
+            .await;
+    assert!(matches!(waited, Waited::InSilence) && began.elapsed() < Duration::from_secs(1));
+    let waited = wait_while_it_comes(coming(1_000), &progress, patience).await;
+    assert!(matches!(waited, Waited::TooLong));
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_pause_is_one_of_a_project() {
+    let states = States::default();
+    let now = Timestamp::from_millis(0);
+    states.pause(project(1)).begin(now);
+    assert!(states.pause(project(1)).goes_on(now) && !states.pause(project(2)).goes_on(now));
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 
+use crate::cache::Progress;
 use crate::flags::draft::flag_bytes;
 use crate::flags::evaluation::{
     Compiler, DamagedFlag, Flags, LoadedFlag, LoadedSegment, ProjectPatterns, Segments,
@@ -83,27 +84,34 @@ struct Reading<'k> {
 impl Store {
     /// All flags of a project that are not archived, and all its segments. Those that are `known` in the same version are
     /// taken over as they are.
-    pub async fn flags_to_evaluate(
+    pub(crate) async fn flags_to_evaluate(
         &self,
         project: ProjectId,
         known: Option<&Flags>,
         patterns: &Arc<ProjectPatterns>,
+        progress: &Progress,
     ) -> Result<StoredFlags, StoreError> {
         let mut pages = self.flags_and_segments(project).into_paginator().items().send();
         let mut reading = Reading::new(self, project, known, patterns);
         while let Some(item) = pages.next().await {
             reading.take(&item?)?;
+            progress.note();
         }
         Ok(reading.finish())
     }
 
     /// All flags of a project that are not archived, and all its segments, each by its key. Strongly
     /// consistent, as [`Self::flags_to_evaluate`]; what cannot be read is left out, and reported.
-    pub async fn flags_to_export(&self, project: ProjectId) -> Result<ExportedFlags, StoreError> {
+    pub(crate) async fn flags_to_export(
+        &self,
+        project: ProjectId,
+        progress: &Progress,
+    ) -> Result<ExportedFlags, StoreError> {
         let mut pages = self.flags_and_segments(project).into_paginator().items().send();
         let (mut read, mut bytes) = (ExportedFlags::default(), 0);
         while let Some(item) = pages.next().await {
             let item = item?;
+            progress.note();
             if bytes > MAX_EXPORTED_BYTES {
                 read.is_cut = true;
                 break;
@@ -148,12 +156,13 @@ impl Store {
 
     /// A flag with all that it depends on, as far as an evaluation may follow, and the segments that any
     /// of these ask for; what is not there or archived is left out. Otherwise as [`Self::flags_to_evaluate`].
-    pub async fn flag_to_evaluate(
+    pub(crate) async fn flag_to_evaluate(
         &self,
         project: ProjectId,
         flag: &FlagKey,
         known: Option<&Flags>,
         patterns: &Arc<ProjectPatterns>,
+        progress: &Progress,
     ) -> Result<StoredFlags, StoreError> {
         let mut reading = Reading::new(self, project, known, patterns);
         let mut wanted = HashSet::from([PROJECT_ITEM.to_owned(), flag.to_string()]);
@@ -167,6 +176,7 @@ impl Store {
             asked_for.extend(wanted.drain());
             for item in self.get_all(TABLE, keys).await? {
                 reading.take(&item)?;
+                progress.note();
                 // Those of a flag that cannot be read do not matter any more.
                 let next = read_prerequisites(&item).unwrap_or_default();
                 let next = next.into_iter().map(|prerequisite| prerequisite.flag_key.to_string());

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use shared::flags::condition::{Condition, NOW, Operator};
-use shared::flags::flagd::{FlagdExport, Layout, export};
-use shared::flags::{FeatureFlag, Serve};
+use shared::flags::flagd::{FlagdExport, GENERAL_DIFFERENCES, Layout, export};
+use shared::flags::{FeatureFlag, RolloutEntry, Serve, Weight};
 use shared::timestamp::Timestamp;
 
 use super::{Found, growthbook, project, unleash};
@@ -22,6 +22,10 @@ thread_local! {
 
 /// What the caller gives as the default, which no case serves.
 const DEFAULT: &str = "the caller's";
+
+/// Why a core has other individuals in its shares.
+const HASHES_CBOR: &str = "Python's core hashes in CBOR's encoding";
+const HASHES_UTF_16: &str = "JavaScript's core hashes UTF-16 code units of keys beyond ASCII";
 
 /// An evaluation, and what it gave.
 pub(super) struct Vector {
@@ -74,7 +78,14 @@ impl Vector {
             return Some("its clock cannot be set");
         }
         if core == Core::Python && serves(flag).any(is_split) {
-            return Some("Python's core hashes in CBOR's encoding");
+            return Some(HASHES_CBOR);
+        }
+        let targeting_key = self.context["targetingKey"].as_str();
+        if core == Core::JavaScript
+            && serves(flag).any(is_split)
+            && targeting_key.is_some_and(|key| !key.is_ascii())
+        {
+            return Some(HASHES_UTF_16);
         }
         self.conditions().find_map(|condition| {
             let attribute = self.attribute(condition);
@@ -200,4 +211,51 @@ fn flagd_in_javascript_serves_what_is_served_here() {
 #[test]
 fn flagd_in_python_serves_what_is_served_here() {
     check(Core::Python, 260);
+}
+
+/// Of how many individuals with such targeting keys a core serves another half of a flag than is served here.
+fn served_otherwise(core: Core, targeting_key: impl Fn(usize) -> String) -> usize {
+    let half = |variant: &str| RolloutEntry {
+        variant: super::variant_key(variant),
+        weight: Weight::parse("50").unwrap(),
+    };
+    let Ok(mut flag) = super::flag("f", &[("a", "A"), ("b", "B")], None) else { panic!("a flag") };
+    flag.fallthrough = Serve::Rollout(vec![half("a"), half("b")]);
+    let FlagdExport { document, .. } =
+        export(project(), std::slice::from_ref(&flag), &[], Layout::Compact);
+    let contexts: Vec<Value> =
+        (0..INDIVIDUALS).map(|at| json!({"targetingKey": targeting_key(at)})).collect();
+    let evaluation = |context: &Value| json!({"flag": "f", "type": "string", "default": DEFAULT, "context": context});
+    let evaluations: Vec<Value> = contexts.iter().map(evaluation).collect();
+    let there = served_by_flagd(core, &[json!({"document": document, "evaluations": evaluations})]);
+    assert_eq!(there.len(), INDIVIDUALS);
+    let differs = |(context, there): &(&Value, Value)| {
+        let here = super::evaluate(vec![flag.clone()], "f", context, Timestamp::from_millis(0));
+        there["variant"].as_str() != here.variant.as_deref()
+    };
+    contexts.iter().zip(there).filter(differs).count()
+}
+
+const INDIVIDUALS: usize = 48;
+
+#[test]
+fn shares_have_the_individuals_that_the_export_tells_of() {
+    let ascii = |at: usize| format!("user-{at}");
+    let beyond = |at: usize| format!("{}-{at}", ["é", "名前", "🙂"][at % 3]);
+    assert_eq!(served_otherwise(Core::JavaScript, ascii), 0);
+    let told = |core: &str, how: &str| {
+        GENERAL_DIFFERENCES.iter().any(|it| it.contains(core) && it.contains(how))
+    };
+    for (core, differ, is_told) in [
+        (
+            Core::JavaScript,
+            served_otherwise(Core::JavaScript, beyond),
+            told("JavaScript", "UTF-16"),
+        ),
+        (Core::Python, served_otherwise(Core::Python, ascii), told("Python", "CBOR")),
+        (Core::Python, served_otherwise(Core::Python, beyond), told("Python", "CBOR")),
+    ] {
+        // Of halves, about half of them.
+        assert!((12..=36).contains(&differ) && is_told, "{core:?}: {differ}");
+    }
 }

@@ -15,7 +15,7 @@ impl OnlyCondition {
         let segments = Segments::default();
         let memberships = Memberships::new(&segments, context, now);
         let found = Found::new(&self.1, context.attributes());
-        self.0.holds(&found, &memberships, &Effort::of_flag())
+        self.0.holds(&found, &memberships, &memberships.effort().of_flag())
     }
 }
 

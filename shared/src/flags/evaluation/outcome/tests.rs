@@ -183,3 +183,50 @@ fn a_rule_may_ask_for_any_number_of_attributes() {
     all.remove("a29");
     assert_eq!(outcome_of(wide, &json!(all).to_string()), json!(["on", "DEFAULT", {}]));
 }
+
+/// A flag whose conditions may do `tenths` of 50 ms of work with [`long`], and hold.
+fn heavy(key: &str, tenths: usize) -> FeatureFlag {
+    // 100 values, of which each looks at 50,000 bytes: 5 ms.
+    let values: Vec<String> = (0..100).map(|at| format!("!{at}")).collect();
+    let condition = json!({"attribute": "text", "operator": "not_contains", "values": values});
+    let rule = json!({"conditions": vec![condition; tenths], "serve": {"variant": "off"}});
+    flag(key, &json!({"rules": [rule]}))
+}
+
+fn long() -> String {
+    json!({"text": "a".repeat(49_980)}).to_string()
+}
+
+#[test]
+fn the_flags_of_a_request_do_so_much_work_and_no_more() {
+    let light = json!([{"attribute": "text", "operator": "equals", "values": ["b"]}]);
+    let light = json!({"rules": [{"conditions": light, "serve": {"variant": "off"}}]});
+    let mut all: Vec<_> = (0..9).map(|at| heavy(&format!("f{at}"), 9)).collect();
+    all.extend([heavy("a", 11), flag("z", &light)]);
+    let flags = flags(all);
+    let text = long();
+    let context = context(&text);
+    let too_much = |key: &str| match flags.evaluate(key, &context, now()) {
+        Err(EvaluationError::TooMuchWork(_, limit)) => Some(limit),
+        outcome => outcome.map(|_| None).unwrap(),
+    };
+    assert_eq!((too_much("f8"), too_much("a")), (None, Some(WorkLimit::Flag)));
+    let evaluated = || {
+        let outcomes = flags.evaluate_all(&context, now());
+        outcomes.map(|(key, outcome)| (key.to_string(), outcome)).collect::<Vec<_>>()
+    };
+    let refused: Vec<_> = evaluated().into_iter().filter(|(_, outcome)| outcome.is_err()).collect();
+    // Of 150 ms the first takes its own 50, and two take 45 each.
+    let keys: Vec<&str> = refused.iter().map(|(key, _)| key.as_str()).collect();
+    assert_eq!(keys, ["a", "f2", "f3", "f4", "f5", "f6", "f7", "f8"]);
+    let said = |at: usize| refused[at].1.unwrap_err().to_string();
+    assert!(said(0).ends_with("more than 50 ms, the most for a flag"), "{}", said(0));
+    assert!(
+        said(1).ends_with("more than 150 ms, the most for all flags of a request"),
+        "{}",
+        said(1)
+    );
+    assert!(refused.iter().all(|(_, it)| it.unwrap_err().code() == ErrorCode::InvalidContext));
+    let shown = || format!("{:?}", evaluated());
+    assert_eq!(shown(), shown(), "it is always the same");
+}
