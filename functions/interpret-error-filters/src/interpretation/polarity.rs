@@ -23,6 +23,10 @@ pub(crate) enum Force {
     Lack,
     /// `except`, `ignore`: denies also values of other categories that `and` or `or` joins.
     Exclude,
+    /// Two denials of one clause: wanted.
+    Twice,
+    /// Two cues of which nobody can tell what they mean together.
+    Unclear,
     /// `drop`: removes a filter, and excludes where there is none.
     Remove,
     /// `keep`.
@@ -36,9 +40,9 @@ pub(crate) enum Force {
 }
 
 impl Force {
-    /// Whether what it governs is not to be seen.
+    /// Whether it denies, or would do so without the other denial.
     pub(crate) fn denies(self) -> bool {
-        matches!(self, Self::Deny | Self::Lack | Self::Exclude)
+        matches!(self, Self::Deny | Self::Lack | Self::Exclude | Self::Twice | Self::Unclear)
     }
 }
 
@@ -67,7 +71,8 @@ pub(crate) struct Sense {
 
 impl Sense {
     pub(crate) fn is_denied(&self) -> bool {
-        self.governor.is_some_and(|governor| governor.force.denies())
+        let force = self.governor.map(|governor| governor.force);
+        force.is_some_and(|it| it.denies() && it != Force::Twice && it != Force::Unclear)
     }
 }
 
@@ -203,7 +208,8 @@ impl Walk<'_, '_> {
     }
 
     fn value(&mut self, at: usize, category: usize, value: &str) {
-        let (noun, _) = self.scene.nouns_after(at);
+        let scene = self.scene;
+        let (noun, _) = scene.nouns_after(at);
         let listed = self.joint.is_list();
         if let Some(reign) = self.reign.as_ref().filter(|reign| noun && reign.is_to_deny()) {
             // "without the chrome filter"
@@ -215,16 +221,19 @@ impl Walk<'_, '_> {
             if self.is_action(at) {
                 self.reign = None;
             }
-            let unclear = self.is_unclear(category);
+            self.turn_instead(at, category);
+            let mut unclear = self.is_unclear(category);
             governor = self.denial_of(category);
+            unclear |= governor.is_some_and(|governor| governor.force == Force::Unclear);
             if let Some(reign) = self.reign.as_mut().filter(|it| it.governor.force == Force::Deny) {
                 reign.turns |= self.scene.catalog.wants(category, value);
             }
-            if let Some(after) = self.denied_after(at) {
-                governor = Some(after);
-                if self.joint.is(Class::And) || self.joint.is(Class::Or) {
-                    self.deny_list_before(after);
+            if let Some(mut after) = self.denied_after(at) {
+                if scene.is(after.at, Class::Remove) && scene.catalog.holds(category, value) {
+                    after.force = Force::Remove;
                 }
+                governor = Some(after);
+                self.deny_list_before(at, category, after);
             }
             let adds = self.adds_to(category);
             self.set(at, |sense| (sense.unclear, sense.adds) = (unclear, adds));
@@ -310,7 +319,9 @@ impl Walk<'_, '_> {
             return at + 1;
         };
         let adds = self.adds_to(category);
-        self.set(at, |sense| *sense = Sense { governor, adds, listed, ..Sense::default() });
+        let unclear = governor.is_some_and(|governor| governor.force == Force::Unclear);
+        let sense = Sense { governor, unclear, adds, listed, part_of: None };
+        self.set(at, |it| *it = sense);
         self.take(at, end);
         self.finish(at, category);
         at + 1

@@ -1,6 +1,6 @@
 //! How far a cue reaches.
 
-use super::{Affix, Class, Force, Governor, Kind, Reign, Role, Sense, Tier, Walk};
+use super::{Affix, Class, Force, Governor, Kind, Reign, Role, Sense, Tier, Walk, Word};
 
 impl Walk<'_, '_> {
     /// The edit in force for a value or label here; it ends where its list does.
@@ -56,10 +56,27 @@ impl Walk<'_, '_> {
         let other = |reign: &Reign| {
             reign.denies() && !reign.is_to_deny() && !reign.categories.contains(&category)
         };
+        let own = |reign: &Reign| reign.denies() && reign.categories.contains(&category);
         self.reign.as_ref().is_some_and(other)
             && self.joint.is(Class::And)
             && !self.joint.is(Class::Comma)
             && self.joint.preposition
+            // "not chrome; firefox"
+            || self.joint.is(Class::Stop) && self.reign.as_ref().is_some_and(own)
+    }
+
+    /// "not chrome, firefox instead": the list that `instead` ends is wanted.
+    pub(super) fn turn_instead(&mut self, at: usize, category: usize) {
+        let scene = self.scene;
+        let listed = |it: &usize| {
+            scene.is_any(*it, &[Class::And, Class::Or])
+                || scene.is_idle(*it)
+                || matches!(*scene.role(*it), Role::Values { category: own, .. } if own == category)
+        };
+        let after = (at + 1..scene.elements.len()).find(|it| !listed(it));
+        if self.joint.is(Class::Comma) && after.is_some_and(|it| scene.is(it, Class::Instead)) {
+            self.reign = self.reign.take().filter(|reign| !reign.denies());
+        }
     }
 
     /// The category of a label that a denial says has no value: "no release", "without a user".
@@ -125,12 +142,15 @@ impl Walk<'_, '_> {
         let scene = self.scene;
         let mut cue = at + 1;
         while matches!(scene.role(cue), Role::Context(_))
-            || scene.is_any(cue, &[Class::Generic, Class::Polite])
+            || (scene.is_any(cue, &[Class::Generic, Class::Polite, Class::Is])
+                || scene.says(cue, Word::Modal))
                 && !scene.is(cue, Class::AfterNot)
         {
             cue += 1;
         }
-        cue += usize::from(scene.is(cue, Class::Is) && scene.is(cue + 1, Class::AfterNot));
+        // "chrome? no thanks"
+        let rejects = |it| scene.is(it, Class::AfterNot) && scene.is(it, Class::Interjection);
+        cue += usize::from(scene.is_boundary(cue) && rejects(cue + 1));
         let flag = matches!(*scene.role(at), Role::Values { category, .. }
             if scene.catalog.kind(category) == Kind::Array);
         if flag && scene.is(at + 1, Class::Off) {
@@ -139,23 +159,36 @@ impl Walk<'_, '_> {
             // "ones excluded: chrome" begins a list of its own.
             return None;
         }
-        self.set(cue, |sense| sense.part_of = Some(at));
+        self.take(at, cue + 1);
         Some(Governor { at: cue, force: Force::Deny })
     }
 
-    /// Denies the last value and the list that it ends.
-    pub(super) fn deny_list_before(&mut self, governor: Governor) {
+    /// Denies the list that ends before `edge`. Whether a comma alone joins one, nobody can tell
+    /// ("stable, beta excluded"): then it is left out.
+    pub(super) fn deny_list_before(&mut self, mut edge: usize, category: usize, cue: Governor) {
+        const JOINS: [Class; 3] = [Class::And, Class::Or, Class::Comma];
         let scene = self.scene;
-        let Some(&(mut edge, category)) = self.mentions.last() else { return };
-        for &(at, own) in self.mentions.clone().iter().rev() {
+        let (end, mut joined, mut unclear) = (edge, false, Vec::new());
+        for &(at, own) in self.mentions.clone().iter().rev().skip_while(|it| it.0 >= end) {
             let governed = self.senses.get(at).is_some_and(Sense::is_denied);
-            let listed = (at + 1..edge)
-                .all(|at| scene.is_any(at, &[Class::And, Class::Or]) || scene.is_idle(at));
+            let mut between = at + 1..edge;
+            let listed = between.clone().all(|at| scene.is_any(at, &JOINS) || scene.is_idle(at));
             if own != category || governed || !listed {
                 break;
             }
+            let joins = between.any(|at| scene.is_any(at, &[Class::And, Class::Or]));
+            if joins && !unclear.is_empty() {
+                // "firefox and chrome, edge excluded": a list of its own.
+                return;
+            }
+            joined |= joins;
             edge = at;
-            self.set(at, |sense| sense.governor = Some(governor));
+            if joined {
+                self.set(at, |sense| sense.governor = Some(cue));
+            } else {
+                unclear.push(at);
+            }
         }
+        unclear.into_iter().for_each(|at| self.set(at, |sense| sense.unclear = true));
     }
 }
