@@ -59,8 +59,6 @@ pub(crate) struct Governor {
 pub(crate) struct Sense {
     /// None where it is simply wanted.
     pub(crate) governor: Option<Governor>,
-    /// Whether it is denied cannot be decided: it is left out.
-    pub(crate) unclear: bool,
     /// It joins the current filters of its category.
     pub(crate) adds: bool,
     /// It goes on a list.
@@ -70,9 +68,14 @@ pub(crate) struct Sense {
 }
 
 impl Sense {
+    /// Whether nothing is read there by itself.
+    pub(crate) fn is_passed_over(&self) -> bool {
+        self.part_of.is_some() || self.governor.is_some_and(|it| it.force == Force::Unclear)
+    }
+
     pub(crate) fn is_denied(&self) -> bool {
-        let force = self.governor.map(|governor| governor.force);
-        force.is_some_and(|it| it.denies() && it != Force::Twice && it != Force::Unclear)
+        let denied = [Force::Deny, Force::Lack, Force::Exclude];
+        self.governor.is_some_and(|governor| denied.contains(&governor.force))
     }
 }
 
@@ -128,6 +131,7 @@ pub(crate) fn senses(scene: &Scene<'_>, stated: &[Condition]) -> Vec<Sense> {
     while at < scene.elements.len() {
         at = walk.step(at).max(at + 1);
     }
+    (0..at).for_each(|at| walk.leave_out_before(at));
     walk.senses
 }
 
@@ -222,9 +226,9 @@ impl Walk<'_, '_> {
                 self.reign = None;
             }
             self.turn_instead(at, category);
-            let mut unclear = self.is_unclear(category);
+            let unclear = self.unclear_of(category);
             governor = self.denial_of(category);
-            unclear |= governor.is_some_and(|governor| governor.force == Force::Unclear);
+            governor = unclear.or(governor);
             if let Some(reign) = self.reign.as_mut().filter(|it| it.governor.force == Force::Deny) {
                 reign.turns |= self.scene.catalog.wants(category, value);
             }
@@ -233,10 +237,10 @@ impl Walk<'_, '_> {
                     after.force = Force::Remove;
                 }
                 governor = Some(after);
-                self.deny_list_before(at, category, after);
+                self.deny_list(at, after);
             }
             let adds = self.adds_to(category);
-            self.set(at, |sense| (sense.unclear, sense.adds) = (unclear, adds));
+            self.set(at, |sense| sense.adds = adds);
         }
         self.set(at, |sense| (sense.governor, sense.listed) = (governor, listed));
         self.finish(at, category);
@@ -319,9 +323,7 @@ impl Walk<'_, '_> {
             return at + 1;
         };
         let adds = self.adds_to(category);
-        let unclear = governor.is_some_and(|governor| governor.force == Force::Unclear);
-        let sense = Sense { governor, unclear, adds, listed, part_of: None };
-        self.set(at, |it| *it = sense);
+        self.set(at, |sense| *sense = Sense { governor, adds, listed, ..Sense::default() });
         self.take(at, end);
         self.finish(at, category);
         at + 1

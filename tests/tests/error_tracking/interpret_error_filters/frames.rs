@@ -252,6 +252,10 @@ const FAR: &[&str] = &[
     "- are not interesting, neither are -",
     "- excepted",
     "-? no thanks",
+    "is it -? no",
+    "- shouldn't be shown",
+    "- and - aren't relevant",
+    "people who don't use -",
     "exclude non +",
     "hide everything but +",
     "exclude everything except + and +",
@@ -272,8 +276,15 @@ const FAR: &[&str] = &[
 ];
 
 /// Frames with a value `?` of which nobody can tell whether it is denied: it is left out.
-const UNCLEAR: &[&str] =
-    &["?, - excluded", "?, - don't count", "not -; ?", "exclude - but not ?", "hide not ?"];
+const UNCLEAR: &[&str] = &[
+    "?, - excluded",
+    "?, - don't count",
+    "not -; ?",
+    "exclude - but not ?",
+    "hide not ?",
+    "? is nothing i want, not -",
+    "not -, don't switch to ?",
+];
 
 #[test]
 fn what_a_far_or_denied_cue_means_is_told() {
@@ -285,7 +296,7 @@ fn what_a_far_or_denied_cue_means_is_told() {
 fn what_nobody_can_tell_is_left_out() {
     let (id, values) = VALUES[0];
     for frame in UNCLEAR {
-        let (query, expected) = filled(&frame.replace('?', "Safari"), id, &values[..2], 0);
+        let (query, expected) = filled(&frame.replace('?', "Safari"), id, values, 0);
         assert_eq!(interpret(&request(query.clone())).filters, expected, "{query}");
     }
 }

@@ -28,18 +28,15 @@ impl Walk<'_, '_> {
         }
         let denies =
             scene.is_any(at, &[Class::Not, Class::Except, Class::No, Class::Neither, Class::Ne]);
-        let semicolon = scene.is(at, Class::Comma) && scene.is(at, Class::Stop);
         if self.excepts_from_all(at) {
             self.deny(at);
-        } else if scene.is_any(at, &[Class::But, Class::Stop])
-            && !scene.is(at, Class::Except)
-            && !semicolon
-        {
-            self.end_clause();
         } else if scene.is(at, Class::Comma) {
-            self.joint.by.insert(if semicolon { Class::Stop } else { Class::Comma });
-            self.joint.by.insert(Class::Comma);
+            for class in [Class::Comma, Class::Stop].into_iter().filter(|&it| scene.is(at, it)) {
+                self.joint.by.insert(class);
+            }
             self.reign = self.reign.take().filter(|reign| !reign.is_to_deny());
+        } else if scene.is_any(at, &[Class::But, Class::Stop]) && !scene.is(at, Class::Except) {
+            self.end_clause();
         } else if scene.is_interjection(at)
             || scene.is(at, Class::Correction) && (!self.mentions.is_empty() || !denies)
         {
@@ -79,6 +76,10 @@ impl Walk<'_, '_> {
     fn edit(&mut self, at: usize) -> usize {
         let scene = self.scene;
         let phrasal = scene.is_any(at, &[Class::SplitRemove, Class::SplitExcept]);
+        // "don't drop chrome" keeps it.
+        let forbidden = scene.is_forbidden(at);
+        let (removal, exclusion) =
+            if forbidden { (Force::Keep, Force::Readmit) } else { (Force::Remove, Force::Exclude) };
         if scene.is(at, Class::InsteadOf) {
             self.govern(at, Force::Displace);
         } else if let Some(replaced) = scene.replacement(at) {
@@ -93,18 +94,10 @@ impl Walk<'_, '_> {
         {
             self.govern(at, Force::Readmit);
         } else if phrasal && self.takes_particle(at, Word::Particle) {
-            self.govern(
-                at,
-                match (scene.is(at, Class::SplitRemove), scene.is_forbidden(at)) {
-                    (true, false) => Force::Remove,
-                    (true, true) => Force::Keep,
-                    (false, false) => Force::Exclude,
-                    (false, true) => Force::Readmit,
-                },
-            );
+            let removes = scene.is(at, Class::SplitRemove);
+            self.govern(at, if removes { removal } else { exclusion });
         } else if scene.is(at, Class::Remove) {
-            // "don't drop chrome" keeps it.
-            self.govern(at, if scene.is_forbidden(at) { Force::Keep } else { Force::Remove });
+            self.govern(at, removal);
             self.adding = None;
         } else if scene.is(at, Class::Only)
             || scene.is(at, Class::Polite) && scene.says(at, Word::Request)
@@ -112,13 +105,11 @@ impl Walk<'_, '_> {
             // "not chrome, only firefox"; but "except only firefox"
             self.reign = self.reign.take().filter(Reign::is_to_deny);
         } else if scene.is(at, Class::Keep) {
-            self.govern(at, if scene.is_forbidden(at) { Force::Remove } else { Force::Keep });
-        } else if scene.is_any(at, &[Class::Switch, Class::Raise]) {
-            let forbidden = scene.is_forbidden(at);
-            if forbidden && scene.is(at, Class::Carrier) {
-                // "who don't use chrome"
-                return at + 1;
-            }
+            self.govern(at, if forbidden { Force::Remove } else { Force::Keep });
+        } else if scene.is_any(at, &[Class::Switch, Class::Raise])
+            && !(forbidden && scene.is(at, Class::Carrier))
+        {
+            // "don't switch to chrome"; but "who don't use chrome"
             self.reign = None;
             if forbidden {
                 self.govern(at, Force::Unclear);
@@ -172,11 +163,7 @@ impl Walk<'_, '_> {
     fn deny(&mut self, at: usize) {
         let scene = self.scene;
         if self.denies_what_stands_before(at) {
-            let cue = Governor { at, force: Force::Deny };
-            if let Some(&(last, category)) = self.mentions.last() {
-                self.set(last, |sense| sense.governor = Some(cue));
-                self.deny_list_before(last, category, cue);
-            }
+            self.last.inspect(|&last| self.deny_list(last, Governor { at, force: Force::Deny }));
             return;
         }
         let force = if let Some(force) = self.denied_within(at) {
@@ -205,16 +192,12 @@ impl Walk<'_, '_> {
         if force == Force::Remove {
             // "remove chrome but not firefox"
             let last = self.mentions.last().filter(|last| last.0 > outer)?.1;
-            let mut after = (at + 1..scene.elements.len()).take_while(|&it| !scene.is_boundary(it));
-            let Role::Values { category, ref indexes } =
-                *scene.role(after.find(|&it| scene.names_value(it))?)
-            else {
+            let Role::Values { category, ref indexes } = *scene.role(scene.next(at)) else {
                 return None;
             };
-            let value = scene.catalog.value(category, indexes.first().copied()?);
-            let kept =
-                if scene.catalog.holds(category, value) { Force::Keep } else { Force::Unclear };
-            return Some(kept).filter(|_| last == category);
+            let held =
+                scene.catalog.holds(category, scene.catalog.value(category, *indexes.first()?));
+            return (last == category).then_some(if held { Force::Keep } else { Force::Unclear });
         }
         let head = |it: usize| {
             scene.is_any(it, &[Class::Generic, Class::Any]) || scene.says(it, Word::Head)
@@ -266,7 +249,8 @@ impl Walk<'_, '_> {
         let Some(before) = self.last else { return false };
         let Role::Values { category, .. } = *scene.role(before) else { return false };
         // "Backend no", "chrome I don't want"
-        let bare = scene.says(at, Word::BareNo) && scene.previous(at) == Some(before);
+        let joins = |it| scene.is_idle(it) || scene.is(it, Class::Is);
+        let bare = scene.says(at, Word::BareNo) && (before + 1..at).all(joins);
         let verb = scene.is(at, Class::Except) && scene.says(at, Word::Auxiliary);
         if !scene.is(at, Class::Not) && !bare && !verb {
             return false;
@@ -281,7 +265,7 @@ impl Walk<'_, '_> {
             }
             next += 1;
         }
-        verb || next > at + 1 || scene.previous(at) == Some(before)
+        verb || bare || next > at + 1 || scene.previous(at) == Some(before)
     }
 
     /// Whether an object interrupts a verb and its particle, which belongs to it: "take visa out",
