@@ -236,6 +236,10 @@ impl Walk<'_, '_> {
                 if scene.is(after.at, Class::Remove) && scene.catalog.holds(category, value) {
                     after.force = Force::Remove;
                 }
+                if governor.is_some_and(|it| it.force.denies()) && !self.joint.is(Class::Comma) {
+                    // "i don't want chrome excluded"
+                    after.force = Force::Twice;
+                }
                 governor = Some(after);
                 self.deny_list(at, after);
             }

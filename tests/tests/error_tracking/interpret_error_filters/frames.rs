@@ -266,6 +266,7 @@ const FAR: &[&str] = &[
     "nothing that is not +",
     "exclude devices without +",
     "no not -",
+    "i do not want + and + excluded",
     "not -, + instead",
     "not -; + instead",
     "no -, + and + instead",

@@ -170,24 +170,25 @@ impl Walk<'_, '_> {
         const JOINS: [Class; 3] = [Class::And, Class::Or, Class::Comma];
         let scene = self.scene;
         let Role::Values { category, .. } = *scene.role(last) else { return };
-        let (mut edge, mut list) = (last, Vec::new());
+        let (mut edge, mut members) = (last, Vec::new());
         for &(at, own) in self.mentions.iter().rev().skip_while(|mention| mention.0 >= last) {
-            let governed = self.senses.get(at).is_some_and(Sense::is_denied);
+            let denied = self.senses.get(at).is_some_and(Sense::is_denied);
+            let governed = denied && cue.force != Force::Twice;
             let mut between = at + 1..edge;
             let listed = between.clone().all(|it| scene.is_any(it, &JOINS) || scene.is_idle(it));
             if own != category || governed || !listed {
                 break;
             }
-            list.push((at, between.any(|it| scene.is_any(it, &[Class::And, Class::Or]))));
+            members.push((at, between.any(|it| scene.is_any(it, &[Class::And, Class::Or]))));
             edge = at;
         }
         self.set(last, |sense| sense.governor = Some(cue));
-        let force = match list.first() {
+        let force = match members.first() {
             Some((_, true)) => cue.force,
-            _ if list.iter().all(|it| !it.1) => Force::Unclear,
+            _ if members.iter().all(|it| !it.1) => Force::Unclear,
             _ => return,
         };
-        for (at, _) in list {
+        for (at, _) in members {
             self.set(at, |sense| sense.governor = Some(Governor { force, ..cue }));
         }
     }
