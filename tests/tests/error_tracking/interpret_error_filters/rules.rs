@@ -224,6 +224,7 @@ const QUERIES: &[(&str, &str, &str, &str)] = &[
         "browser is Chrome; os is iOS",
     ),
     ("denied-reset-with-noun", "no reset", "os is iOS", "os is iOS"),
+    ("denied-replacement", "don't replace iOS with android", "os is iOS", "os is iOS"),
     ("denied-flip", "don't flip it", "os is iOS", "os is iOS"),
     ("any-except", "all browsers except safari", "browser is Chrome", "browser is_not Safari"),
     ("unknown-category-is-kept", "firefox", "stranger gt x", "stranger gt x; browser is Firefox"),

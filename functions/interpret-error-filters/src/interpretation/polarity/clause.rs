@@ -85,6 +85,9 @@ impl Walk<'_, '_> {
         } else if let Some(replaced) = scene.replacement(at) {
             self.take(at, replaced.end);
             self.adding = Some(vec![replaced.category]);
+            if forbidden {
+                self.govern(at, Force::Unclear);
+            }
             return replaced.end;
         } else if scene.is(at, Class::Instead) {
             self.reign = self.reign.take().filter(|reign| !reign.denies() || reign.is_to_deny());
