@@ -24,6 +24,8 @@ classes! {
     Not = "not", "Denies what follows.";
     Except = "except", "Takes what follows out.";
     AnythingBut = "anything_but", "After a negator: nothing but what follows.";
+    Twice = "twice", "Within another denial: what follows is wanted.";
+    Contrast = "contrast", "Denies, or takes out of an exclusion before it.";
     No = "no", "Denies what follows, or that it is there.";
     Inability = "inability", "Says that something does not work; denies no filter.";
     Unexclude = "unexclude", "Removes a denial.";

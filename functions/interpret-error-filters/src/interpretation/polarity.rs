@@ -23,6 +23,10 @@ pub(crate) enum Force {
     Lack,
     /// `except`, `ignore`: denies also values of other categories that `and` or `or` joins.
     Exclude,
+    /// Two denials of one clause: wanted.
+    Twice,
+    /// Two cues of which nobody can tell what they mean together.
+    Unclear,
     /// `drop`: removes a filter, and excludes where there is none.
     Remove,
     /// `keep`.
@@ -36,9 +40,9 @@ pub(crate) enum Force {
 }
 
 impl Force {
-    /// Whether what it governs is not to be seen.
+    /// Whether it denies, or would do so without the other denial.
     pub(crate) fn denies(self) -> bool {
-        matches!(self, Self::Deny | Self::Lack | Self::Exclude)
+        matches!(self, Self::Deny | Self::Lack | Self::Exclude | Self::Twice | Self::Unclear)
     }
 }
 
@@ -55,8 +59,6 @@ pub(crate) struct Governor {
 pub(crate) struct Sense {
     /// None where it is simply wanted.
     pub(crate) governor: Option<Governor>,
-    /// Whether it is denied cannot be decided: it is left out.
-    pub(crate) unclear: bool,
     /// It joins the current filters of its category.
     pub(crate) adds: bool,
     /// It goes on a list.
@@ -66,8 +68,14 @@ pub(crate) struct Sense {
 }
 
 impl Sense {
+    /// Whether nothing is read there by itself.
+    pub(crate) fn is_passed_over(&self) -> bool {
+        self.part_of.is_some() || self.governor.is_some_and(|it| it.force == Force::Unclear)
+    }
+
     pub(crate) fn is_denied(&self) -> bool {
-        self.governor.is_some_and(|governor| governor.force.denies())
+        let denied = [Force::Deny, Force::Lack, Force::Exclude];
+        self.governor.is_some_and(|governor| denied.contains(&governor.force))
     }
 }
 
@@ -123,6 +131,7 @@ pub(crate) fn senses(scene: &Scene<'_>, stated: &[Condition]) -> Vec<Sense> {
     while at < scene.elements.len() {
         at = walk.step(at).max(at + 1);
     }
+    (0..at).for_each(|at| walk.leave_out_before(at));
     walk.senses
 }
 
@@ -203,7 +212,8 @@ impl Walk<'_, '_> {
     }
 
     fn value(&mut self, at: usize, category: usize, value: &str) {
-        let (noun, _) = self.scene.nouns_after(at);
+        let scene = self.scene;
+        let (noun, _) = scene.nouns_after(at);
         let listed = self.joint.is_list();
         if let Some(reign) = self.reign.as_ref().filter(|reign| noun && reign.is_to_deny()) {
             // "without the chrome filter"
@@ -215,19 +225,26 @@ impl Walk<'_, '_> {
             if self.is_action(at) {
                 self.reign = None;
             }
-            let unclear = self.is_unclear(category);
+            self.turn_instead(at, category);
+            let unclear = self.unclear_of(category);
             governor = self.denial_of(category);
+            governor = unclear.or(governor);
             if let Some(reign) = self.reign.as_mut().filter(|it| it.governor.force == Force::Deny) {
                 reign.turns |= self.scene.catalog.wants(category, value);
             }
-            if let Some(after) = self.denied_after(at) {
-                governor = Some(after);
-                if self.joint.is(Class::And) || self.joint.is(Class::Or) {
-                    self.deny_list_before(after);
+            if let Some(mut after) = self.denied_after(at) {
+                if scene.is(after.at, Class::Remove) && scene.catalog.holds(category, value) {
+                    after.force = Force::Remove;
                 }
+                if governor.is_some_and(|it| it.force.denies()) && !self.joint.is(Class::Comma) {
+                    // "i don't want chrome excluded"
+                    after.force = Force::Twice;
+                }
+                governor = Some(after);
+                self.deny_list(at, after);
             }
             let adds = self.adds_to(category);
-            self.set(at, |sense| (sense.unclear, sense.adds) = (unclear, adds));
+            self.set(at, |sense| sense.adds = adds);
         }
         self.set(at, |sense| (sense.governor, sense.listed) = (governor, listed));
         self.finish(at, category);

@@ -173,7 +173,7 @@ pub(crate) fn read(scene: &mut Scene<'_>) -> Findings {
 fn round(rules: &[&Rule], scene: &mut Scene<'_>, senses: &[Sense], findings: &mut Findings) {
     for at in 0..scene.elements.len() {
         let idle = scene.element(at).is_none_or(|element| element.used);
-        if idle || senses.get(at).is_some_and(|sense| sense.part_of.is_some()) {
+        if idle || senses.get(at).is_some_and(Sense::is_passed_over) {
             continue;
         }
         let view = View { scene, senses, findings };

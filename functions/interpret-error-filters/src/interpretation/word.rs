@@ -35,6 +35,7 @@ classes! {
     Filler = "filler", "May stand before a comparator.";
     FromTime = "from_time", "Stands before the begin or end of a time.";
     Function = "function", "Names a value only where one must stand.";
+    Head = "head", "Stands for the thing searched: what is denied of it is a clause of its own.";
     IdleAtom = "idle_atom", "In a name: need not be said.";
     IdleLabel = "idle_label", "In a label: names no category by itself.";
     IdleLabelAtom = "idle_label_atom", "In a label: need not be said.";
@@ -47,6 +48,7 @@ classes! {
     Mention = "mention", "A verb that a text of the message follows.";
     Message = "message", "In a label: holds what an error says.";
     Minus = "minus", "The sign.";
+    Modal = "modal", "Stands before what is to be done.";
     Newer = "newer", "Of a later year.";
     Nothing = "nothing", "Denies, but no label.";
     OfFew = "of_few", "Stands between an uncertain number and what it counts.";

@@ -227,3 +227,77 @@ fn a_list_of_numbers_is_denied_as_a_whole() {
     let wrong = misread(NUMBERS, &[(NUMERIC, &["3", "503", "1200", "17"])]);
     assert!(wrong.is_empty(), "{} {wrong:#?}", wrong.len());
 }
+
+/// Frames in which a cue stands behind a list, denies an edit, or stands within another denial.
+const FAR: &[&str] = &[
+    "-, - and - are excluded",
+    "-, - and - are out",
+    "-, -, and - excluded",
+    "-, - or - don't count",
+    "+ and +, - excluded",
+    "don't forget +",
+    "please do not drop +",
+    "never remove +",
+    "don't take + out",
+    "don't start over, just add +",
+    "- can be excluded",
+    "- may be skipped",
+    "- must be hidden",
+    "- to be left out",
+    "- skipped",
+    "- should not appear",
+    "- and - must not be included",
+    "- isn't what i need",
+    "- i don't want",
+    "- are not interesting, neither are -",
+    "- excepted",
+    "-? no thanks",
+    "is it -? no",
+    "- shouldn't be shown",
+    "- and - aren't relevant",
+    "people who don't use -",
+    "exclude non +",
+    "hide everything but +",
+    "exclude everything except + and +",
+    "filter out everything that isn't +",
+    "don't show non +",
+    "not without +",
+    "hide what isn't + or +",
+    "nothing that is not +",
+    "exclude devices without +",
+    "no not -",
+    "i do not want + and + excluded",
+    "not -, + instead",
+    "not -; + instead",
+    "no -, + and + instead",
+    "without -, rather +",
+    "- is out, as is -",
+    "- is excluded, as are - and -",
+    "- is out, same with -",
+];
+
+/// Frames with a value `?` of which nobody can tell whether it is denied: it is left out.
+const UNCLEAR: &[&str] = &[
+    "?, - excluded",
+    "?, - don't count",
+    "not -; ?",
+    "exclude - but not ?",
+    "hide not ?",
+    "? is nothing i want, not -",
+    "not -, don't switch to ?",
+];
+
+#[test]
+fn what_a_far_or_denied_cue_means_is_told() {
+    let wrong = misread(FAR, &VALUES);
+    assert!(wrong.is_empty(), "{} {wrong:#?}", wrong.len());
+}
+
+#[test]
+fn what_nobody_can_tell_is_left_out() {
+    let (id, values) = VALUES[0];
+    for frame in UNCLEAR {
+        let (query, expected) = filled(&frame.replace('?', "Safari"), id, values, 0);
+        assert_eq!(interpret(&request(query.clone())).filters, expected, "{query}");
+    }
+}

@@ -36,6 +36,11 @@ impl Scene<'_> {
         (self.is(at, Class::ResetVerb) && alone).then_some(at + 1)
     }
 
+    /// Whether an edit is denied by the word before it: "don't remove chrome", "no reset".
+    pub(crate) fn is_forbidden(&self, at: usize) -> bool {
+        self.follows_any(at, &[Class::Not, Class::No, Class::Inability])
+    }
+
     /// "no, firefox", "no wait": said to correct, not to deny.
     pub(crate) fn is_interjection(&self, at: usize) -> bool {
         let bare = self.element(at).is_some_and(|element| element.tokens.len() == 1)

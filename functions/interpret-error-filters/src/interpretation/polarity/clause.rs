@@ -17,7 +17,7 @@ impl Walk<'_, '_> {
             self.end_clause();
             self.take(at, end);
             if end > at + 1 {
-                self.govern(at, Force::Spare);
+                self.govern(at, if scene.is_forbidden(at) { Force::Keep } else { Force::Spare });
             }
             return end;
         }
@@ -29,12 +29,14 @@ impl Walk<'_, '_> {
         let denies =
             scene.is_any(at, &[Class::Not, Class::Except, Class::No, Class::Neither, Class::Ne]);
         if self.excepts_from_all(at) {
-            self.govern(at, Force::Exclude);
+            self.deny(at);
+        } else if scene.is(at, Class::Comma) {
+            for class in [Class::Comma, Class::Stop].into_iter().filter(|&it| scene.is(at, it)) {
+                self.joint.by.insert(class);
+            }
+            self.reign = self.reign.take().filter(|reign| !reign.is_to_deny());
         } else if scene.is_any(at, &[Class::But, Class::Stop]) && !scene.is(at, Class::Except) {
             self.end_clause();
-        } else if scene.is(at, Class::Comma) {
-            self.joint.by.insert(Class::Comma);
-            self.reign = self.reign.take().filter(|reign| !reign.is_to_deny());
         } else if scene.is_interjection(at)
             || scene.is(at, Class::Correction) && (!self.mentions.is_empty() || !denies)
         {
@@ -43,7 +45,7 @@ impl Walk<'_, '_> {
             self.last = None;
         } else if denies {
             self.deny(at);
-        } else if scene.is(at, Class::Likewise) {
+        } else if scene.is(at, Class::Likewise) && scene.names_value(scene.next(at)) {
             // "betas are out, and so are nightlies"
             let last = self.mentions.last().and_then(|mention| self.senses.get(mention.0));
             if let Some(governor) = last.map(|sense| sense.governor) {
@@ -74,12 +76,21 @@ impl Walk<'_, '_> {
     fn edit(&mut self, at: usize) -> usize {
         let scene = self.scene;
         let phrasal = scene.is_any(at, &[Class::SplitRemove, Class::SplitExcept]);
+        // "don't drop chrome" keeps it.
+        let forbidden = scene.is_forbidden(at);
+        let (removal, exclusion) =
+            if forbidden { (Force::Keep, Force::Readmit) } else { (Force::Remove, Force::Exclude) };
         if scene.is(at, Class::InsteadOf) {
             self.govern(at, Force::Displace);
         } else if let Some(replaced) = scene.replacement(at) {
             self.take(at, replaced.end);
             self.adding = Some(vec![replaced.category]);
+            if forbidden {
+                self.govern(at, Force::Unclear);
+            }
             return replaced.end;
+        } else if scene.is(at, Class::Instead) {
+            self.reign = self.reign.take().filter(|reign| !reign.denies() || reign.is_to_deny());
         } else if scene.is(at, Class::Rest) {
         } else if scene.is(at, Class::Unexclude)
             || scene.is(at, Class::SplitReadmit) && self.takes_particle(at, Word::Back)
@@ -87,9 +98,9 @@ impl Walk<'_, '_> {
             self.govern(at, Force::Readmit);
         } else if phrasal && self.takes_particle(at, Word::Particle) {
             let removes = scene.is(at, Class::SplitRemove);
-            self.govern(at, if removes { Force::Remove } else { Force::Exclude });
+            self.govern(at, if removes { removal } else { exclusion });
         } else if scene.is(at, Class::Remove) {
-            self.govern(at, Force::Remove);
+            self.govern(at, removal);
             self.adding = None;
         } else if scene.is(at, Class::Only)
             || scene.is(at, Class::Polite) && scene.says(at, Word::Request)
@@ -97,9 +108,15 @@ impl Walk<'_, '_> {
             // "not chrome, only firefox"; but "except only firefox"
             self.reign = self.reign.take().filter(Reign::is_to_deny);
         } else if scene.is(at, Class::Keep) {
-            self.govern(at, Force::Keep);
-        } else if scene.is_any(at, &[Class::Switch, Class::Raise]) {
+            self.govern(at, if forbidden { Force::Remove } else { Force::Keep });
+        } else if scene.is_any(at, &[Class::Switch, Class::Raise])
+            && !(forbidden && scene.is(at, Class::Carrier))
+        {
+            // "don't switch to chrome"; but "who don't use chrome"
             self.reign = None;
+            if forbidden {
+                self.govern(at, Force::Unclear);
+            }
             self.adding = None;
         }
         at + 1
@@ -149,27 +166,65 @@ impl Walk<'_, '_> {
     fn deny(&mut self, at: usize) {
         let scene = self.scene;
         if self.denies_what_stands_before(at) {
-            self.deny_list_before(Governor { at, force: Force::Deny });
+            self.last.inspect(|&last| self.deny_list(last, Governor { at, force: Force::Deny }));
             return;
         }
-        if scene.is(at, Class::AnythingBut) && self.is_denied_already(at) {
+        let force = if let Some(force) = self.denied_within(at) {
+            force
+        } else if scene.is(at, Class::AnythingBut) && self.is_denied_already(at) {
             self.reign = None;
             return;
-        }
-        // "but not", "don't ignore": one denial.
-        let excludes = |reign: &Reign| reign.is_to_deny() && reign.governor.force == Force::Exclude;
-        let force = if scene.is(at, Class::Neither) {
+        } else if scene.is(at, Class::Neither) {
             Force::Deny
-        } else if self.reign.as_ref().is_some_and(excludes) {
-            Force::Exclude
         } else if scene.is(at, Class::No) {
             Force::Lack
-        } else if scene.is(at, Class::Except) {
+        } else if scene.is_any(at, &[Class::Except, Class::But]) {
             Force::Exclude
         } else {
             Force::Deny
         };
         self.govern(at, force);
+    }
+
+    /// What a negator does under a denial or removal that is in force.
+    fn denied_within(&mut self, at: usize) -> Option<Force> {
+        let scene = self.scene;
+        let reign = self.reign.as_ref()?;
+        let Governor { at: outer, force } = reign.governor;
+        let contrast = scene.is_any(at, &[Class::Not, Class::Contrast]);
+        if force == Force::Remove {
+            // "remove chrome but not firefox"
+            let last = self.mentions.last().filter(|last| last.0 > outer)?.1;
+            let Role::Values { category, ref indexes } = *scene.role(scene.next(at)) else {
+                return None;
+            };
+            let held =
+                scene.catalog.holds(category, scene.catalog.value(category, *indexes.first()?));
+            return (last == category).then_some(if held { Force::Keep } else { Force::Unclear });
+        }
+        let head = |it: usize| {
+            scene.is_any(it, &[Class::Generic, Class::Any]) || scene.says(it, Word::Head)
+        };
+        if reign.is_to_deny() {
+            if scene.says(outer, Word::Interjection) && scene.is(at, Class::Not) && at == outer + 1
+            {
+                // "no not poland"
+                return None;
+            }
+            // "exclude what isn't linux"
+            let turns = force != Force::Twice
+                && (scene.is_any(at, &[Class::Twice, Class::AnythingBut])
+                    || (outer + 1..at).any(head));
+            self.set(outer, |sense| sense.part_of = Some(at));
+            return Some(if turns { Force::Twice } else { Force::Unclear });
+        }
+        let goes_on = scene.is(at, Class::Twice)
+            && self.joint.is(Class::And)
+            && (force == Force::Twice || force == Force::Exclude && scene.is(at, Class::Except));
+        // "hide chrome but not firefox"
+        let first = self.mentions.first().is_none_or(|mention| mention.0 > outer);
+        let unclear = force == Force::Exclude && contrast && first;
+        goes_on.then_some(Force::Twice).or(unclear.then_some(Force::Unclear))
     }
 
     /// "all regions but ap-south": whether a `but` takes values out of all.
@@ -196,20 +251,24 @@ impl Walk<'_, '_> {
         let scene = self.scene;
         let Some(before) = self.last else { return false };
         let Role::Values { category, .. } = *scene.role(before) else { return false };
-        if !scene.is(at, Class::Not) {
+        // "Backend no", "chrome I don't want"
+        let joins = |it| scene.is_idle(it) || scene.is(it, Class::Is);
+        let bare = scene.says(at, Word::BareNo) && (before + 1..at).all(joins);
+        let verb = scene.is(at, Class::Except) && scene.says(at, Word::Auxiliary);
+        if !scene.is(at, Class::Not) && !bare && !verb {
             return false;
         }
         let mut next = at + 1;
         while !scene.is_boundary(next) {
             let own_label = scene.is_label(next)
                 && scene.labels(next).iter().any(|label| label.category == category);
-            let counting = scene.is(next, Class::Carrier) && scene.says(next, Word::Counting);
-            if !own_label && !counting && !scene.is(next, Class::Polite) {
+            let counting = scene.is_other(next) && scene.says(next, Word::Counting);
+            if !own_label && !counting && !scene.is_any(next, &[Class::Polite, Class::Is]) {
                 return false;
             }
             next += 1;
         }
-        next > at + 1 || scene.previous(at) == Some(before)
+        verb || bare || next > at + 1 || scene.previous(at) == Some(before)
     }
 
     /// Whether an object interrupts a verb and its particle, which belongs to it: "take visa out",

@@ -1,6 +1,6 @@
 //! How far a cue reaches.
 
-use super::{Affix, Class, Force, Governor, Kind, Reign, Role, Sense, Tier, Walk};
+use super::{Affix, Class, Force, Governor, Kind, Role, Sense, Tier, Walk, Word};
 
 impl Walk<'_, '_> {
     /// The edit in force for a value or label here; it ends where its list does.
@@ -51,15 +51,31 @@ impl Walk<'_, '_> {
         Some(reign.governor)
     }
 
-    /// "not in Norway and on Chrome": whether the denial before it means this too, nobody can tell.
-    pub(super) fn is_unclear(&self, category: usize) -> bool {
-        let other = |reign: &Reign| {
-            reign.denies() && !reign.is_to_deny() && !reign.categories.contains(&category)
+    /// "not in Norway and on Chrome", "not chrome; firefox": whether the denial before it means
+    /// this too, nobody can tell.
+    pub(super) fn unclear_of(&self, category: usize) -> Option<Governor> {
+        let joint = self.joint;
+        let reign = self.reign.as_ref().filter(|reign| reign.denies() && !reign.is_to_deny())?;
+        let unclear = if reign.categories.contains(&category) {
+            joint.is(Class::Stop)
+        } else {
+            joint.is(Class::And) && !joint.is(Class::Comma) && joint.preposition
         };
-        self.reign.as_ref().is_some_and(other)
-            && self.joint.is(Class::And)
-            && !self.joint.is(Class::Comma)
-            && self.joint.preposition
+        unclear.then_some(Governor { force: Force::Unclear, ..reign.governor })
+    }
+
+    /// "not chrome, firefox instead": the list that `instead` ends is wanted.
+    pub(super) fn turn_instead(&mut self, at: usize, category: usize) {
+        let scene = self.scene;
+        let listed = |it: &usize| {
+            scene.is_any(*it, &[Class::And, Class::Or])
+                || scene.is_idle(*it)
+                || matches!(*scene.role(*it), Role::Values { category: own, .. } if own == category)
+        };
+        let after = (at + 1..scene.elements.len()).find(|it| !listed(it));
+        if self.joint.is(Class::Comma) && after.is_some_and(|it| scene.is(it, Class::Instead)) {
+            self.reign = self.reign.take().filter(|reign| !reign.denies());
+        }
     }
 
     /// The category of a label that a denial says has no value: "no release", "without a user".
@@ -125,37 +141,80 @@ impl Walk<'_, '_> {
         let scene = self.scene;
         let mut cue = at + 1;
         while matches!(scene.role(cue), Role::Context(_))
-            || scene.is_any(cue, &[Class::Generic, Class::Polite])
+            || (scene.is_any(cue, &[Class::Generic, Class::Polite, Class::Is])
+                || scene.says(cue, Word::Modal))
                 && !scene.is(cue, Class::AfterNot)
         {
             cue += 1;
         }
-        cue += usize::from(scene.is(cue, Class::Is) && scene.is(cue + 1, Class::AfterNot));
+        // "chrome? no thanks"
+        let said = |it| scene.is(it, Class::AfterNot) && scene.is(it, Class::Interjection);
+        let bare = scene.is(cue + 1, Class::No) && cue + 2 >= scene.elements.len();
+        let rejected = scene.is_boundary(cue) && (said(cue + 1) || bare);
+        cue += usize::from(rejected);
         let flag = matches!(*scene.role(at), Role::Values { category, .. }
             if scene.catalog.kind(category) == Kind::Array);
         if flag && scene.is(at + 1, Class::Off) {
             cue = at + 1;
-        } else if !scene.is(cue, Class::AfterNot) || scene.is(cue + 1, Class::Is) {
+        } else if !rejected && (!scene.is(cue, Class::AfterNot) || scene.is(cue + 1, Class::Is)) {
             // "ones excluded: chrome" begins a list of its own.
             return None;
         }
-        self.set(cue, |sense| sense.part_of = Some(at));
+        self.take(at, cue + 1);
         Some(Governor { at: cue, force: Force::Deny })
     }
 
-    /// Denies the last value and the list that it ends.
-    pub(super) fn deny_list_before(&mut self, governor: Governor) {
+    /// Denies a value and the list that it ends. Whether a comma alone joins that, nobody can tell
+    /// ("stable, beta excluded"); "firefox and chrome, edge excluded" has a list of its own.
+    pub(super) fn deny_list(&mut self, last: usize, cue: Governor) {
+        const JOINS: [Class; 3] = [Class::And, Class::Or, Class::Comma];
         let scene = self.scene;
-        let Some(&(mut edge, category)) = self.mentions.last() else { return };
-        for &(at, own) in self.mentions.clone().iter().rev() {
-            let governed = self.senses.get(at).is_some_and(Sense::is_denied);
-            let listed = (at + 1..edge)
-                .all(|at| scene.is_any(at, &[Class::And, Class::Or]) || scene.is_idle(at));
+        let Role::Values { category, .. } = *scene.role(last) else { return };
+        let (mut edge, mut members) = (last, Vec::new());
+        for &(at, own) in self.mentions.iter().rev().skip_while(|mention| mention.0 >= last) {
+            let denied = self.senses.get(at).is_some_and(Sense::is_denied);
+            let governed = denied && cue.force != Force::Twice;
+            let mut between = at + 1..edge;
+            let listed = between.clone().all(|it| scene.is_any(it, &JOINS) || scene.is_idle(it));
             if own != category || governed || !listed {
                 break;
             }
+            members.push((at, between.any(|it| scene.is_any(it, &[Class::And, Class::Or]))));
             edge = at;
-            self.set(at, |sense| sense.governor = Some(governor));
+        }
+        self.set(last, |sense| sense.governor = Some(cue));
+        let force = match members.first() {
+            Some((_, true)) => cue.force,
+            _ if members.iter().all(|it| !it.1) => Force::Unclear,
+            _ => return,
+        };
+        for (at, _) in members {
+            self.set(at, |sense| sense.governor = Some(Governor { force, ..cue }));
+        }
+    }
+
+    /// A negator that denies nothing after a value: what it is meant for, nobody can tell, and the
+    /// value is left out. Before a verb it denies that alone ("why does chrome not load").
+    pub(super) fn leave_out_before(&mut self, at: usize) {
+        let scene = self.scene;
+        let heard = |sense: &Sense| sense.governor.is_some_and(|cue| cue.at == at);
+        let heard = |mention: &(usize, usize)| self.senses.get(mention.0).is_some_and(heard);
+        let clause = |it: &usize| !scene.is_boundary(*it);
+        let mut after = (at + 1..scene.elements.len()).take_while(clause);
+        let next = scene.next(at);
+        if !scene.is_any(at, &[Class::Not, Class::No])
+            || !scene.word(at).starts_with(char::is_alphabetic)
+            || scene.is_word(next) && !scene.says(next, Word::Head)
+            || self.senses.get(at).is_some_and(|sense| sense.part_of.is_some())
+            || self.mentions.iter().any(heard)
+            || after.any(|it| !scene.is_other(it) || scene.is_used(it))
+        {
+            return;
+        }
+        let joins = |it: &usize| scene.is_any(*it, &[Class::And, Class::Or]);
+        let mut before = (0..at).rev().take_while(|it| clause(it) && !joins(it));
+        if let Some(value) = before.find(|&it| scene.names_value(it)) {
+            self.deny_list(value, Governor { at, force: Force::Unclear });
         }
     }
 }

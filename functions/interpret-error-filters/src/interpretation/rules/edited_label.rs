@@ -8,6 +8,7 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[
         ("drop the browser filter", "browser is Chrome; os is iOS", "os is iOS"),
         ("no browser filter", "browser is Chrome; os is iOS", "os is iOS"),
+        ("don't drop the os, drop the browser", "browser is Chrome; os is iOS", "os is iOS"),
         ("ignore the environment", "env is staging; os is iOS", "os is iOS"),
     ],
 };

@@ -15,6 +15,9 @@ pub(crate) static RULE: Rule = Rule {
         ("take chrome out", "browser is Chrome; browser is Edge", "browser is Edge"),
         ("keep chrome, drop edge", "browser is Chrome; browser is Edge", "browser is Chrome"),
         ("edge instead of chrome", "browser is Chrome", "browser is Edge"),
+        ("don't drop chrome, drop edge", "browser is Chrome; browser is Edge", "browser is Chrome"),
+        ("remove chrome but not edge", "browser is Chrome; browser is Edge", "browser is Edge"),
+        ("chrome can be removed", "browser is Chrome; os is iOS", "os is iOS"),
         ("stop hiding chrome", "browser is_not Chrome; os is iOS", "os is iOS"),
     ],
 };

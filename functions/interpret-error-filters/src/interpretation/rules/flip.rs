@@ -9,5 +9,6 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    view.scene.is(at, Class::Flip).then(|| Reading::new(at..at + 1, [Effect::Flip]))
+    let flips = view.scene.is(at, Class::Flip) && !view.scene.is_forbidden(at);
+    flips.then(|| Reading::new(at..at + 1, [Effect::Flip]))
 }

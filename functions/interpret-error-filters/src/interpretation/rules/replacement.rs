@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let replaced = view.scene.replacement(at)?;
+    let replaced = view.scene.replacement(at).filter(|_| !view.scene.is_forbidden(at))?;
     let category = replaced.category;
     let values = replaced.indexes.iter().map(|&index| view.scene.catalog.value(category, index));
     let removed = values.map(|value| Effect::Remove(Selection::of_value(category, value)));

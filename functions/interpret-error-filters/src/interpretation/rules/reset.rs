@@ -14,5 +14,6 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    Some(Reading::new(at..view.scene.reset_end(at)?, [Effect::Reset]))
+    let end = view.scene.reset_end(at).filter(|_| !view.scene.is_forbidden(at))?;
+    Some(Reading::new(at..end, [Effect::Reset]))
 }

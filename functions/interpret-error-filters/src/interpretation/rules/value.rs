@@ -15,9 +15,6 @@ pub(crate) static RULE: Rule = Rule {
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let catalog = view.scene.catalog;
     let Role::Values { category, ref indexes } = *view.scene.role(at) else { return None };
-    if view.sense(at).unclear {
-        return None;
-    }
     let array = catalog.kind(category) == Kind::Array;
     let operator = if array { Operator::Contains } else { Operator::Is };
     let operator = if view.sense(at).is_denied() { operator.negated() } else { operator };
