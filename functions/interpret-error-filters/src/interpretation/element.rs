@@ -143,8 +143,11 @@ fn stands_as_phrase(tokens: &Tokens, span: &Range<usize>) -> bool {
     if span.len() > 1 {
         // "not A" is no "not a", and the `no` of "is no-reply" belongs to what follows.
         let letter = tokens.get(end - 1).is_some_and(|last| last.capital && last.folded.len() == 1);
-        let hyphen = next.is_some_and(|next| next.kind == TokenKind::Separator && next.is("-"));
-        return !letter && !hyphen;
+        // Nor does the `a` of "not a@b.com".
+        let sign = next.is_some_and(|next| {
+            next.kind == TokenKind::Separator && (next.is("-") || next.is("@") && next.glued)
+        });
+        return !letter && !sign;
     }
     let glued_after = next.is_some_and(|next| next.glued);
     match token.folded.as_str() {

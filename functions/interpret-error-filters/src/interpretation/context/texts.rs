@@ -84,7 +84,7 @@ impl Scene<'_> {
             }
             let joined =
                 (end..at).any(|join| self.is_any(join, &[Class::Or, Class::And, Class::Nor]));
-            let word = self.is_other(at) && (self.is_word(at) || self.is_identifier_at(at));
+            let word = self.is_free(at) && (self.is_word(at) || self.is_identifier_at(at));
             let alike =
                 self.address_sign(start).is_some_and(|it| Some(it) == self.address_sign(at));
             if at == end || !(self.is_quoted(at) || joined && word || alike) {

@@ -181,7 +181,7 @@ impl Walk<'_, '_> {
         let mut clause = (0..at).rev().take_while(inside);
         scene.is(at, Class::But)
             && scene.word(at) != "."
-            && scene.names_value(scene.next(at))
+            && (scene.names_value(scene.next(at)) || self.states_text(scene.next(at)))
             && clause.any(|at| scene.is_any(at, &[Class::Any, Class::Both]))
     }
 

@@ -155,7 +155,12 @@ impl Walk<'_, '_> {
                 break;
             }
             edge = at;
-            self.set(at, |sense| sense.governor = Some(governor));
+            // "over 10 users and chrome excluded": of a number, nobody can tell.
+            let stated = scene.is_used(at);
+            self.set(at, |sense| {
+                sense.governor = Some(governor);
+                sense.unclear |= stated;
+            });
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Texts and numbers, which have been read before: what governs them.
 
-use super::{Affix, Class, Condition, Fired, Force, Governor, Kind, Role, Walk, Word};
+use super::{Affix, Class, Condition, Fired, Force, Governor, Kind, Reign, Role, Walk, Word};
 
 impl Walk<'_, '_> {
     pub(super) fn states_text_or_number(&mut self, at: usize) {
@@ -8,7 +8,7 @@ impl Walk<'_, '_> {
         let fired = self.stated.trace.iter().find(|it| it.elements.contains(&at));
         if let (Some(condition), Some(fired)) = (stated, fired) {
             let category = condition.category;
-            let apart = self.is_apart(category, fired);
+            let apart = self.is_apart(condition, fired);
             if apart {
                 self.reign = None;
             }
@@ -27,13 +27,14 @@ impl Walk<'_, '_> {
         }
         let names = self.scene.element(at).is_some_and(|element| element.mention.is_some());
         if names && self.force() != Some(Force::Remove) {
-            self.reign = self.reign.take().filter(|reign| reign.denies());
+            self.reign = self.reign.take().filter(Reign::denies);
         }
     }
 
-    /// "not chrome and over 10 users": what brings its own label is a statement of its own, which
-    /// a plain `not` of another category does not reach over `and`.
-    fn is_apart(&self, category: usize, fired: &Fired) -> bool {
+    /// "not chrome and over 10 users": what compares or brings its own label is a statement of its
+    /// own, which a plain `not` of another category does not reach over `and`.
+    fn is_apart(&self, condition: &Condition, fired: &Fired) -> bool {
+        let category = condition.category;
         let other = self.reign.as_ref().is_some_and(|reign| {
             matches!(reign.governor.force, Force::Deny | Force::Lack)
                 && !reign.is_to_deny()
@@ -44,7 +45,7 @@ impl Walk<'_, '_> {
             .clone()
             .chain(fired.besides)
             .any(|it| self.scene.labels(it).iter().any(|label| label.category == category));
-        other && labelled && !self.joint.is(Class::Or)
+        other && (labelled || condition.operator.is_bound()) && !self.joint.is(Class::Or)
     }
 
     fn governor_of_stated(&mut self, condition: &Condition, fired: &Fired) -> Option<Governor> {
@@ -128,13 +129,16 @@ impl Walk<'_, '_> {
     /// "doesn't load /cart".
     pub(super) fn is_noun_of_text(&self, negator: usize, noun: usize) -> bool {
         let scene = self.scene;
-        let kind = |category| scene.catalog.kind(category);
         let word = scene.word(noun);
         let verb = scene.says(negator, Word::Auxiliary)
             || scene.lexicon.is_verb(word)
             || scene.lexicon.has_affix(word, Affix::Gerund);
-        let mut stated = self.stated.conditions.iter();
-        !verb && stated.any(|it| it.at == noun + 1 && kind(it.category) != Kind::Numeric)
+        !verb && self.states_text(noun + 1)
+    }
+
+    pub(super) fn states_text(&self, at: usize) -> bool {
+        let kind = |category| self.scene.catalog.kind(category);
+        self.stated.conditions.iter().any(|it| it.at == at && kind(it.category) != Kind::Numeric)
     }
 }
 
