@@ -4,7 +4,7 @@
 mod postings;
 
 use std::cell::OnceCell;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::interpretation::fold::{self, Key, Piece, PieceKind, Stems};
@@ -103,8 +103,9 @@ impl<'a> Catalog<'a> {
             spellings: OnceCell::new(),
             lexicon,
         };
+        let families = families(request);
         for (index, category) in request.categories.iter().enumerate() {
-            catalog.add_labels(index, category);
+            catalog.add_labels(index, category, &families);
             if matches!(category.kind, Kind::Text | Kind::Array) {
                 catalog.add_values(index, category);
             }
@@ -195,7 +196,7 @@ impl<'a> Catalog<'a> {
         }
     }
 
-    fn add_labels(&mut self, category: usize, facts: &Category) {
+    fn add_labels(&mut self, category: usize, facts: &Category, families: &HashSet<String>) {
         let owner = Owner::Label { category, positive: true };
         let (label, id) = (fold::atoms(facts.plain_label()), fold::atoms(&facts.id));
         if facts.kind == Kind::Boolean {
@@ -203,7 +204,8 @@ impl<'a> Catalog<'a> {
         }
         let same = label.iter().map(|it| &it.folded).eq(id.iter().map(|it| &it.folded));
         self.add_form(owner, &facts.label, label);
-        if !same {
+        let family = matches!(&id[..], [only] if families.contains(&only.folded));
+        if !same && !family {
             self.add_form(owner, &facts.id, id);
         }
     }
@@ -457,6 +459,28 @@ impl<'a> Catalog<'a> {
         let names = own.flat_map(|concept| self.lexicon.members(concept));
         names.filter(|name| name.len() >= 5 && !name.contains(' ')).map(|name| fold::fold(name))
     }
+}
+
+/// The ids with which several values of a category begin, though not all of it: `lab` beside
+/// lab-a, lab-b and field. They name those values; the category has its label.
+fn families(request: &Request) -> HashSet<String> {
+    let ids: HashSet<String> = request.categories.iter().map(|it| fold::fold(&it.id)).collect();
+    let mut families = HashSet::new();
+    for category in &request.categories {
+        let mut begun: HashMap<&String, usize> = HashMap::new();
+        for value in &category.values {
+            let end = value.char_indices().nth(MOST_CHARACTERS).map_or(value.len(), |it| it.0);
+            let atoms = fold::first_atoms(value.get(..end).unwrap_or(value), 3);
+            if let [first, _, ..] = &atoms[..]
+                && let Some(id) = ids.get(&first.folded)
+            {
+                *begun.entry(id).or_default() += 1;
+            }
+        }
+        let shared = begun.into_iter().filter(|it| (2..category.values.len()).contains(&it.1));
+        families.extend(shared.map(|it| it.0.clone()));
+    }
+    families
 }
 
 /// Whether some atoms of a name are worth an entry: a single letter that is glued to others is not.

@@ -176,10 +176,6 @@ impl<'a> Scene<'a> {
         self.previous(at).is_some_and(|before| self.is_any(before, classes))
     }
 
-    pub(crate) fn follows_denial(&self, at: usize) -> bool {
-        self.follows_any(at, &[Class::Not, Class::Except, Class::No])
-    }
-
     /// Whether a clause ends at this element, or the query does.
     pub(crate) fn is_boundary(&self, at: usize) -> bool {
         at >= self.elements.len() || self.is_any(at, &[Class::Comma, Class::But, Class::Stop])
@@ -236,7 +232,7 @@ impl<'a> Scene<'a> {
         let as_label = if mention.labels.is_empty() { Role::Other } else { Role::Label };
         // "response 5xx" of a numeric category is no list of values.
         let classed = mention.extent == Extent::Family
-            && self.previous(at).is_some_and(|before| {
+            && self.before_copula(at).is_some_and(|before| {
                 self.labels(before).iter().any(|label| {
                     self.catalog.kind(label.category) == Kind::Numeric
                         && self.label_is(label.category, Word::Status)
@@ -265,8 +261,9 @@ impl<'a> Scene<'a> {
         }
         let near = self.label_near(at, &mention.values).filter(|&(label, _)| {
             // "return reason other"
+            let label_before = label + 1 == at || self.before_copula(at) == Some(label);
             let beside =
-                label + 1 == at && self.word(at).len() > 2 && mention.value_tier == Tier::Exact;
+                label_before && self.word(at).len() > 2 && mention.value_tier == Tier::Exact;
             beside || !self.is_function_word(at) || !self.is_doubtful(at, &mention)
         });
         // "assigned to dev": the label beside it wants a part, though another category has it whole.
@@ -320,22 +317,30 @@ impl<'a> Scene<'a> {
             return false;
         }
         let before = |back, class| self.lexicon.is(self.word_before(at, back), class);
-        let placed = before(1, Word::Preposition)
-            || before(1, Word::Definite) && before(2, Word::Preposition);
+        let place = if self.says(at, Word::Us) { Word::BeforeUs } else { Word::Preposition };
+        let placed = before(1, place) || before(1, Word::Definite) && before(2, place);
         let led = self.follows_any(at, &LEADS) || self.is(at + 1, Class::Only);
+        let next = self.next(at);
+        let excepted = self.is(next, Class::Except)
+            && self.candidates(self.next(next)).iter().any(|it| mention.values.contains(it));
         let alone = mention.value_tier == Tier::Exact
             && (0..self.elements.len()).all(|other| other == at || self.is_idle(other));
         mention.begins
             && one
             && !self.is_narrowed(at, &mention.values)
-            && (placed || led || alone || self.lists_with_value(at, mention))
+            && (placed || led || alone || excepted || self.lists_with_value(at, mention))
     }
 
     /// Whether another mention tells which of these values is meant: "ios release 5.2.1".
     fn is_narrowed(&self, at: usize, values: &[(usize, usize)]) -> bool {
         (0..self.elements.len()).any(|other| {
             let named = self.candidates(other);
-            other != at && named.len() < values.len() && named.iter().any(|it| values.contains(it))
+            // "us but not us-west-2"
+            let denied = || other > at && self.follows_any(other, &[Class::Not, Class::Except]);
+            other != at
+                && named.len() < values.len()
+                && named.iter().any(|it| values.contains(it))
+                && !denied()
         })
     }
 
@@ -396,13 +401,50 @@ impl<'a> Scene<'a> {
         });
         let suffixed = self.is_any(at + 1, &[Class::AfterGte, Class::AfterLte]);
         let united = element.tokens.len() == 1 && self.unit_of(at).is_some();
-        let labelled = self.labels_number(self.next(at))
-            || before.is_some_and(|before| {
-                self.labels_number(before)
-                    || self.is_any(before, &[Class::Is, Class::Eq])
-                        && self.previous(before).is_some_and(|it| self.labels_number(it))
-            });
-        compared || suffixed || united || labelled
+        let labels_number =
+            |at: usize| self.before_copula(at).is_some_and(|before| self.labels_number(before));
+        // "response 404 and 500"
+        let join = before.filter(|&it| self.is_any(it, &[Class::And, Class::Or, Class::Comma]));
+        let joined = join.and_then(|join| self.previous(join));
+        let listed =
+            joined.is_some_and(|it| self.is_number(it) && self.is_other(it) && labels_number(it));
+        let labelled = self.labels_number(self.next(at)) || labels_number(at) || listed;
+        compared
+            || suffixed
+            || united
+            || labelled
+            || self.ends_range(at)
+            || self.is_edit_of_number(at, mention)
+    }
+
+    /// What stands before an element, a copula and a denial between them aside.
+    pub(crate) fn before_copula(&self, at: usize) -> Option<usize> {
+        const BETWEEN: [Class; 5] = [Class::Is, Class::Eq, Class::Ne, Class::Not, Class::Except];
+        let mut before = self.previous(at)?;
+        while self.is_any(before, &BETWEEN) {
+            before = self.previous(before)?;
+        }
+        Some(before)
+    }
+
+    /// "100-200", "between 100 and 200": whether a number ends the range that another begins.
+    fn ends_range(&self, at: usize) -> bool {
+        let Some(low) = at.checked_sub(2) else { return false };
+        let between = low.checked_sub(1).is_some_and(|it| self.is(it, Class::Between));
+        let to = self.word(low + 1) == "-" || self.is(low + 1, Class::To);
+        self.is_number(low) && self.is_other(low) && (to || between && self.is(low + 1, Class::And))
+    }
+
+    /// "make it 500": the one current filter of a number is changed, unless a filter of the value
+    /// is there too.
+    fn is_edit_of_number(&self, at: usize, mention: &Mention) -> bool {
+        let filtered = |category: usize| self.catalog.has_filter(category);
+        let before = self.previous(at);
+        let to = before.filter(|&it| self.is(it, Class::To)).and_then(|it| self.previous(it));
+        let raises = |at: usize| self.is(at, Class::Raise) && !self.is(at, Class::Polite);
+        to.or(before).is_some_and(raises)
+            && self.numeric().filter(|&it| filtered(it)).count() == 1
+            && !mention.values.iter().any(|value| filtered(value.0))
     }
 
     /// A span that names a label and a value alike is the label where what follows needs one.

@@ -1,6 +1,7 @@
 //! Stage 4: the query as a row of elements: mentions, steering phrases, numbers, quoted texts and
 //! mere words. Where readings overlap, the row with the highest total score wins.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::interpretation::cue::{Class, CueSet};
@@ -64,6 +65,9 @@ impl Element {
     }
 }
 
+/// Comparators that follow their number: "and over", "or less".
+const SUFFIXES: [Class; 2] = [Class::AfterGte, Class::AfterLte];
+
 /// The best row of elements. Where a category holds ages, a span of time is one.
 pub(crate) fn elements(
     words: &Words<'_>,
@@ -94,6 +98,7 @@ pub(crate) fn elements(
     for link in links {
         offer(link.score, Element { mention: Some(link.mention), ..Element::bare(link.tokens) });
     }
+    let begins_number: HashSet<usize> = numbers.iter().map(|it| it.tokens.start).collect();
     for number in numbers {
         let span = number.tokens.clone();
         let worth = score(weights::NUMBER, span.len());
@@ -104,6 +109,9 @@ pub(crate) fn elements(
             let quoted = Element { quoted: true, ..Element::bare(start..start + 1) };
             offer(weights::QUOTED, quoted);
         }
+        // "chrome and over 10 users": what stands before a number compares it.
+        let joins = tokens.lexicon.phrase(steering_key([words.word(start)]));
+        let joins = joins.is_some_and(|cue| cue.has_any(&[Class::And, Class::Or]));
         let mut key = steering_key([]);
         let longest = tokens.iter().enumerate().skip(start).take(tokens.lexicon.longest_phrase);
         for (last, token) in longest {
@@ -114,6 +122,7 @@ pub(crate) fn elements(
             let span = start..last + 1;
             if let Some(cue) = tokens.lexicon.phrase(key)
                 && stands_as_phrase(tokens, &span)
+                && !(joins && cue.has_any(&SUFFIXES) && begins_number.contains(&span.end))
             {
                 let idle = cue.is_idle() && span.len() == 1;
                 let worth = score(if idle { weights::IDLE_CUE } else { weights::CUE }, span.len());
@@ -134,8 +143,11 @@ fn stands_as_phrase(tokens: &Tokens, span: &Range<usize>) -> bool {
     if span.len() > 1 {
         // "not A" is no "not a", and the `no` of "is no-reply" belongs to what follows.
         let letter = tokens.get(end - 1).is_some_and(|last| last.capital && last.folded.len() == 1);
-        let hyphen = next.is_some_and(|next| next.kind == TokenKind::Separator && next.is("-"));
-        return !letter && !hyphen;
+        // Nor does the `a` of "not a@b.com".
+        let sign = next.is_some_and(|next| {
+            next.kind == TokenKind::Separator && (next.is("-") || next.is("@") && next.glued)
+        });
+        return !letter && !sign;
     }
     let glued_after = next.is_some_and(|next| next.glued);
     match token.folded.as_str() {

@@ -50,7 +50,10 @@ pub(crate) fn explain(
     let covered = |at: usize| findings.trace.iter().any(|fired| fired.elements.contains(&at));
     for at in (0..scene.elements.len()).filter(|&at| !covered(at)) {
         if let Some(owner) = sense(at).and_then(|sense| sense.part_of) {
-            rest_on(at..at + 1, of(&|fired| fired.elements.contains(&owner)));
+            rest_on(
+                at..at + 1,
+                of(&|it| it.elements.contains(&owner) || it.besides == Some(owner)),
+            );
         } else if let Role::Context(category) = *scene.role(at) {
             let id = scene.catalog.category(category).map(|facts| facts.id.as_str());
             let own = |filter: &Filter| id == Some(filter.category_id.as_str());

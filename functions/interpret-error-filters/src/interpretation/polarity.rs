@@ -4,14 +4,16 @@
 
 mod clause;
 mod reach;
+mod stated;
 
-use crate::interpretation::condition::Condition;
+use crate::interpretation::condition::{Condition, Findings};
 use crate::interpretation::context::{Role, Scene};
 use crate::interpretation::cue::{Class, CueSet};
 use crate::interpretation::element::Element;
 use crate::interpretation::lexicon::Affix;
 use crate::interpretation::link::Tier;
 use crate::interpretation::model::Kind;
+use crate::interpretation::rules::Fired;
 use crate::interpretation::word::Word;
 
 /// What a cue does to the mentions that it governs.
@@ -52,6 +54,13 @@ pub(crate) struct Governor {
     /// The element of the cue.
     pub(crate) at: usize,
     pub(crate) force: Force,
+}
+
+impl Governor {
+    /// Nobody can tell what it means there.
+    fn unclear(self) -> Self {
+        Self { force: Force::Unclear, ..self }
+    }
 }
 
 /// How one element of the query is meant.
@@ -116,7 +125,7 @@ impl Joint {
 }
 
 /// The sense of each element. What states a text or a number has been read before.
-pub(crate) fn senses(scene: &Scene<'_>, stated: &[Condition]) -> Vec<Sense> {
+pub(crate) fn senses(scene: &Scene<'_>, stated: &Findings) -> Vec<Sense> {
     let mut walk = Walk {
         scene,
         senses: vec![Sense::default(); scene.elements.len()],
@@ -138,7 +147,7 @@ pub(crate) fn senses(scene: &Scene<'_>, stated: &[Condition]) -> Vec<Sense> {
 struct Walk<'s, 'a> {
     scene: &'s Scene<'a>,
     senses: Vec<Sense>,
-    stated: &'s [Condition],
+    stated: &'s Findings,
     /// Elements that state something, with their categories, as far as was walked.
     mentions: Vec<(usize, usize)>,
     reign: Option<Reign>,
@@ -196,19 +205,6 @@ impl Walk<'_, '_> {
         self.mentions.push((at, category));
         self.last = Some(at);
         self.joint = Joint::default();
-    }
-
-    fn states_text_or_number(&mut self, at: usize) {
-        if let Some(category) = self.stated.iter().find(|it| it.at == at).map(|it| it.category) {
-            let adds = self.adds_to(category);
-            self.set(at, |sense| sense.adds = adds);
-            self.reign = self.reign.take().filter(|reign| !reign.denies());
-            self.finish(at, category);
-        }
-        let names = self.scene.element(at).is_some_and(|element| element.mention.is_some());
-        if names && self.force() != Some(Force::Remove) {
-            self.reign = self.reign.take().filter(Reign::denies);
-        }
     }
 
     fn value(&mut self, at: usize, category: usize, value: &str) {

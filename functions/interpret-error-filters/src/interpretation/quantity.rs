@@ -35,7 +35,8 @@ pub(crate) struct Quantity {
     dimensions: Vec<&'static str>,
     /// What its unit measures.
     unit: Option<&'static str>,
-    pub(crate) denied: bool,
+    /// The negator within those elements, which governs the number as it does values.
+    pub(crate) negator: Option<usize>,
     /// It says how long ago something was.
     pub(crate) ago: bool,
 }
@@ -90,7 +91,7 @@ impl Scene<'_> {
             end: second.unwrap_or(first) + 1,
             dimensions: Vec::new(),
             unit: unit.map(|unit| unit.dimension),
-            denied: false,
+            negator: None,
             ago: false,
         };
         self.read_before(&mut quantity);
@@ -112,6 +113,7 @@ impl Scene<'_> {
             if let Some(operator) = operator.filter(|_| quantity.operator.is_none()) {
                 quantity.operator = Some(operator);
                 quantity.ago |= self.is(before, Class::WithinLast);
+                quantity.dimensions = self.dimensions_said(before);
                 quantity.start = before;
             } else if self.is(before, Class::ComparisonEnd)
                 && let Some((comparative, operator, dimensions)) = self.compares(before)
@@ -126,8 +128,8 @@ impl Scene<'_> {
             {
                 // "under level 20"
                 quantity.start = before;
-            } else if !quantity.denied && self.denies_number(before, quantity) {
-                quantity.denied = true;
+            } else if quantity.negator.is_none() && self.denies_number(before, quantity) {
+                quantity.negator = Some(before);
                 quantity.start = before;
             } else if !(self.says(before, Word::Approximation)
                 || matches!(self.word(before), "=" | "(")
@@ -184,6 +186,14 @@ impl Scene<'_> {
             && self.is_any(at, &[Class::Gte, Class::Lte]);
         let suffixes = [(Class::AfterGte, Operator::Gte), (Class::AfterLte, Operator::Lte)];
         suffixes.into_iter().find(|it| !numbered && self.is(at, it.0)).map(|it| it.1)
+    }
+
+    /// What the comparative in a phrase speaks of: "no older than".
+    fn dimensions_said(&self, at: usize) -> Vec<&'static str> {
+        let tokens = self.element(at).and_then(|it| self.tokens.get(it.tokens.clone()));
+        let mut said = tokens.unwrap_or_default().iter();
+        let comparative = said.find_map(|token| self.lexicon.comparative(&token.folded));
+        comparative.map(|it| it.dimensions.clone()).unwrap_or_default()
     }
 
     /// "slower than", "more events than": the comparative before `than`.

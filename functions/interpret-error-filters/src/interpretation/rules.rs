@@ -129,7 +129,7 @@ pub(crate) struct Fired {
 
 /// The rules of each round, which goes over the query from left to right before the next. Of the
 /// rules that could read an element, the first does: they stand from the most special to the
-/// plainest. Polarity is found before the last round: it passes over texts and numbers.
+/// plainest. Polarity is found before the last round, and turns the texts and numbers that were read.
 pub(crate) static ROUNDS: [&[&Rule]; 4] = [
     &[&labelled_text::RULE, &text_in_label::RULE, &mentioned::RULE, &address::RULE],
     &[&quote::RULE],
@@ -160,13 +160,55 @@ pub(crate) fn read(scene: &mut Scene<'_>) -> Findings {
     for rules in before {
         round(rules, scene, &[], &mut findings);
     }
-    let senses = polarity::senses(scene, &findings.conditions);
-    for condition in &mut findings.conditions {
-        condition.adds |= senses.get(condition.at).is_some_and(|sense| sense.adds);
-    }
+    let senses = polarity::senses(scene, &findings);
+    turn(&mut findings, scene, &senses);
     round(last, scene, &senses, &mut findings);
     findings.senses = senses;
     findings
+}
+
+/// Gives texts and numbers the polarity that governs them. What no filter can say or nobody can
+/// tell is left out, and its words count as unread: a range that is denied, a denial of a denial.
+fn turn(findings: &mut Findings, scene: &Scene<'_>, senses: &[Sense]) {
+    let mut stated = std::mem::take(&mut findings.conditions);
+    for mut fired in std::mem::take(&mut findings.trace) {
+        let own = |condition: &Condition| fired.elements.contains(&condition.at);
+        let (mut conditions, rest): (Vec<_>, Vec<_>) = stated.into_iter().partition(own);
+        stated = rest;
+        let range = conditions.len() > 1 && conditions.iter().any(|it| it.operator.is_bound());
+        let removals = findings.removals.len();
+        conditions.retain_mut(|condition| {
+            let sense = senses.get(condition.at).copied().unwrap_or_default();
+            let (category, value) = (condition.category, condition.value.as_str());
+            condition.adds |= sense.adds;
+            match sense.governor.map(|governor| governor.force) {
+                Some(Force::Unclear) => return false,
+                Some(_) if sense.is_denied() => {
+                    if range || condition.operator.is_negative() {
+                        return false;
+                    }
+                    condition.operator = condition.operator.negated();
+                }
+                Some(force @ (Force::Remove | Force::Readmit)) => {
+                    if scene.catalog.holds(category, value) {
+                        let negative_only = force == Force::Readmit;
+                        let removed = Selection::of_value(category, value);
+                        findings.removals.push(Selection { negative_only, ..removed });
+                    }
+                    return false;
+                }
+                Some(Force::Displace) => return false,
+                _ => {}
+            }
+            true
+        });
+        let filters = conditions.iter().filter_map(|it| it.filter(scene.catalog.request));
+        fired.filters = filters.collect();
+        if !conditions.is_empty() || findings.removals.len() > removals {
+            findings.trace.push(fired);
+        }
+        findings.conditions.extend(conditions);
+    }
 }
 
 /// Reads the elements that nothing has read yet.

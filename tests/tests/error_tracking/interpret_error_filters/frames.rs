@@ -141,6 +141,86 @@ const NUMBERS: &[&str] = &[
     "users + and +",
 ];
 
+/// Frames that exclude a text or a number, `*`.
+const EXCLUDING_STATEMENTS: &[&str] = &[
+    "exclude *",
+    "excluding *",
+    "hide *",
+    "hide what has *",
+    "hide everything with *",
+    "skip *",
+    "ignore *",
+    "leave out *",
+    "leave * out",
+    "filter out *",
+    "drop *",
+    "without *",
+    "except *",
+    "everything but *",
+    "everything except *",
+    "anything other than *",
+    "apart from *",
+    "aside from *",
+    "nothing with *",
+    "no errors with *",
+    "don't show me *",
+    "don't show me anything with *",
+    "i don't want to see *",
+    "i am not interested in *",
+    "* excluded",
+    "* is out",
+    "* doesn't count",
+    "* should be excluded",
+];
+
+/// Frames that do not.
+const INCLUDING_STATEMENTS: &[&str] = &[
+    "*",
+    "only *",
+    "just *",
+    "show me *",
+    "errors with *",
+    "nothing but *",
+    "no one except *",
+    "not just *",
+    "don't show me anything but *",
+    "whatever happens, *",
+    "no, *",
+    "no wait, *",
+    "* only",
+    "*, no exceptions",
+    "* and nothing else",
+    "hide Chrome, show *",
+];
+
+/// Texts and numbers, and what they are where they are wanted and where not: nothing where no
+/// filter says it.
+const STATEMENTS: &[(&str, &str, &str)] = &[
+    ("over 10 users", "users gt 10", "users lte 10"),
+    ("users over 10", "users gt 10", "users lte 10"),
+    ("at least 10 users", "users gte 10", "users lt 10"),
+    ("fewer than 10 users", "users lt 10", "users gte 10"),
+    ("up to 10 users", "users lte 10", "users gt 10"),
+    ("between 5 and 10 users", "users gte 5; users lte 10", ""),
+    ("5-10 users", "users gte 5; users lte 10", ""),
+    ("http status 5xx", "http gte 500; http lte 599", ""),
+    ("http status 404 or 500", "http is 404; http is 500", "http is_not 404; http is_not 500"),
+    ("/cart", "url contains /cart", "url not_contains /cart"),
+    ("/a or /b", "url contains /a; url contains /b", "url not_contains /a; url not_contains /b"),
+    ("jo@example.com", "mail contains jo@example.com", "mail not_contains jo@example.com"),
+    (
+        "jo@example.com and al@example.com",
+        "mail contains jo@example.com; mail contains al@example.com",
+        "mail not_contains jo@example.com; mail not_contains al@example.com",
+    ),
+    ("\"timed out\"", "message contains timed out", "message not_contains timed out"),
+    (
+        "\"timed out\" or \"refused\"",
+        "message contains timed out; message contains refused",
+        "message not_contains timed out; message not_contains refused",
+    ),
+];
+
 /// Values of all kinds, those among them that look like cues.
 const VALUES: [(&str, &[&str]); 5] = [
     ("browser", &["Chrome", "Firefox", "Safari", "Edge"]),
@@ -208,6 +288,56 @@ fn misread(frames: &[&str], values: &[(&str, &[&str])]) -> Vec<String> {
         }
     }
     wrong
+}
+
+/// The frames with each text and number in them that are read otherwise than they say.
+fn misread_statements(frames: &[&str], denied: bool) -> Vec<String> {
+    let category = |&(id, label, kind): &(&str, &str, Kind)| {
+        let values = if id == "browser" { vec!["Chrome".to_owned()] } else { Vec::new() };
+        Category { id: id.to_owned(), label: label.to_owned(), values, kind }
+    };
+    let categories: Vec<Category> = [
+        ("browser", "Browser", Kind::Text),
+        ("users", "Users", Kind::Numeric),
+        ("http", "HTTP status", Kind::Numeric),
+        ("url", "URL", Kind::Text),
+        ("mail", "E-mail", Kind::Text),
+        ("message", "Message", Kind::Text),
+    ]
+    .iter()
+    .map(category)
+    .collect();
+    let mut wrong = Vec::new();
+    for frame in frames {
+        for &(said, wanted, unwanted) in STATEMENTS {
+            let query = frame.replace('*', said);
+            let (categories, current_filters) = (categories.clone(), Vec::new());
+            let answer = interpret(&Request { query: query.clone(), categories, current_filters });
+            let text = |it: &Filter| format!("{} {} {}", it.category_id, it.operator, it.value);
+            let mut read: Vec<String> = answer.filters.iter().map(text).collect();
+            read.retain(|filter| filter != "browser is_not Chrome");
+            let expected = if denied { unwanted } else { wanted };
+            if read.join("; ") != expected {
+                wrong.push(format!("{query}: {read:?}"));
+            }
+            if read.is_empty() && answer.ignored.is_empty() {
+                wrong.push(format!("{query}: nothing is listed as ignored"));
+            }
+        }
+    }
+    wrong
+}
+
+#[test]
+fn texts_and_numbers_are_denied_as_values_are() {
+    let wrong = misread_statements(EXCLUDING_STATEMENTS, true);
+    assert!(wrong.is_empty(), "{} {wrong:#?}", wrong.len());
+}
+
+#[test]
+fn texts_and_numbers_that_are_included_are_not_denied() {
+    let wrong = misread_statements(INCLUDING_STATEMENTS, false);
+    assert!(wrong.is_empty(), "{} {wrong:#?}", wrong.len());
 }
 
 #[test]

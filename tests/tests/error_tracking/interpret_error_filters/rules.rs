@@ -80,10 +80,65 @@ const CATEGORIES: &[(&str, &str, Kind, &[&str])] = &[
     ("seen", "Last seen (days ago)", Kind::Numeric, &[]),
     ("port", "Departure", Kind::Text, &["LHR", "LGW", "MUC"]),
     ("money", "Currency", Kind::Text, &["EUR", "NOK", "PLN"]),
+    ("refund", "Refund", Kind::Text, &["none", "other", "voucher"]),
+    ("lab", "Bench", Kind::Text, &["lab-a", "lab-b", "field"]),
 ];
 
 /// What is tried, query, current filters, expected filters.
 const QUERIES: &[(&str, &str, &str, &str)] = &[
+    ("function-word-after-a-denial", "refund not other", "", "refund is_not other"),
+    (
+        "function-words-in-a-list",
+        "except other and none",
+        "",
+        "refund is_not other; refund is_not none",
+    ),
+    ("function-word-after-its-label", "refund is not none", "", "refund is_not none"),
+    ("function-word-is-no-value", "not other browsers", "", ""),
+    ("id-is-a-family", "lab benches", "", "lab is lab-a; lab is lab-b"),
+    ("denied-id-is-a-family", "not in lab", "", "lab is_not lab-a; lab is_not lab-b"),
+    ("us-is-a-pronoun", "tell us about firefox", "", "browser is Firefox"),
+    // What texts and numbers are denied by. No filter says what is outside of a range.
+    ("denied-verb-before-a-text", "does not load /cart", "", "link contains /cart"),
+    ("denied-range", "users not between 5 and 10", "", ""),
+    ("denied-range-before-label", "not users between 10 and 20", "", ""),
+    ("outside-of-a-range", "latency outside 100-200", "", ""),
+    ("outside-of-a-range-of-codes", "latency outside 200-500", "", ""),
+    ("excluded-range", "hide between 5 and 10 users", "", ""),
+    ("denied-http-class", "response is not 5xx", "", ""),
+    ("denial-of-a-denial", "hide messages that do not contain timeout", "", ""),
+    (
+        "number-before-a-denied-value",
+        "over 10 users and chrome excluded",
+        "",
+        "browser is_not Chrome",
+    ),
+    (
+        "comparison-after-a-denied-label",
+        "no code and slower than 2 seconds",
+        "",
+        "code is_not_set ; latency gt 2000",
+    ),
+    ("address-that-begins-with-an-article", "not a@b.com", "", "mail not_contains a@b.com"),
+    ("but-after-all", "all traffic but /cart", "", "link not_contains /cart"),
+    (
+        "quote-and-address",
+        "\"timeout\" and /cart",
+        "",
+        "message contains timeout; link contains /cart",
+    ),
+    ("no-telling-who-is-lacking", "no one can open /cart", "", ""),
+    ("no-telling-what-is-lacked", "no answer in over 5 users", "", ""),
+    ("comma-list-and-denial", "/a, /b excluded", "", "link not_contains /b"),
+    ("instead-of-a-number", "over 50 users instead of over 10 users", "", "users gt 50"),
+    ("verb-that-edits-nothing", "we lost over 10 users", "", "users gt 10"),
+    ("comparison-in-a-list", "firefox and over 10 users", "", "browser is Firefox; users gt 10"),
+    (
+        "edit-of-a-value",
+        "make it 500",
+        "latency gt 200; code is 200",
+        "latency gt 200; code is 500",
+    ),
     // Linking.
     ("longest-match", "chrome mobile", "", "browser is Chrome Mobile"),
     ("plural", "warnings", "", "level is warning"),
@@ -300,6 +355,34 @@ fn reads_what_no_single_rule_is_about() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn us_is_a_family_where_a_country_would_stand() {
+    let values = ["us-east-1", "us-west-2", "eu-west-1"];
+    let zone = Category {
+        id: "zone".to_owned(),
+        label: "Zone".to_owned(),
+        values: values.map(str::to_owned).into(),
+        kind: Kind::Text,
+    };
+    let both = "zone is us-east-1; zone is us-west-2";
+    for (query, expected) in [
+        ("us", both),
+        ("US", both),
+        ("only us", both),
+        ("all us zones", both),
+        ("not in us", "zone is_not us-east-1; zone is_not us-west-2"),
+        ("everything but us", "zone is_not us-east-1; zone is_not us-west-2"),
+        ("us or eu", "zone is us-east-1; zone is us-west-2; zone is eu-west-1"),
+        ("us but not us-west-2", "zone is us-east-1; zone is_not us-west-2"),
+        ("show us eu", "zone is eu-west-1"),
+        ("it bothers us in eu", "zone is eu-west-1"),
+    ] {
+        let (query, categories) = (query.to_owned(), vec![zone.clone()]);
+        let answer = interpret(&Request { query, categories, current_filters: Vec::new() });
+        assert_eq!(answer.filters, filters(expected), "{:?}", answer.trace);
+    }
 }
 
 #[test]

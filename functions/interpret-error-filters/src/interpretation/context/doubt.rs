@@ -1,6 +1,6 @@
 //! Ordinary verbs and the thing searched: whether such a word stands as a value would.
 
-use super::{Class, JOINS, Mention, Scene, Word};
+use super::{Class, Extent, JOINS, Mention, Scene, Tier, Word};
 
 impl Scene<'_> {
     /// Ordinary verbs and the thing searched are values only where they stand as a value would.
@@ -23,7 +23,14 @@ impl Scene<'_> {
         let place = verb && self.lexicon.is(lead, Word::Definite)
             || self.says(at, Word::Us)
                 && (matches!(lead, "" | ",") || self.lexicon.is(lead, Word::BeforeUs));
-        if introduced || place || self.lists_with_value(at, mention) {
+        // "not other", "except none and other"
+        let next = self.next(at);
+        let denied = mention.extent == Extent::Whole
+            && mention.value_tier == Tier::Exact
+            && token.folded.len() > 2
+            && self.follows_any(at, &[Class::Not, Class::Except, Class::Neither, Class::Nor])
+            && (self.is_boundary(next) || self.is_any(next, &JOINS));
+        if introduced || place || denied && !generic || self.lists_with_value(at, mention) {
             return false;
         }
         generic || function || !self.verb_stands_as_value(at)

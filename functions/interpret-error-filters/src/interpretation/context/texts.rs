@@ -84,12 +84,22 @@ impl Scene<'_> {
             }
             let joined =
                 (end..at).any(|join| self.is_any(join, &[Class::Or, Class::And, Class::Nor]));
-            let word = self.is_other(at) && (self.is_word(at) || self.is_identifier_at(at));
-            if at == end || !(self.is_quoted(at) || joined && word) {
+            let word = self.is_free(at) && (self.is_word(at) || self.is_identifier_at(at));
+            let alike =
+                self.address_sign(start).is_some_and(|it| Some(it) == self.address_sign(at));
+            if at == end || !(self.is_quoted(at) || joined && word || alike) {
                 break;
             }
         }
         found
+    }
+
+    /// What makes the word that begins at an element a path or an e-mail address.
+    fn address_sign(&self, at: usize) -> Option<char> {
+        let word = self.chunk_from(at);
+        let own = self.chunk_start(at) == at;
+        let sign = if word.starts_with('/') { '/' } else { '@' };
+        (own && word.contains(sign)).then_some(sign)
     }
 
     fn one_text(&self, at: usize) -> Option<Text> {
@@ -173,8 +183,8 @@ impl Scene<'_> {
 
     /// The first element after the word that begins at an element.
     pub(crate) fn chunk_end(&self, at: usize) -> usize {
-        let start = self.chunk_start(at);
-        let inside = (at + 1..self.elements.len()).take_while(|&it| self.chunk_start(it) == start);
+        let end = self.chunk_place(at) + self.chunk_at(at).len();
+        let inside = (at + 1..self.elements.len()).take_while(|&it| self.chunk_place(it) < end);
         at + 1 + inside.count()
     }
 

@@ -86,7 +86,8 @@ impl Words<'_> {
             let mention = Mention { parts, ..Mention::of(values, extent, best) };
             return (mention, weights::of_tier(best) - penalty);
         }
-        if single.is_some_and(|word| lexicon.is_verb(word)) {
+        let country = single.is_some_and(|word| lexicon.is(word, Word::Us));
+        if single.is_some_and(|word| lexicon.is_verb(word)) && !country {
             return nothing();
         }
         let Some(best) = parts.iter().map(|it| group(it.0.0)).min() else { return nothing() };
@@ -120,7 +121,7 @@ impl Words<'_> {
             let form = catalog.form(found.form);
             form.is_some_and(|form| matches!(form.owner, Owner::Value { .. }))
         };
-        let begins = !weak && matches.iter().filter(is_value).all(leads);
+        let begins = (!weak || country) && matches.iter().filter(is_value).all(leads);
         let mention = Mention::of(values, extent, tier);
         let mention = Mention { parts: lesser, begins, needs_label, ..mention };
         (mention, weights::of_tier(tier) - penalty)

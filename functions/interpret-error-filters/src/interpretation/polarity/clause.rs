@@ -129,7 +129,8 @@ impl Walk<'_, '_> {
         self.last = None;
     }
 
-    /// A word that means nothing here: a verb after `not` ends its reach ("can't pay on iOS").
+    /// A word that means nothing here: a verb after `not` ends its reach ("can't pay on iOS"), but
+    /// no noun before its text does ("not the page /cart").
     fn word(&mut self, at: usize) {
         let scene = self.scene;
         if let Some(category) = scene.absent_category(at) {
@@ -145,6 +146,7 @@ impl Walk<'_, '_> {
                 && reign.is_to_deny()
                 && reign.governor.force == Force::Deny
                 && scene.previous(at) == Some(reign.governor.at)
+                && !self.is_noun_of_text(reign.governor.at, at)
         };
         if let Some(reign) = self.reign.as_ref().filter(|reign| denied(reign))
             && !self.denies_through_verb(reign.governor.at, at)
@@ -234,7 +236,7 @@ impl Walk<'_, '_> {
         let mut clause = (0..at).rev().take_while(inside);
         scene.is(at, Class::But)
             && scene.word(at) != "."
-            && scene.names_value(scene.next(at))
+            && (scene.names_value(scene.next(at)) || self.states_text(scene.next(at)))
             && clause.any(|at| scene.is_any(at, &[Class::Any, Class::Both]))
     }
 
@@ -275,7 +277,7 @@ impl Walk<'_, '_> {
     /// "leave bob out".
     fn takes_particle(&mut self, at: usize, class: Word) -> bool {
         let scene = self.scene;
-        let named = |at: usize| scene.is_label(at) || scene.names_value(at);
+        let named = |at: usize| scene.is_label(at) || scene.names_value(at) || scene.is_used(at);
         let clause = (at + 1..scene.elements.len()).take_while(|&it| !scene.is_boundary(it));
         let mut after = clause.skip_while(|&it| !named(it)).skip(1);
         let particle = after.find(|&it| scene.says(it, class));

@@ -189,6 +189,8 @@ impl Walk<'_, '_> {
             _ => return,
         };
         for (at, _) in members {
+            // "over 10 users and chrome excluded": of a number, nobody can tell.
+            let force = if scene.is_used(at) { Force::Unclear } else { force };
             self.set(at, |sense| sense.governor = Some(Governor { force, ..cue }));
         }
     }

@@ -38,7 +38,7 @@ impl Scene<'_> {
             .or_else(|| self.catalog.age_category().filter(|_| quantity.ago))
             .or(named.or(again).or(measured.first()).copied().filter(|_| compared))
             .or_else(|| self.numeric_of(Word::Age).filter(|_| compared && mere && people))
-            .or(last.filter(|_| goes_on || quantity.denied))
+            .or(last.filter(|_| goes_on || quantity.negator.is_some()))
     }
 
     /// The only category that a number can mean, if one has to be meant.
@@ -60,7 +60,7 @@ impl Scene<'_> {
         (fits || dimensions.is_empty()).then_some(choice)
     }
 
-    fn numeric(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn numeric(&self) -> impl Iterator<Item = usize> {
         let all = 0..self.catalog.request.categories.len();
         all.filter(|&category| self.catalog.kind(category) == Kind::Numeric)
     }

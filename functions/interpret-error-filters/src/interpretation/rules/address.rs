@@ -8,6 +8,14 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[
         ("/checkout/cart on firefox", "", "link contains /checkout/cart; browser is Firefox"),
         ("not jo@acme.io", "", "mail not_contains jo@acme.io"),
+        ("not on /a or /b", "", "link not_contains /a; link not_contains /b"),
+        ("neither /account nor /cart", "", "link not_contains /account; link not_contains /cart"),
+        ("hide traffic to /admin", "", "link not_contains /admin"),
+        ("not the form /admin", "", "link not_contains /admin"),
+        ("/admin excluded", "", "link not_contains /admin"),
+        ("/a and /b are out", "", "link not_contains /a; link not_contains /b"),
+        ("drop /admin", "", "link not_contains /admin"),
+        ("drop /admin", "link contains /admin; link contains /a", "link contains /a"),
     ],
 };
 
@@ -23,9 +31,7 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     });
     let class = if path { Word::Path } else { Word::Address };
     let category = scene.only_open_category(class).filter(|_| path || mail)?;
-    let denied = scene.follows_denial(at);
-    let operator = if denied { Operator::NotContains } else { Operator::Contains };
-    let effect = Effect::state(at, category, operator, value);
+    let effect = Effect::state(at, category, Operator::Contains, value);
     Some(Reading::new(at..scene.chunk_end(at), [effect]))
 }
 

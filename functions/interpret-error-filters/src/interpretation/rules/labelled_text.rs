@@ -13,6 +13,19 @@ pub(crate) static RULE: Rule = Rule {
         ("ticket id is M. Oliver", "", "ticket is M. Oliver"),
         ("ticket id is no-reply@acme.io", "", "ticket is no-reply@acme.io"),
         ("message doesn't contain timeout", "", "message not_contains timeout"),
+        ("without messages containing timeout", "", "message not_contains timeout"),
+        (
+            "message contains neither \"a\" nor \"b\"",
+            "",
+            "message not_contains a; message not_contains b",
+        ),
+        (
+            "message does not contain \"a\" or \"b\"",
+            "",
+            "message not_contains a; message not_contains b",
+        ),
+        ("link is not /a, /b or /c", "", "link is_not /a; link is_not /b; link is_not /c"),
+        ("link is not /a, firefox", "", "link is_not /a; browser is Firefox"),
         (
             "message contains timeout but not refused",
             "",
@@ -37,8 +50,7 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     {
         return None;
     }
-    let (mut said, first) = operator(scene, at, cursor, category)?;
-    said.denied |= scene.follows_any(at, &[Class::Except, Class::Not]);
+    let (said, first) = operator(scene, at, cursor, category)?;
     let mut texts = scene.texts(first);
     if said.exact.is_none() && !scene.is_quoted(first) {
         // Without an operator only a quoted text or an identifier follows.
@@ -107,7 +119,7 @@ fn operator(
             if said.exact.is_none() || scene.is(cursor, Class::Eq) {
                 said.exact = Some(!(colon && scene.is_prose(category)));
             }
-        } else if scene.is(cursor, Class::Not) {
+        } else if scene.is_any(cursor, &[Class::Not, Class::Neither]) {
             said.denied = true;
             let next = scene.next(cursor);
             let named = scene.first_token(next).is_some_and(|token| token.capital)
@@ -118,6 +130,7 @@ fn operator(
             }
         } else if said.exact.is_none()
             || !scene.says(cursor, Word::Determiner)
+            || scene.is_quoted(cursor)
             || scene.is_identifier_at(cursor)
         {
             break;

@@ -5,7 +5,10 @@ use super::{Class, Effect, Reading, Role, Rule, View, Word};
 pub(crate) static RULE: Rule = Rule {
     name: "mentioned",
     read,
-    examples: &[("errors mentioning out of memory", "", "message contains out of memory")],
+    examples: &[
+        ("errors mentioning out of memory", "", "message contains out of memory"),
+        ("hide errors mentioning timeout", "", "message not_contains timeout"),
+    ],
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
@@ -23,7 +26,7 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
             return None;
         }
     }
-    let denied = scene.is(at, Class::NotContains) || scene.follows_denial(at);
+    let denied = scene.is(at, Class::NotContains);
     let mut start = at + 1;
     while scene.says(start, Word::BeforeQuote) && scene.is_quoted(start + 1) {
         start += 1;

@@ -32,6 +32,22 @@ pub(crate) static RULE: Rule = Rule {
         ("at least once renewed", "", "renewals gte 1"),
         ("battery, battery (%) below 15", "", "power is battery; battery lt 15"),
         ("users not 3", "", "users is_not 3"),
+        ("exclude more than 10 users", "", "users lte 10"),
+        ("hide what has over 10 users", "", "users lte 10"),
+        ("firefox, but not with more than 10 users", "", "browser is Firefox; users lte 10"),
+        ("not firefox and over 10 users", "", "browser is_not Firefox; users gt 10"),
+        ("hide firefox and over 10 users", "", "browser is_not Firefox; users lte 10"),
+        ("everything except 3 users and firefox", "", "users is_not 3; browser is_not Firefox"),
+        ("users not over 10", "", "users lte 10"),
+        ("hide users not over 10", "", "users gt 10"),
+        ("everything except response 404 and 500", "", "response is_not 404; response is_not 500"),
+        ("more than 10 users excluded", "", "users lte 10"),
+        ("drop more than 10 users", "", "users lte 10"),
+        ("drop users over 10", "users gt 10", ""),
+        ("not older than 3 days", "", "age lte 3"),
+        ("make it 500", "latency gt 200", "latency gt 500"),
+        ("raise it to 500", "latency gt 200", "latency gt 500"),
+        ("change it to 500", "latency gt 200", "latency gt 500"),
         ("make it 700", "users gt 100", "users gt 700"),
     ],
 };
@@ -50,9 +66,6 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let operator = quantity.operator.or(listed.filter(|it| *it == Operator::Is));
     let before = numbers().find(|found| found.category == category).map(|found| found.operator);
     let operator = operator.unwrap_or_else(|| scene.direction(&quantity, category, before));
-    // "other than 503 and 504"
-    let denied = quantity.denied || listed == Some(Operator::IsNot);
-    let operator = if denied { operator.negated() } else { operator };
     let state = |at: usize, value: Decimal, operator: Operator, unit| {
         let value = scene.converted(value, unit, category)?.to_string();
         Some(Effect::state(at, category, scene.turned(at, operator, category), value))
@@ -68,7 +81,7 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     } else {
         vec![state(at, number.value, operator, number.unit)?]
     };
-    let span = quantity.start..quantity.end;
+    let span = quantity.negator.map_or(quantity.start, |it| it + 1)..quantity.end;
     let besides = label.filter(|label| !span.contains(label));
     Some(Reading { besides, ..Reading::new(span, effects) })
 }

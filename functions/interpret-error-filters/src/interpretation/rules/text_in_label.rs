@@ -44,10 +44,7 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     if start >= link {
         return None;
     }
-    let denied = verb.is_some_and(|verb| {
-        scene.is_any(verb, &[Class::NotContains, Class::No])
-            || verb.checked_sub(1).is_some_and(|before| scene.is(before, Class::Not))
-    });
+    let denied = verb.is_some_and(|verb| scene.is_any(verb, &[Class::NotContains, Class::No]));
     if verb.is_none() {
         start = link - 1;
         let identifier = scene.is_identifier_at(start);

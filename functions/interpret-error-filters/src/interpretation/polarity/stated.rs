@@ -1,0 +1,147 @@
+//! Texts and numbers, which have been read before: what governs them.
+
+use super::{Affix, Class, Condition, Fired, Force, Governor, Kind, Reign, Role, Walk, Word};
+
+impl Walk<'_, '_> {
+    pub(super) fn states_text_or_number(&mut self, at: usize) {
+        let stated = self.stated.conditions.iter().find(|it| it.at == at);
+        let fired = self.stated.trace.iter().find(|it| it.elements.contains(&at));
+        if let (Some(condition), Some(fired)) = (stated, fired) {
+            let category = condition.category;
+            let apart = self.is_apart(condition, fired);
+            if apart {
+                self.reign = None;
+            }
+            let unclear = self.unclear_of(category);
+            let mut governor = self.governor_of_stated(condition, fired);
+            let lacks = |it: &Governor| self.lacks_something_else(*it, category, fired);
+            let lacking = governor.filter(lacks).map(Governor::unclear);
+            if let Some(after) = self.denied_after(last_element(fired)) {
+                governor = Some(after);
+                self.deny_stated_before(after, category);
+            }
+            governor = unclear.or(lacking).or(governor);
+            let adds = self.adds_to(category);
+            self.set(at, |sense| (sense.governor, sense.adds) = (governor, adds));
+            self.finish(at, category);
+        }
+        let names = self.scene.element(at).is_some_and(|element| element.mention.is_some());
+        if names && self.force() != Some(Force::Remove) {
+            self.reign = self.reign.take().filter(Reign::denies);
+        }
+    }
+
+    /// "not chrome and over 10 users": what compares or brings its own label is a statement of its
+    /// own, which a plain `not` of another category does not reach over `and`.
+    fn is_apart(&self, condition: &Condition, fired: &Fired) -> bool {
+        let category = condition.category;
+        let other = self.reign.as_ref().is_some_and(|reign| {
+            matches!(reign.governor.force, Force::Deny | Force::Lack)
+                && !reign.is_to_deny()
+                && !reign.categories.contains(&category)
+        });
+        let labelled = fired
+            .elements
+            .clone()
+            .chain(fired.besides)
+            .any(|it| self.scene.labels(it).iter().any(|label| label.category == category));
+        other && (labelled || condition.operator.is_bound()) && !self.joint.is(Class::Or)
+    }
+
+    fn governor_of_stated(&mut self, condition: &Condition, fired: &Fired) -> Option<Governor> {
+        let reign = self.reign.as_ref()?;
+        let governor = reign.governor;
+        if reign.denies() {
+            return self.denial_of(condition.category);
+        }
+        let scene = self.scene;
+        let goes_on = |at: usize| {
+            let same = self.mentions.last().is_some_and(|it| it.1 == condition.category);
+            at < governor.at
+                || fired.elements.contains(&at)
+                || same && (self.joint.is(Class::And) || self.joint.is(Class::Or))
+        };
+        // "drop it to 50" changes a bound; "we lost over 10 users" edits nothing.
+        let bound = fired.elements.start.checked_sub(1).is_some_and(|it| scene.is(it, Class::To));
+        let before = scene.previous(governor.at);
+        let bids = governor.force != Force::Remove
+            || before.is_none_or(|it| scene.is_boundary(it) || scene.is(it, Class::And));
+        if !self.last.is_none_or(goes_on) || self.joint.is(Class::Comma) || bound || !bids {
+            return None;
+        }
+        match governor.force {
+            Force::Remove if !scene.catalog.has_filter(condition.category) => {
+                Some(Governor { force: Force::Exclude, ..governor })
+            }
+            Force::Remove | Force::Readmit | Force::Displace => Some(governor),
+            _ => None,
+        }
+    }
+
+    /// "no response in over 5 seconds", "no one can open /cart": whether the number or text is
+    /// denied, or what stands before it, nobody can tell.
+    fn lacks_something_else(&self, governor: Governor, category: usize, fired: &Fired) -> bool {
+        let scene = self.scene;
+        let lacked = scene.next(governor.at);
+        let number = scene.catalog.kind(category) == Kind::Numeric;
+        let mut between = lacked..fired.elements.start;
+        governor.force == Force::Lack
+            && if number {
+                scene.is_word(lacked) && !fired.elements.contains(&lacked)
+            } else {
+                // "no one" lacks no text: the verb after it is what is denied.
+                let person = scene.is(governor.at, Class::AfterAbsent);
+                between.any(|it| {
+                    let verb = person && !scene.says(it, Word::Function);
+                    scene.is_word(it) && (verb || scene.says(it, Word::Verb))
+                })
+            }
+    }
+
+    /// "/a and /b are out" denies both. With commas alone, what stands before the last is left
+    /// out.
+    fn deny_stated_before(&mut self, governor: Governor, category: usize) {
+        let scene = self.scene;
+        let joined = self.joint.is(Class::And) || self.joint.is(Class::Or);
+        let Some(mut edge) = self.mentions.last().map(|last| last.0 + 1) else { return };
+        if !self.joint.is_list() {
+            return;
+        }
+        for (at, own) in self.mentions.clone().into_iter().rev() {
+            let listed = (at + 1..edge).all(|it| {
+                let joins = scene.is_any(it, &[Class::And, Class::Or, Class::Comma]);
+                joins || scene.is_used(it) || scene.is_idle(it)
+            });
+            let governed = self.senses.get(at).is_some_and(|sense| sense.governor.is_some());
+            let text = !matches!(scene.role(at), Role::Values { .. });
+            if own != category || governed || !listed || !text {
+                break;
+            }
+            edge = at;
+            let governor = if joined { governor } else { governor.unclear() };
+            self.set(at, |sense| sense.governor = Some(governor));
+        }
+    }
+
+    /// Whether a word after a negator is a noun before its text: "not the page /cart"; not
+    /// "doesn't load /cart".
+    pub(super) fn is_noun_of_text(&self, negator: usize, noun: usize) -> bool {
+        let scene = self.scene;
+        let word = scene.word(noun);
+        let verb = scene.says(negator, Word::Auxiliary)
+            || scene.lexicon.is_verb(word)
+            || scene.lexicon.has_affix(word, Affix::Gerund);
+        !verb && self.states_text(noun + 1)
+    }
+
+    pub(super) fn states_text(&self, at: usize) -> bool {
+        let kind = |category| self.scene.catalog.kind(category);
+        self.stated.conditions.iter().any(|it| it.at == at && kind(it.category) != Kind::Numeric)
+    }
+}
+
+/// The last element of what was read, with its label.
+fn last_element(fired: &Fired) -> usize {
+    let last = fired.elements.end.saturating_sub(1);
+    fired.besides.map_or(last, |label| label.max(last))
+}
