@@ -170,17 +170,24 @@ impl Walk<'_, '_> {
         const JOINS: [Class; 3] = [Class::And, Class::Or, Class::Comma];
         let scene = self.scene;
         let Role::Values { category, .. } = *scene.role(last) else { return };
-        let (mut edge, mut members) = (last, Vec::new());
+        let (mut edge, mut members, mut stated) = (last, Vec::new(), None);
         for &(at, own) in self.mentions.iter().rev().skip_while(|mention| mention.0 >= last) {
             let denied = self.senses.get(at).is_some_and(Sense::is_denied);
             let governed = denied && cue.force != Force::Twice;
             let mut between = at + 1..edge;
             let listed = between.clone().all(|it| scene.is_any(it, &JOINS) || scene.is_idle(it));
+            let joined = between.any(|it| scene.is_any(it, &[Class::And, Class::Or]));
             if own != category || governed || !listed {
+                let label = (at + 1..edge).all(|it| scene.is_any(it, &JOINS) || scene.is_used(it));
+                stated = Some(at).filter(|_| label && joined && !governed && scene.is_used(at));
                 break;
             }
-            members.push((at, between.any(|it| scene.is_any(it, &[Class::And, Class::Or]))));
+            members.push((at, joined));
             edge = at;
+        }
+        if let Some(at) = stated {
+            // "over 10 users and chrome excluded": of a number, nobody can tell.
+            self.set(at, |sense| sense.governor = Some(cue.unclear()));
         }
         self.set(last, |sense| sense.governor = Some(cue));
         let force = match members.first() {
@@ -189,8 +196,6 @@ impl Walk<'_, '_> {
             _ => return,
         };
         for (at, _) in members {
-            // "over 10 users and chrome excluded": of a number, nobody can tell.
-            let force = if scene.is_used(at) { Force::Unclear } else { force };
             self.set(at, |sense| sense.governor = Some(Governor { force, ..cue }));
         }
     }
