@@ -59,7 +59,7 @@ impl App {
     }
 
     /// A flag with all that it depends on; nothing if there is no such flag, or it is archived. That
-    /// there is none is remembered for a second only: a flag can be evaluated soon after it is made.
+    /// there is none is looked at each time: a flag can be evaluated from the moment it is made.
     pub async fn evaluated_flag(
         &self,
         project: ProjectId,

@@ -35,8 +35,6 @@ const MAX_WAIT: Duration = Duration::from_secs(2);
 /// After how long a reading is given up of which nothing more has come. It goes on only while somebody waits
 /// for it, and each of its calls has a limit of its own.
 const MAX_SILENCE: Duration = Duration::from_secs(30);
-/// How long it is remembered that something is not there.
-const ABSENT_AGE: Duration = Duration::from_secs(1);
 /// How often those who ask for flags as they are now have them read, of a project.
 const CURRENT_PERIOD: Duration = Duration::from_secs(1);
 /// How long a transaction may be halfway: what is read that much later in the same state is all of it.
@@ -61,7 +59,7 @@ pub(crate) struct Made<V> {
     pub(crate) state: FlagsState,
     /// About how many bytes it has.
     pub(crate) bytes: usize,
-    /// Whether what was asked for is not there, which is remembered for a second at most.
+    /// Whether what was asked for is not there: then the state is looked at each time.
     pub(crate) is_absent: bool,
 }
 
@@ -187,9 +185,9 @@ where
     {
         let now = app.clock.now();
         let slot = self.slot(project, &selection);
-        let asked = self.states.asked(project, freshness, now);
         let last = slot.last();
-        let fresh = last.as_ref().filter(|last| asked.beside(last).is_met_by(last));
+        let asked = self.states.asked(project, freshness, now).beside(last.as_ref());
+        let fresh = last.as_ref().filter(|last| asked.is_met_by(last));
         note_cache_lookup(fresh.is_some());
         if let Some(fresh) = fresh {
             return Ok(Arc::clone(&fresh.value));
@@ -307,15 +305,14 @@ struct Asked {
 }
 
 impl Asked {
-    /// What is asked for where that is remembered: that something is not there is soon asked again.
-    fn beside<V>(self, last: &Reading<V>) -> Self {
-        let earliest = self.now.minus(ABSENT_AGE).plus(Duration::from_millis(1));
-        let wanted = if last.is_absent { self.wanted.max(earliest) } else { self.wanted };
-        Self { wanted, ..self }
-    }
-
     fn is_met_by<V>(self, reading: &Reading<V>) -> bool {
         !self.must_be_read && self.is_covered(reading.as_of)
+    }
+
+    /// The same, where what is asked for is not there as far as is remembered: it may have been made since.
+    fn beside<V>(self, last: Option<&Reading<V>>) -> Self {
+        let is_absent = last.is_some_and(|last| last.is_absent);
+        Self { must_be_read: self.must_be_read || is_absent, ..self }
     }
 
     /// Whether it is enough to know what was at that time. What was read in the future was read before the
@@ -350,8 +347,7 @@ impl<V: Send + Sync + 'static> Slot<V> {
         let now = asked.now;
         loop {
             let last = self.last();
-            let wanted = last.as_ref().map_or(asked, |last| asked.beside(last));
-            if let Some(last) = last.as_ref().filter(|last| wanted.is_met_by(last)) {
+            if let Some(last) = last.as_ref().filter(|last| asked.is_met_by(last)) {
                 return Ok(Arc::clone(&last.value));
             }
             if let Some(reading) = under_way.as_mut() {
@@ -365,7 +361,7 @@ impl<V: Send + Sync + 'static> Slot<V> {
                 let (store, states, read) = (store.clone(), Arc::clone(states), read.clone());
                 let progress = self.progress.clone();
                 let count = progress.count();
-                let reading = Box::pin(newer(store, states, wanted, last, read, progress));
+                let reading = Box::pin(newer(store, states, asked, last, read, progress));
                 UnderWay { began: now, count_before: count, count, silent_since: now, reading }
             });
             let began = reading.began;
