@@ -130,6 +130,18 @@ const QUERIES: &[(&str, &str, &str, &str)] = &[
     ("no-telling-who-is-lacking", "no one can open /cart", "", ""),
     ("no-telling-what-is-lacked", "no answer in over 5 users", "", ""),
     ("comma-list-and-denial", "/a, /b excluded", "", "link not_contains /b"),
+    (
+        "only-after-a-denial",
+        "not chrome, firefox only",
+        "",
+        "browser is_not Chrome; browser is Firefox",
+    ),
+    (
+        "denied-afterwards",
+        "chrome can go, firefox too",
+        "",
+        "browser is_not Chrome; browser is_not Firefox",
+    ),
     ("instead-of-a-number", "over 50 users instead of over 10 users", "", "users gt 50"),
     ("verb-that-edits-nothing", "we lost over 10 users", "", "users gt 10"),
     ("comparison-in-a-list", "firefox and over 10 users", "", "browser is Firefox; users gt 10"),

@@ -64,7 +64,7 @@ impl Walk<'_, '_> {
         unclear.then_some(Governor { force: Force::Unclear, ..reign.governor })
     }
 
-    /// "not chrome, firefox instead": the list that `instead` ends is wanted.
+    /// "not chrome, firefox instead", "not chrome, firefox only": the list that such a word ends is wanted.
     pub(super) fn turn_instead(&mut self, at: usize, category: usize) {
         let scene = self.scene;
         let listed = |it: &usize| {
@@ -73,7 +73,8 @@ impl Walk<'_, '_> {
                 || matches!(*scene.role(*it), Role::Values { category: own, .. } if own == category)
         };
         let after = (at + 1..scene.elements.len()).find(|it| !listed(it));
-        if self.joint.is(Class::Comma) && after.is_some_and(|it| scene.is(it, Class::Instead)) {
+        let ends = |it| scene.is_any(it, &[Class::Instead, Class::Only]);
+        if self.joint.is(Class::Comma) && after.is_some_and(ends) {
             self.reign = self.reign.take().filter(|reign| !reign.denies());
         }
     }
