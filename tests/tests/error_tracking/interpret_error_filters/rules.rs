@@ -138,7 +138,7 @@ const QUERIES: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "denied-afterwards",
-        "chrome can go, firefox too",
+        "the chrome browser can go, firefox too",
         "",
         "browser is_not Chrome; browser is_not Firefox",
     ),

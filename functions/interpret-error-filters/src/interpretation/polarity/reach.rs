@@ -141,7 +141,13 @@ impl Walk<'_, '_> {
     pub(super) fn denied_after(&mut self, at: usize) -> Option<Governor> {
         let scene = self.scene;
         let mut cue = at + 1;
+        // "the chrome browser can go"
+        let own_label = |it: usize| {
+            matches!(*scene.role(at), Role::Values { category, .. }
+                if scene.labels(it).iter().any(|label| label.category == category))
+        };
         while matches!(scene.role(cue), Role::Context(_))
+            || own_label(cue)
             || (scene.is_any(cue, &[Class::Generic, Class::Polite, Class::Is])
                 || scene.says(cue, Word::Modal))
                 && !scene.is(cue, Class::AfterNot)
