@@ -16,7 +16,7 @@ use super::projects::{assert_nothing_but, filled_at};
 use super::*;
 
 /// How many processes are killed.
-const KILLS: usize = 15;
+const KILLS: usize = 20;
 /// For how long a process lives, in milliseconds: a fraction of what all stages take.
 const LIFE: std::ops::Range<u64> = 20..250;
 /// How much longer an answer of the engine takes: most of what a process does is to wait for it then.
@@ -66,7 +66,7 @@ async fn wherever_it_is_killed_nothing_is_left_and_nothing_of_others_is_missing(
         purge(&test).await;
     }
     println!("{amid} of {KILLS} processes were killed amid their work, at {stages:?}");
-    assert!(2 * amid > KILLS && stages.len() > 3, "{amid} of {KILLS}, at {stages:?}");
+    assert!(2 * amid > KILLS && stages.len() > 2, "{amid} of {KILLS}, at {stages:?}");
 
     let process = start().await;
     for _ in 0..20 {
