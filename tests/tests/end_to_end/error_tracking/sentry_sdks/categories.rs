@@ -10,7 +10,7 @@ use super::{Program, Reported, is_handled};
 /// A category, and what an event has in it, as `openapi.yaml` tells ("What events can be filtered by").
 type Category = (&'static str, fn(&Value) -> Option<String>);
 
-const CATEGORIES: [Category; 11] = [
+const CATEGORIES: [Category; 13] = [
     ("environment", |event| text(&event["environment"])),
     ("release", |event| text(&event["release"])),
     ("level", |event| text(&event["level"]).or(Some("error".to_owned()))),
@@ -26,6 +26,11 @@ const CATEGORIES: [Category; 11] = [
     ("country", |event| text(&event["user"]["geo"]["country_code"])),
     ("platform", |event| text(&event["platform"])),
     ("transaction", |event| text(&event["transaction"])),
+    ("bot", |_| Some("false".to_owned())),
+    ("user", |event| {
+        let address = text(&event["user"]["ip_address"]).filter(|address| address != "{{auto}}");
+        first(event, &["/user/id", "/user/email"]).or(address)
+    }),
     ("type", |event| text(&event["exception"]["values"].as_array()?.last()?["type"])),
 ];
 
