@@ -144,6 +144,11 @@ impl<'a> Scene<'a> {
         mention.map_or(&[], |mention| &mention.labels)
     }
 
+    /// Whether an element names a category, whatever role it has.
+    pub(crate) fn is_label_of(&self, at: usize, category: usize) -> bool {
+        self.labels(at).iter().any(|label| label.category == category)
+    }
+
     /// Whether an element names a numeric category, whatever role it has.
     pub(crate) fn labels_number(&self, at: usize) -> bool {
         self.labels(at).iter().any(|label| self.catalog.kind(label.category) == Kind::Numeric)

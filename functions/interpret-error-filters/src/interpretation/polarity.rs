@@ -237,7 +237,7 @@ impl Walk<'_, '_> {
                     after.force = Force::Twice;
                 }
                 governor = Some(after);
-                self.deny_list(at, after);
+                self.deny_list(at, category, after);
             }
             let adds = self.adds_to(category);
             self.set(at, |sense| sense.adds = adds);

@@ -167,9 +167,8 @@ impl Walk<'_, '_> {
     /// What a negator does here.
     fn deny(&mut self, at: usize) {
         let scene = self.scene;
-        if self.denies_what_stands_before(at) {
-            self.last.inspect(|&last| self.deny_list(last, Governor { at, force: Force::Deny }));
-            return;
+        if let Some((value, category)) = self.value_denied_behind(at) {
+            return self.deny_list(value, category, Governor { at, force: Force::Deny });
         }
         let force = if let Some(force) = self.denied_within(at) {
             force
@@ -248,29 +247,30 @@ impl Walk<'_, '_> {
         (0..at).rev().take_while(inside).any(|at| self.scene.is_any(at, &DENIES))
     }
 
-    /// "chrome is not", "spell check not installed": nothing follows that could be denied.
-    fn denies_what_stands_before(&self, at: usize) -> bool {
+    /// "chrome is not", "spell check not installed": the value before a negator behind which nothing follows that
+    /// could be denied, and its category.
+    fn value_denied_behind(&self, at: usize) -> Option<(usize, usize)> {
         let scene = self.scene;
-        let Some(before) = self.last else { return false };
-        let Role::Values { category, .. } = *scene.role(before) else { return false };
+        let before = self.last?;
+        let Role::Values { category, .. } = *scene.role(before) else { return None };
         // "Backend no", "chrome I don't want"
         let joins = |it| scene.is_idle(it) || scene.is(it, Class::Is);
         let bare = scene.says(at, Word::BareNo) && (before + 1..at).all(joins);
         let verb = scene.is(at, Class::Except) && scene.says(at, Word::Auxiliary);
         if !scene.is(at, Class::Not) && !bare && !verb {
-            return false;
+            return None;
         }
         let mut next = at + 1;
         while !scene.is_boundary(next) {
-            let own_label = scene.is_label(next)
-                && scene.labels(next).iter().any(|label| label.category == category);
+            let own_label = scene.is_label(next) && scene.is_label_of(next, category);
             let counting = scene.is_other(next) && scene.says(next, Word::Counting);
             if !own_label && !counting && !scene.is_any(next, &[Class::Polite, Class::Is]) {
-                return false;
+                return None;
             }
             next += 1;
         }
-        verb || bare || next > at + 1 || scene.previous(at) == Some(before)
+        let denies = verb || bare || next > at + 1 || scene.previous(at) == Some(before);
+        denies.then_some((before, category))
     }
 
     /// Whether an object interrupts a verb and its particle, which belongs to it: "take visa out",

@@ -142,10 +142,7 @@ impl Walk<'_, '_> {
         let scene = self.scene;
         let mut cue = at + 1;
         // "the chrome browser can go"
-        let own_label = |it: usize| {
-            matches!(*scene.role(at), Role::Values { category, .. }
-                if scene.labels(it).iter().any(|label| label.category == category))
-        };
+        let own_label = |it: usize| matches!(*scene.role(at), Role::Values { category, .. } if scene.is_label_of(it, category));
         while matches!(scene.role(cue), Role::Context(_))
             || own_label(cue)
             || (scene.is_any(cue, &[Class::Generic, Class::Polite, Class::Is])
@@ -173,20 +170,20 @@ impl Walk<'_, '_> {
 
     /// Denies a value and the list that it ends. Whether a comma alone joins that, nobody can tell
     /// ("stable, beta excluded"); "firefox and chrome, edge excluded" has a list of its own.
-    pub(super) fn deny_list(&mut self, last: usize, cue: Governor) {
+    pub(super) fn deny_list(&mut self, last: usize, category: usize, cue: Governor) {
         const JOINS: [Class; 3] = [Class::And, Class::Or, Class::Comma];
         let scene = self.scene;
-        let Role::Values { category, .. } = *scene.role(last) else { return };
+        let goes_on = |it| scene.is_any(it, &JOINS) || scene.is_idle(it) || scene.is_used(it);
         let (mut edge, mut members, mut stated) = (last, Vec::new(), None);
         for &(at, own) in self.mentions.iter().rev().skip_while(|mention| mention.0 >= last) {
             let denied = self.senses.get(at).is_some_and(Sense::is_denied);
-            let governed = denied && cue.force != Force::Twice;
             let mut between = at + 1..edge;
-            let listed = between.clone().all(|it| scene.is_any(it, &JOINS) || scene.is_idle(it));
+            if denied && cue.force != Force::Twice || !between.clone().all(goes_on) {
+                break;
+            }
             let joined = between.any(|it| scene.is_any(it, &[Class::And, Class::Or]));
-            if own != category || governed || !listed {
-                let label = (at + 1..edge).all(|it| scene.is_any(it, &JOINS) || scene.is_used(it));
-                stated = Some(at).filter(|_| label && joined && !governed && scene.is_used(at));
+            if own != category {
+                stated = Some(at).filter(|_| joined && scene.is_used(at));
                 break;
             }
             members.push((at, joined));
@@ -227,8 +224,12 @@ impl Walk<'_, '_> {
         }
         let joins = |it: &usize| scene.is_any(*it, &[Class::And, Class::Or]);
         let mut before = (0..at).rev().take_while(|it| clause(it) && !joins(it));
-        if let Some(value) = before.find(|&it| scene.names_value(it)) {
-            self.deny_list(value, Governor { at, force: Force::Unclear });
+        let value = before.find_map(|it| match *scene.role(it) {
+            Role::Values { category, .. } => Some((it, category)),
+            _ => None,
+        });
+        if let Some((value, category)) = value {
+            self.deny_list(value, category, Governor { at, force: Force::Unclear });
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Texts and numbers, which have been read before: what governs them.
 
-use super::{Affix, Class, Condition, Fired, Force, Governor, Kind, Reign, Role, Walk, Word};
+use super::{Affix, Class, Condition, Fired, Force, Governor, Kind, Reign, Walk, Word};
 
 impl Walk<'_, '_> {
     pub(super) fn states_text_or_number(&mut self, at: usize) {
@@ -18,7 +18,7 @@ impl Walk<'_, '_> {
             let lacking = governor.filter(lacks).map(Governor::unclear);
             if let Some(after) = self.denied_after(last_element(fired)) {
                 governor = Some(after);
-                self.deny_stated_before(after, category);
+                self.deny_list(at, category, after);
             }
             governor = unclear.or(lacking).or(governor);
             let adds = self.adds_to(category);
@@ -44,7 +44,7 @@ impl Walk<'_, '_> {
             .elements
             .clone()
             .chain(fired.besides)
-            .any(|it| self.scene.labels(it).iter().any(|label| label.category == category));
+            .any(|it| self.scene.is_label_of(it, category));
         other && (labelled || condition.operator.is_bound()) && !self.joint.is(Class::Or)
     }
 
@@ -96,31 +96,6 @@ impl Walk<'_, '_> {
                     scene.is_word(it) && (verb || scene.says(it, Word::Verb))
                 })
             }
-    }
-
-    /// "/a and /b are out" denies both. With commas alone, what stands before the last is left
-    /// out.
-    fn deny_stated_before(&mut self, governor: Governor, category: usize) {
-        let scene = self.scene;
-        let joined = self.joint.is(Class::And) || self.joint.is(Class::Or);
-        let Some(mut edge) = self.mentions.last().map(|last| last.0 + 1) else { return };
-        if !self.joint.is_list() {
-            return;
-        }
-        for (at, own) in self.mentions.clone().into_iter().rev() {
-            let listed = (at + 1..edge).all(|it| {
-                let joins = scene.is_any(it, &[Class::And, Class::Or, Class::Comma]);
-                joins || scene.is_used(it) || scene.is_idle(it)
-            });
-            let governed = self.senses.get(at).is_some_and(|sense| sense.governor.is_some());
-            let text = !matches!(scene.role(at), Role::Values { .. });
-            if own != category || governed || !listed || !text {
-                break;
-            }
-            edge = at;
-            let governor = if joined { governor } else { governor.unclear() };
-            self.set(at, |sense| sense.governor = Some(governor));
-        }
     }
 
     /// Whether a word after a negator is a noun before its text: "not the page /cart"; not

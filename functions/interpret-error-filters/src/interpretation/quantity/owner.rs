@@ -160,10 +160,8 @@ impl Scene<'_> {
     }
 
     fn clause_names(&self, at: usize, category: usize) -> bool {
-        (0..self.elements.len()).any(|other| {
-            other.abs_diff(at) < 6
-                && self.labels(other).iter().any(|label| label.category == category)
-        })
+        (0..self.elements.len())
+            .any(|other| other.abs_diff(at) < 6 && self.is_label_of(other, category))
     }
 
     /// The operator of a bare number. "make it 500" keeps the direction of the filter it changes;
@@ -178,9 +176,8 @@ impl Scene<'_> {
         if let Some(operator) = before.filter(|_| said(Class::Correction)) {
             return operator;
         }
-        let after = quantity.at + 1..(quantity.at + 3).min(self.elements.len());
-        let labelled_after =
-            after.flat_map(|at| self.labels(at)).any(|label| label.category == category);
+        let mut after = quantity.at + 1..(quantity.at + 3).min(self.elements.len());
+        let labelled_after = after.any(|at| self.is_label_of(at, category));
         let mut operators = self.catalog.current(category).map(|filter| filter.operator);
         let only = operators.next().filter(|_| operators.next().is_none());
         let raised = said(Class::Raise) && !labelled_after;

@@ -20,7 +20,6 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let state = |(operator, value): (Operator, u32)| {
         Effect::state(at, category, operator, value.to_string())
     };
-    let labels = |at: &usize| scene.labels(*at).iter().any(|label| label.category == category);
-    let besides = scene.before_copula(at).filter(labels);
+    let besides = scene.before_copula(at).filter(|&it| scene.is_label_of(it, category));
     Some(Reading { besides, ..Reading::new(at..scene.chunk_end(at), bounds.map(state)) })
 }
