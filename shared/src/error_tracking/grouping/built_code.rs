@@ -11,8 +11,9 @@ const LEAST_LASTING_LENGTH: usize = 4;
 /// How long the hashes are that bundlers put into names of files, but for hexadecimal ones.
 const HASH_LENGTH: usize = 8;
 /// Where a message names a property. Properties keep their names.
-const PROPERTIES: [&str; 5] =
-    ["(reading '", "(setting '", "property '", "property \"", "(evaluating '"];
+const PROPERTIES: [&str; 5] = ["(reading '", "(setting '", "property '", "property \"", EVALUATING];
+/// Where Safari names the path to it.
+const EVALUATING: &str = "(evaluating '";
 /// What every bundle has, whoever wrote it.
 const OF_BUNDLERS: [&str; 4] = ["anonymous", "eval", "__webpack_require__", "__webpack_exec__"];
 /// What Safari calls code outside of functions.
@@ -22,7 +23,7 @@ const OF_ENGINES: [&str; 3] = ["<anonymous>", "[native code]", "native"];
 /// How many digits bundlers put behind a name that stands several times in a bundle: from 2 on, in names of
 /// functions that people number from 1 on. What has more is named so: `sha256`.
 const MOST_DIGITS: usize = 2;
-/// How much shorter than usual hexadecimal hashes may be set.
+/// How short hexadecimal hashes may be set.
 const LEAST_HEXADECIMAL: usize = 6;
 
 /// Whether a file is none: the function is one of the engine's own, as `JSON.parse`.
@@ -39,8 +40,7 @@ pub(super) fn lasting_name(function: &str) -> Option<&str> {
     let is_inner = name.ends_with('<') || name.ends_with("<computed>");
     let last = name.rsplit(['.', '/', ' ']).next().unwrap_or(name);
     let last = without_number(last.trim_start_matches('#'));
-    let is_name = last.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$'));
-    let lasts = is_name && last.chars().count() >= LEAST_LASTING_LENGTH;
+    let lasts = last.chars().all(is_of_name) && last.chars().count() >= LEAST_LASTING_LENGTH;
     let is_nobodys = OF_BUNDLERS.contains(&last) || OUTSIDE_OF_FUNCTIONS.contains(&name);
     (lasts && !is_inner && !is_nobodys).then_some(last)
 }
@@ -66,15 +66,13 @@ pub(super) fn lasting_file(file: &str) -> String {
     }
     let name = asset_name::without_hash(name);
     let stem = name.trim_end_matches(".js").trim_end_matches(".mjs").trim_end_matches(".min");
-    let stem = match stem.rfind(['-', '.']).and_then(|at| stem.split_at_checked(at + 1)) {
-        Some((rest, hash)) if is_short_hexadecimal(hash) => format!("{rest}<hash>"),
-        _ => stem.to_owned(),
+    let before_hash = |length: usize| {
+        let (rest, end) = stem.split_at_checked(stem.len().checked_sub(length)?)?;
+        (rest.ends_with(['-', '.']) && is_hash(end)).then_some(rest)
     };
-    let stem = match stem.len().checked_sub(HASH_LENGTH).and_then(|at| stem.split_at_checked(at)) {
-        Some((rest, hash)) if rest.ends_with(['-', '.']) && is_hash(hash) => {
-            format!("{rest}<hash>")
-        }
-        _ => stem,
+    let stem = match (LEAST_HEXADECIMAL..=HASH_LENGTH).find_map(before_hash) {
+        Some(rest) => Cow::Owned(format!("{rest}<hash>")),
+        None => Cow::Borrowed(stem),
     };
     let mut lasting = String::new();
     for c in stem.chars() {
@@ -87,18 +85,16 @@ pub(super) fn lasting_file(file: &str) -> String {
     lasting
 }
 
-/// Whether it is a hash that was set to be short. Words have no digits.
-fn is_short_hexadecimal(text: &str) -> bool {
-    (LEAST_HEXADECIMAL..HASH_LENGTH).contains(&text.len())
-        && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-        && text.bytes().any(|byte| byte.is_ascii_digit())
-}
-
-/// Whether so many letters are no word: words have no digits, and no capital but the first letter.
-fn is_hash(text: &str) -> bool {
+/// Whether the end of a name is no word: words have no digits, and no capital but the first letter. What is shorter
+/// than hashes are must be hexadecimal.
+fn is_hash(end: &str) -> bool {
+    let is_hexadecimal = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let is_of_hashes = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    let is_word = text.bytes().skip(1).all(|byte| byte.is_ascii_lowercase());
-    text.bytes().all(is_of_hashes) && !is_word
+    if end.len() < HASH_LENGTH {
+        return end.bytes().all(is_hexadecimal) && end.bytes().any(|byte| byte.is_ascii_digit());
+    }
+    let is_word = end.bytes().skip(1).all(|byte| byte.is_ascii_lowercase());
+    end.bytes().all(is_of_hashes) && !is_word
 }
 
 /// The template of a message, in which properties stay and names of variables do not.
@@ -106,12 +102,9 @@ pub(super) fn lasting_template(message: &str) -> String {
     let line = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let mut kept = String::with_capacity(line.len());
     let mut rest = line;
-    while let Some((start, opening)) = first_property(rest) {
-        let (before, after) = rest.split_at(start + opening.len());
-        let quote = opening.chars().next_back().unwrap_or('\'');
-        let Some((property, after)) = after.split_once(quote) else { break };
-        kept.push_str(before.trim_end_matches(quote));
-        kept.push_str(property);
+    while let Some(Property { before, name, after, .. }) = first_property(rest) {
+        kept.push_str(before);
+        kept.push_str(name);
         rest = after;
     }
     kept.push_str(rest);
@@ -133,15 +126,8 @@ pub(super) fn missing_name(message: &str) -> Option<&str> {
         return is_path(name).then_some(name);
     }
     let path = match first_property(message) {
-        Some((start, opening)) => {
-            let quote = opening.chars().next_back().unwrap_or('\'');
-            let (path, _) = message.get(start + opening.len()..)?.split_once(quote)?;
-            let is_whole = !opening.starts_with("(evaluating");
-            if is_whole {
-                return Some(path);
-            }
-            path
-        }
+        Some(property) if property.opening != EVALUATING => return Some(property.name),
+        Some(evaluated) => evaluated.name,
         None => message.split_once(" is not a function")?.0,
     };
     let (_, name) = path.rsplit_once('.').filter(|_| is_path(path))?;
@@ -150,22 +136,38 @@ pub(super) fn missing_name(message: &str) -> Option<&str> {
 
 /// `e.cart.items`.
 fn is_path(text: &str) -> bool {
-    text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '.'))
+    text.chars().all(|c| is_of_name(c) || c == '.')
 }
 
-fn first_property(text: &str) -> Option<(usize, &'static str)> {
+fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '$')
+}
+
+/// A property in a message, or a path to one, with what stands around its quotes.
+struct Property<'m> {
+    opening: &'static str,
+    before: &'m str,
+    name: &'m str,
+    after: &'m str,
+}
+
+fn first_property(text: &str) -> Option<Property<'_>> {
     let found = PROPERTIES.iter().filter_map(|opening| Some((text.find(opening)?, *opening)));
-    found.min_by_key(|(start, _)| *start)
+    let (start, opening) = found.min_by_key(|(start, _)| *start)?;
+    let quote = opening.chars().next_back()?;
+    let (before, rest) = text.split_at_checked(start + opening.len())?;
+    let (name, after) = rest.split_once(quote)?;
+    Some(Property { opening, before: before.trim_end_matches(quote), name, after })
 }
 
 /// `e.cart.items` as `_.cart.items`: a name of up to three letters is a variable's where a property
 /// follows it, and so is the first word of a message, as in `e is not iterable`.
 fn without_variable(word: &str, is_first: bool) -> Cow<'_, str> {
-    let start = word.find(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$'));
+    let start = word.find(is_of_name);
     let Some((before, rest)) = start.and_then(|start| word.split_at_checked(start)) else {
         return Cow::Borrowed(word);
     };
-    let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$')));
+    let end = rest.find(|c| !is_of_name(c));
     let (name, after) = rest.split_at(end.unwrap_or(rest.len()));
     let has_property = after.starts_with(['.', '(']) && after.len() > 1;
     let is_variable = has_property || (is_first && after.is_empty());
