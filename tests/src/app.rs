@@ -23,6 +23,7 @@ use shared::dynamodb::{DamagedItem, Store, client};
 use shared::http::CursorKey;
 use shared::projects::api_key::{ApiKey, ApiKeyRecord, KeyId};
 use shared::projects::project::{Organization, ProjectId};
+use shared::timestamp::Timestamp;
 
 use crate::call::Call;
 use crate::permissions;
@@ -114,6 +115,18 @@ impl TestApp {
         pass(&self.app, duration);
     }
 
+    /// Sets the time.
+    pub fn set_time(&self, at: Timestamp) {
+        let Clock::Fixed(millis) = &self.app.clock else { unreachable!("a test's clock is fixed") };
+        millis.store(millis_of(at), Ordering::Relaxed);
+    }
+
+    /// An app over the same tables that goes by another clock, and makes identifiers as functions do.
+    pub fn app_at(&self, clock: Clock) -> App {
+        let store = Store::new(self.client.clone(), table_prefix());
+        App::new(store, clock, Ids::Random).with_cursor_key(Some(cursor_key()))
+    }
+
     /// All items of a table.
     pub async fn items(&self, table: &str) -> Vec<HashMap<String, AttributeValue>> {
         items(&self.client, table).await
@@ -165,6 +178,15 @@ pub async fn pages(app: &App, call: &Call, limit: usize) -> Vec<Vec<Value>> {
     }
 }
 
+/// A clock that stands.
+pub fn clock_at(at: Timestamp) -> Clock {
+    Clock::Fixed(millis_of(at).into())
+}
+
+fn millis_of(at: Timestamp) -> u64 {
+    u64::try_from(at.as_millis()).expect("a test is after 1970")
+}
+
 /// Lets time pass for an app.
 pub fn pass(app: &App, duration: Duration) {
     let Clock::Fixed(millis) = &app.clock else { unreachable!("a test's clock is fixed") };
@@ -211,7 +233,11 @@ pub fn app_with(client: Client) -> App {
     let store = Store::new(client, table_prefix()).reporting_damage(note_damage);
     let clock = Clock::Fixed(AtomicU64::new(START));
     let app = App::new(store, clock, Ids::Sequential(AtomicU64::new(1)));
-    app.with_cursor_key(Some(CursorKey::new("what the tests sign cursors with")))
+    app.with_cursor_key(Some(cursor_key()))
+}
+
+fn cursor_key() -> CursorKey {
+    CursorKey::new("what the tests sign cursors with")
 }
 
 /// The id of a key.

@@ -63,6 +63,13 @@ impl Process {
         serde_json::from_slice(&answer.body).expect("the answer is JSON")
     }
 
+    /// Hands it an event, and kills it after a time. Answers whether it had not yet answered.
+    pub async fn kill_after(self, life: Duration, event: String) -> bool {
+        let answer = tokio::time::timeout(life, self.invoke(event)).await;
+        self.kill().await;
+        answer.is_err()
+    }
+
     /// Ends it with SIGKILL, which it cannot notice.
     pub async fn kill(mut self) {
         self.child.kill().await.expect("it can be killed");

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use shared::app::{Clock, Ids};
+use shared::app::Clock;
 use shared::projects::erasure::Erasure;
+use tests::app::clock_at;
 use tests::process::Process;
 use tests::proxy::{self, Slow};
 use tests::seed;
@@ -34,9 +35,7 @@ async fn end_pause(test: &TestApp, erasure: &Erasure) {
 
 /// Lets the job run that removes event markers, which the erasure waits for.
 async fn purge(test: &TestApp) {
-    let later = Clock::System.now().plus(5 * MINUTE).as_millis();
-    let clock = Clock::Fixed(u64::try_from(later).unwrap().into());
-    let app = App::new(test.app.store.clone(), clock, Ids::Random);
+    let app = test.app_at(clock_at(Clock::System.now().plus(5 * MINUTE)));
     (purge_event_markers::JOB.run)(&app, Deadline::after(MINUTE)).await.unwrap();
 }
 
@@ -58,11 +57,8 @@ async fn wherever_it_is_killed_nothing_is_left_and_nothing_of_others_is_missing(
         let Some(erasure) = left().await else { break };
         stages.insert(erasure.stage.as_str());
         end_pause(&test, &erasure).await;
-        let process = start().await;
         let life = Duration::from_millis(random.random_range(LIFE));
-        let run = tokio::time::timeout(life, process.invoke("{}".to_owned())).await;
-        amid += usize::from(run.is_err());
-        process.kill().await;
+        amid += usize::from(start().await.kill_after(life, "{}".to_owned()).await);
         purge(&test).await;
     }
     println!("{amid} of {KILLS} processes were killed amid their work, at {stages:?}");

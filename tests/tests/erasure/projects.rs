@@ -1,9 +1,6 @@
 //! Projects.
 
-use std::sync::atomic::Ordering;
-
 use local::demo;
-use shared::app::Clock;
 use shared::projects::api_key::ApiKeyRecord;
 use shared::projects::project::IdOrSlug;
 use shared::timestamp::Timestamp;
@@ -21,8 +18,7 @@ async fn filled() -> (TestApp, BTreeMap<String, Item>, Project) {
 /// The same, from a time on.
 pub(super) async fn filled_at(time: Timestamp) -> (TestApp, BTreeMap<String, Item>, Project) {
     let test = TestApp::start().await;
-    let Clock::Fixed(now) = &test.app.clock else { panic!("time does not pass") };
-    now.store(u64::try_from(time.as_millis()).unwrap(), Ordering::Relaxed);
+    test.set_time(time);
     let store = &test.app.store;
     let kept = demo::ensure_project(store, "kept", "Kept").await.unwrap();
     fill(&test, &project(&test, kept).await, 0).await;

@@ -6,17 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use local::environment;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
-use shared::app::{App, Clock, Ids, Operation};
-use shared::dynamodb::Store;
-use shared::http::CursorKey;
+use shared::app::{App, Clock, Operation};
 use shared::projects::project::Project;
 use shared::projects::project::ProjectId;
-use tests::app::{PROJECT, TestApp};
+use tests::app::{PROJECT, TestApp, clock_at};
 use tests::call::Call;
 use tests::error_tracking::{SentEvent, project};
 use tests::process::Process;
@@ -45,15 +42,13 @@ const EVENTS: u64 = 4;
 
 /// Makes projects with events that were received the day before, so that they are due.
 async fn leave_to_packers(test: &TestApp, wave: u64) -> Vec<ProjectId> {
-    let store = Store::new(test.client.clone(), environment::table_prefix());
     let yesterday = Clock::System.now().minus(Duration::from_hours(25));
-    let millis = u64::try_from(yesterday.as_millis()).unwrap();
-    let app = App::new(store.clone(), Clock::Fixed(millis.into()), Ids::Random);
+    let app = test.app_at(clock_at(yesterday));
     let mut projects = Vec::new();
     for number in 0..PROJECTS {
         let slug = format!("wave-{wave}-{number}");
-        let id = local::demo::ensure_project(&store, &slug, &slug).await.unwrap();
-        let project = project(&store, id).await;
+        let id = local::demo::ensure_project(&app.store, &slug, &slug).await.unwrap();
+        let project = project(&app.store, id).await;
         for event in 0..EVENTS {
             let at = yesterday.minus(Duration::from_hours(20 * event));
             let event = SentEvent::new(event, at, ERRORS[0], "waits");
@@ -258,16 +253,14 @@ async fn whatever_is_killed_each_acknowledged_event_is_counted_once() {
     let log = folder.path().join("log");
     let test = TestApp::start().await;
     let endpoint = test.engine.endpoint();
-    let store = Store::new(test.client.clone(), environment::table_prefix());
+    let app = test.app_at(Clock::System);
     let mut deliveries = Deliveries {
-        project: project(&store, test.project_id).await,
+        project: project(&app.store, test.project_id).await,
         random: ChaCha8Rng::seed_from_u64(seed),
         sent: BTreeMap::new(),
         acknowledged: BTreeSet::new(),
         open: Vec::new(),
     };
-    let app = App::new(store, Clock::System, Ids::Random)
-        .with_cursor_key(Some(CursorKey::new("what the tests sign cursors with")));
 
     // With nothing to pack, a run is little more than a start.
     let start = pack(&endpoint, &log).await;
@@ -307,9 +300,7 @@ async fn whatever_is_killed_each_acknowledged_event_is_counted_once() {
     left.retain(|entry| entry.due <= app.clock.now());
     assert_eq!(left, [], "what was due is packed");
     // The rows are gone then.
-    let store = Store::new(test.client.clone(), environment::table_prefix());
-    let later = app.clock.now().plus(Duration::from_hours(24 * 100)).as_millis();
-    let later = Clock::Fixed(u64::try_from(later).unwrap().into());
-    let later = App::new(store, later, Ids::Random);
+    let later = app.clock.now().plus(Duration::from_hours(24 * 100));
+    let later = test.app_at(clock_at(later));
     assert_eq!(count(&later, &test.key, &waiting).await, EVENTS * waiting.len() as u64);
 }

@@ -467,8 +467,7 @@ async fn a_search_looks_at_errors_and_at_attributes_of_events() {
 
 /// Sets the clock back to when the events came.
 fn return_to_the_past(tracker: &Tracker) {
-    let shared::app::Clock::Fixed(millis) = &tracker.test.app.clock else { unreachable!() };
-    millis.store(tests::app::START, std::sync::atomic::Ordering::Relaxed);
+    tracker.test.set_time(Timestamp::from_millis(i64::try_from(tests::app::START).unwrap()));
 }
 
 #[tokio::test]

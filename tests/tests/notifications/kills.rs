@@ -14,11 +14,10 @@ use local::environment;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
-use shared::app::{App, Clock, Ids};
-use shared::dynamodb::Store;
+use shared::app::{App, Clock};
 use shared::notifications::store::EVENTS_AT_ONCE;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
-use tests::app::TestApp;
+use tests::app::{TestApp, clock_at};
 use tests::call::Call;
 use tests::notifications::{Post, give_address, user};
 use tests::process::Process;
@@ -55,11 +54,6 @@ impl Extent {
         let rest = Duration::from_millis(100)..Duration::from_millis(600);
         Self { transitions: 1_000, kills: 8, rest }
     }
-}
-
-/// An app of now.
-fn app_at(test: &TestApp, clock: Clock) -> App {
-    App::new(Store::new(test.client.clone(), environment::table_prefix()), clock, Ids::Random)
 }
 
 /// Switches a flag of a project on and off.
@@ -150,7 +144,7 @@ async fn whenever_the_sender_is_killed_no_message_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     let (test, post) = (TestApp::start().await, Post::open());
-    let app = app_at(&test, Clock::System);
+    let app = test.app_at(Clock::System);
     post.run(&app).await;
     for name in USERS {
         let user_id = UserId::parse(name).unwrap();
@@ -195,9 +189,8 @@ async fn whenever_the_sender_is_killed_no_message_is_missing() {
     // What is left is sent, and once the windows have ended, what they gathered.
     post.run(&app).await;
     for minutes in [11, 22, 33] {
-        let later = app.clock.now().plus(Duration::from_mins(minutes)).as_millis();
-        let later = Clock::Fixed(u64::try_from(later).unwrap().into());
-        post.run(&app_at(&test, later)).await;
+        let later = app.clock.now().plus(Duration::from_mins(minutes));
+        post.run(&test.app_at(clock_at(later))).await;
     }
     let events = post.events().await;
     let ids = events.iter().map(|event| event["detail"]["id"].as_str().unwrap());
@@ -243,10 +236,8 @@ async fn whenever_an_announcer_is_killed_all_is_announced_once() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     let test = TestApp::start().await;
-    let Clock::Fixed(now) = &test.app.clock else { panic!("time does not pass") };
     let two_hours = Duration::from_hours(2);
-    let begin = Clock::System.now().minus(two_hours).as_millis();
-    now.store(u64::try_from(begin).unwrap(), Ordering::Relaxed);
+    test.set_time(Clock::System.now().minus(two_hours));
     let mut projects = Vec::new();
     for number in 0..SPIKES {
         let slug = format!("p-{number}");
@@ -273,10 +264,8 @@ async fn whenever_an_announcer_is_killed_all_is_announced_once() {
     };
     let mut halfway = 0;
     for number in 1..=ANNOUNCERS {
-        let process = start().await;
         let life = random.random_range(number * LONGER..=2 * number * LONGER);
-        let _ = tokio::time::timeout(life, process.invoke("{}".to_owned())).await;
-        process.kill().await;
+        start().await.kill_after(life, "{}".to_owned()).await;
         let (spikes, trends) = announced().await;
         println!("killed after {life:?}; {spikes} spikes and {} trends announced", trends.len());
         let all = spikes + trends.len();

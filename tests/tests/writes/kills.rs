@@ -8,7 +8,7 @@ use std::time::Duration;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
-use shared::app::{App, Clock, Ids, Operation};
+use shared::app::{Clock, Operation};
 use shared::notifications::store::UserName;
 use shared::notifications::token::Token;
 use shared::notifications::token_key;
@@ -55,13 +55,8 @@ impl Killer<'_> {
         for _ in 0..KILLS {
             let process = start().await;
             let life = Duration::from_millis(random.random_range(LIFE));
-            tokio::select! {
-                _ = process.invoke(event.clone()) => {}
-                () = tokio::time::sleep(life) => {
-                    self.amid.fetch_add(1, Ordering::Relaxed);
-                }
-            }
-            process.kill().await;
+            let is_amid = process.kill_after(life, event.clone()).await;
+            self.amid.fetch_add(usize::from(is_amid), Ordering::Relaxed);
             self.killed.fetch_add(1, Ordering::Relaxed);
         }
         let process = start().await;
@@ -196,7 +191,7 @@ impl Killer<'_> {
     /// An address, by the link in the mail, and the end of what it was for, by that in another.
     async fn address(&self) {
         let (post, email) = (Post::open(), "mira@example.com");
-        let app = App::new(self.test.app.store.clone(), Clock::System, Ids::Random);
+        let app = self.test.app_at(Clock::System);
         let set = Call::of(&set_email_address::OPERATION).key(&self.test.key);
         let (status, set) = self.insist(set.json(&json!({ "email": email }))).await;
         assert_eq!((status, &set["pendingEmail"]), (200, &json!(email)));
