@@ -10,6 +10,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::interceptors::{
     BeforeSerializationInterceptorContextRef, BeforeTransmitInterceptorContextRef,
 };
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -19,7 +20,8 @@ use local::environment::table_prefix;
 use local::template::Table;
 use serde_json::Value;
 use shared::app::{App, Clock, Ids};
-use shared::dynamodb::{DamagedItem, Store, client};
+use shared::dynamodb::client::{self, ClientError};
+use shared::dynamodb::{DamagedItem, Store};
 use shared::http::CursorKey;
 use shared::projects::api_key::{ApiKey, ApiKeyRecord, KeyId};
 use shared::projects::project::{Organization, ProjectId};
@@ -35,13 +37,22 @@ pub const PROJECT: &str = "shop";
 /// The time at which every test begins: 2026-11-21T04:16:00.000Z.
 pub const START: u64 = 1_795_234_560_000;
 
+/// How long an app waits for its tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waits {
+    /// As a function does.
+    AsFunctionsDo,
+    /// For longer than a computer stands still that is busy with something else.
+    Long,
+}
+
 /// An operation's surroundings, all of them real but time and identifiers.
 pub struct TestApp {
     /// What the operation works with.
     pub app: App,
     /// The tables behind it.
     pub engine: Engine,
-    /// The same tables, for looking into them and tampering with them.
+    /// The same tables, for filling them, looking into them and tampering with them, however long that takes.
     pub client: Client,
     /// The id of the project [`PROJECT`].
     pub project_id: ProjectId,
@@ -60,11 +71,11 @@ impl TestApp {
     pub async fn start_with(tables: &[Table]) -> Self {
         let address = (Ipv4Addr::LOCALHOST, 0).into();
         let engine = Engine::start(address, None, tables).expect("it starts");
-        let client = client::for_endpoint(&engine.endpoint()).expect("a client is made");
+        let client = client_of(&engine.endpoint(), Waits::Long).expect("a client is made");
         let store = Store::new(client.clone(), table_prefix());
         let project_id = demo::ensure_project(&store, PROJECT, "Shop").await.expect("it is made");
         let key = demo::create_key(&store, |record| record).await.expect("it is made");
-        let (app, round_trips) = app_over(&engine.endpoint());
+        let (app, round_trips) = app_waiting(&engine.endpoint(), Waits::Long);
         Self { app, engine, client, project_id, key, round_trips }
     }
 
@@ -94,10 +105,15 @@ impl TestApp {
         pages(&self.app, call, limit).await
     }
 
-    /// Has the app reach its tables through a proxy from now on.
+    /// Has the app reach its tables through a proxy from now on, and wait for them as a function does.
     pub async fn put_behind(&mut self, proxy: impl Proxy) {
+        self.put_behind_waiting(proxy, Waits::AsFunctionsDo).await;
+    }
+
+    /// The same of a proxy that waits for nothing: who stands still is the computer.
+    pub async fn put_behind_waiting(&mut self, proxy: impl Proxy, waits: Waits) {
         let endpoint = proxy::serve(Arc::new(proxy)).await;
-        (self.app, self.round_trips) = app_over(&endpoint);
+        (self.app, self.round_trips) = app_waiting(&endpoint, waits);
     }
 
     /// Counts what another app sends, which takes the place of this one's.
@@ -123,8 +139,12 @@ impl TestApp {
 
     /// An app over the same tables that goes by another clock, and makes identifiers as functions do.
     pub fn app_at(&self, clock: Clock) -> App {
-        let store = Store::new(self.client.clone(), table_prefix());
-        App::new(store, clock, Ids::Random).with_cursor_key(Some(cursor_key()))
+        App::new(self.patient_store(), clock, Ids::Random).with_cursor_key(Some(cursor_key()))
+    }
+
+    /// The same tables, for what no test is about.
+    pub fn patient_store(&self) -> Store {
+        Store::new(self.client.clone(), table_prefix())
     }
 
     /// All items of a table.
@@ -163,7 +183,7 @@ pub async fn pages(app: &App, call: &Call, limit: usize) -> Vec<Vec<Value>> {
         if let Some(cursor) = &cursor {
             call = call.query("cursor", cursor);
         }
-        let reply = call.send(app).await;
+        let reply = call.send_until_answered(app).await;
         assert_eq!(reply.status, 200, "{}", reply.body);
         let items = reply.body["items"].as_array().expect("a list has items").clone();
         assert!(items.len() <= limit);
@@ -221,11 +241,27 @@ pub async fn items(client: &Client, table: &str) -> Vec<HashMap<String, Attribut
 
 /// An app whose DynamoDB is at `endpoint`, and a count of the requests that it sends there.
 pub fn app_over(endpoint: &str) -> (App, Arc<AtomicUsize>) {
+    app_waiting(endpoint, Waits::AsFunctionsDo)
+}
+
+fn app_waiting(endpoint: &str, waits: Waits) -> (App, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
-    let client = client::for_endpoint(endpoint).expect("a client is made");
+    let client = client_of(endpoint, waits).expect("a client is made");
     let counting = RoundTrips(Arc::clone(&count));
     let config = client.config().to_builder().interceptor(counting).build();
     (app_with(Client::from_conf(config)), count)
+}
+
+fn client_of(endpoint: &str, waits: Waits) -> Result<Client, ClientError> {
+    let client = client::for_endpoint(endpoint)?;
+    if waits == Waits::AsFunctionsDo {
+        return Ok(client);
+    }
+    let timeouts = TimeoutConfig::builder()
+        .operation_attempt_timeout(Duration::from_secs(20))
+        .operation_timeout(Duration::from_mins(1));
+    let config = client.config().to_builder().timeout_config(timeouts.build());
+    Ok(Client::from_conf(config.build()))
 }
 
 /// An app that uses a client.

@@ -14,6 +14,9 @@ use crate::{contract, permissions};
 /// The request id of every call.
 pub const REQUEST_ID: &str = "8f14e45f-ea2c-4c5b-9d51-5f1c2f0a1b2c";
 
+/// How often what is answered 503 is sent.
+const MOST_TRIES: usize = 5;
+
 /// Which API of API Gateway sends the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gateway {
@@ -153,6 +156,18 @@ impl Call {
     pub fn base64(mut self) -> Self {
         self.base64 = true;
         self
+    }
+
+    /// Sends it until it is answered otherwise than 503, five times at most: a computer that stands still for two
+    /// seconds has calls to the engine given up.
+    pub async fn send_until_answered(&self, app: &App) -> Reply {
+        for _ in 1..MOST_TRIES {
+            let reply = self.clone().send(app).await;
+            if reply.status != 503 {
+                return reply;
+            }
+        }
+        self.clone().send(app).await
     }
 
     /// Sends the request, and holds `openapi.yaml` against the answer, and `template.yaml` against

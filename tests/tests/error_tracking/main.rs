@@ -81,14 +81,15 @@ struct Tracker {
 impl Tracker {
     async fn start() -> Self {
         let test = TestApp::start().await;
-        let project = project(&test.app.store, test.project_id).await;
+        let project = project(&test.patient_store(), test.project_id).await;
         Self { test, project }
     }
 
     /// Another project of the same organization.
     async fn other_project(&self, slug: &str) -> Project {
-        let id = demo::ensure_project(&self.test.app.store, slug, slug).await.unwrap();
-        project(&self.test.app.store, id).await
+        let store = self.test.patient_store();
+        let id = demo::ensure_project(&store, slug, slug).await.unwrap();
+        project(&store, id).await
     }
 
     fn now(&self) -> Timestamp {
@@ -101,7 +102,7 @@ impl Tracker {
 
     /// Delivers an event to a project, as official SDKs do.
     async fn deliver_to(&self, project: &Project, event: &SentEvent) -> Reply {
-        delivery(project, ENVELOPE).bytes(event.envelope()).send(&self.test.app).await
+        envelope(project, event).send(&self.test.app).await
     }
 
     /// Delivers an event that is taken.
@@ -173,7 +174,8 @@ impl Tracker {
     }
 
     async fn query(&self, body: &Value) -> Reply {
-        Call::of(QUERY).key(&self.test.key).json(body).send(&self.test.app).await
+        let call = Call::of(QUERY).key(&self.test.key).json(body);
+        call.send_until_answered(&self.test.app).await
     }
 
     /// The buckets of a query that is answered: start, events, errors.
@@ -295,6 +297,11 @@ impl Tracker {
         let delete = self.test.client.delete_item().table_name(table).set_key(Some(key.into()));
         delete.send().await.unwrap();
     }
+}
+
+/// The delivery of an event, as official SDKs make it.
+fn envelope(project: &Project, event: &SentEvent) -> Call {
+    delivery(project, ENVELOPE).bytes(event.envelope())
 }
 
 /// A delivery to a project, without a body.

@@ -154,9 +154,13 @@ impl History {
         })
     }
 
-    /// The range of a question, rounded to minutes.
+    /// The range of a question, rounded to minutes. What is to come is empty, however it is rounded.
     pub(super) fn minutes(&self, query: &Query) -> (i64, i64) {
-        let to = query.to.unwrap_or(self.tracker.now().as_millis());
+        let now = self.tracker.now().as_millis();
+        if query.from.is_some_and(|from| from > now) {
+            return (0, 0);
+        }
+        let to = query.to.unwrap_or(now);
         let from = query.from.unwrap_or(to - 7 * 24 * 60 * 60_000);
         (minute_start(from), minute_start(to + 60_000 - 1))
     }
