@@ -3,7 +3,7 @@
 use shared::dynamodb::{ConflictRetry, Store, StoreError};
 use shared::flags::history::ChangeKind;
 use shared::flags::store::{FlagCreation, FlagReplacement};
-use shared::flags::{FeatureFlag, FlagKey, MAX_LIVE_FLAGS};
+use shared::flags::{FeatureFlag, FlagKey, ProjectLimit};
 use shared::json::Violations;
 use shared::projects::api_key::Author;
 
@@ -97,7 +97,7 @@ async fn create(flag: &FeatureFlag, store: &Store) -> Result<Outcome, StoreError
         FlagCreation::Successor => {
             return Ok(Outcome::Blocked("its key was just freed".to_owned()));
         }
-        FlagCreation::LimitReached => return Ok(Outcome::Blocked(full())),
+        FlagCreation::LimitReached(limit) => return Ok(Outcome::Blocked(full(limit))),
         FlagCreation::ReferencesRefused(violations) => {
             return Ok(Outcome::Blocked(refused(&violations)));
         }
@@ -124,7 +124,7 @@ async fn replace(
     while retry.next_attempt().await {
         match store.replace_flag(stored, flag, kind, &Author::Command).await? {
             FlagReplacement::Done => return Ok(Outcome::Done),
-            FlagReplacement::LimitReached => return Ok(Outcome::Blocked(full())),
+            FlagReplacement::LimitReached(limit) => return Ok(Outcome::Blocked(full(limit))),
             FlagReplacement::ReferencesRefused(violations) => {
                 return Ok(Outcome::Blocked(refused(&violations)));
             }
@@ -153,11 +153,14 @@ fn overtaken(found: Option<&FeatureFlag>, wanted: &FeatureFlag) -> Outcome {
     Outcome::Overtaken(reason.to_owned())
 }
 
-fn full() -> String {
-    format!(
-        "the project has {MAX_LIVE_FLAGS} flags that are not archived, as many as it may have; \
-         archive some, and run the command again"
-    )
+/// Why nothing more can be made of a project that has reached a limit, and what to do about it.
+pub(super) fn full(limit: ProjectLimit) -> String {
+    let remedy = match limit {
+        ProjectLimit::LiveFlags => "archive some",
+        ProjectLimit::Segments => "delete some",
+        ProjectLimit::Bytes => "delete archived flags",
+    };
+    format!("the project {limit}; {remedy}, and run the command again")
 }
 
 fn refused(violations: &Violations) -> String {

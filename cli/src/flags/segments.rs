@@ -12,6 +12,7 @@ use shared::timestamp::Timestamp;
 
 use crate::output::note;
 
+use super::apply::full;
 use super::comparison::{FieldChange, compare_segments};
 use super::plan::Conflict;
 
@@ -166,10 +167,7 @@ async fn make(fate: &SegmentFate, store: &Store) -> Result<Option<String>, Store
             SegmentCreation::Successor => {
                 Ok(Some("its key was just freed; run the command again".to_owned()))
             }
-            SegmentCreation::LimitReached => Ok(Some(format!(
-                "the project has {MAX_SEGMENTS} segments, as many as it may have; delete some, and \
-                 run the command again"
-            ))),
+            SegmentCreation::LimitReached(limit) => Ok(Some(full(limit))),
             SegmentCreation::KeyTaken => {
                 // Perhaps by another run of the same import.
                 let found = store.find_segment(segment.project_id, &segment.key).await?;
@@ -180,8 +178,10 @@ async fn make(fate: &SegmentFate, store: &Store) -> Result<Option<String>, Store
         SegmentFate::Changed { stored, segment, .. } => {
             let mut retry = ConflictRetry::default();
             while retry.next_attempt().await {
-                if store.replace_segment(stored, segment).await? == SegmentReplacement::Done {
-                    return Ok(None);
+                match store.replace_segment(stored, segment).await? {
+                    SegmentReplacement::Done => return Ok(None),
+                    SegmentReplacement::LimitReached(limit) => return Ok(Some(full(limit))),
+                    SegmentReplacement::Outdated => {}
                 }
                 let found = store.find_segment(segment.project_id, &segment.key).await?;
                 if found.as_ref() != Some(&**stored) {

@@ -63,7 +63,7 @@ fn answered(flag: &FeatureFlag, outcome: FlagCreation, answer: Answer) -> Result
         FlagCreation::Replay(replay) => Answer::replay(replay),
         FlagCreation::ReferencesRefused(violations) => Err(violations.into()),
         FlagCreation::KeyTaken => Err(flag_exists(flag)),
-        FlagCreation::LimitReached => Err(Problem::flag_limit_reached()),
+        FlagCreation::LimitReached(limit) => Err(Problem::project_limit_reached(limit)),
         FlagCreation::Successor => Err(Problem::internal("a successor is to be made as one")),
     }
 }

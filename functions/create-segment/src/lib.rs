@@ -64,7 +64,7 @@ fn answered(
         SegmentCreation::Created => Ok(answer),
         SegmentCreation::Replay(replay) => Answer::replay(replay),
         SegmentCreation::KeyTaken => Err(segment_exists(segment)),
-        SegmentCreation::LimitReached => Err(Problem::segment_limit_reached()),
+        SegmentCreation::LimitReached(limit) => Err(Problem::project_limit_reached(limit)),
         SegmentCreation::Successor => Err(Problem::internal("a successor is to be made as one")),
     }
 }

@@ -62,7 +62,9 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         match app.store.replace_flag(&stored, &flag, kind, &author).await? {
             FlagReplacement::Done => return Ok(answer),
             FlagReplacement::Outdated => {}
-            FlagReplacement::LimitReached => return Err(Problem::flag_limit_reached()),
+            FlagReplacement::LimitReached(limit) => {
+                return Err(Problem::project_limit_reached(limit));
+            }
             FlagReplacement::ReferencesRefused(violations) => {
                 return Err(match update {
                     FlagUpdate::Patch(_) => violations.into(),

@@ -42,8 +42,12 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         }
 
         // Storage and answer.
-        if app.store.replace_segment(&stored, &segment).await? == SegmentReplacement::Done {
-            return Ok(answer);
+        match app.store.replace_segment(&stored, &segment).await? {
+            SegmentReplacement::Done => return Ok(answer),
+            SegmentReplacement::Outdated => {}
+            SegmentReplacement::LimitReached(limit) => {
+                return Err(Problem::project_limit_reached(limit));
+            }
         }
     }
     Err(Problem::conflict("the segment kept changing"))

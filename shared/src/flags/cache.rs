@@ -9,17 +9,17 @@ use crate::dynamodb::{Store, StoreError};
 use crate::projects::project::ProjectId;
 use crate::telemetry::{PATTERNS_NOT_KEPT, log_bound_met};
 
-use super::FlagKey;
 use super::evaluation::Flags;
 use super::evaluation::patterns::{PatternCache, ProjectPatterns};
 use super::state_cache::{Bounds, Freshness, Made, StateCache};
 use super::store::StoredFlags;
+use super::{FlagKey, MAX_PROJECT_BYTES};
 
-/// How much is remembered, in bytes of memory; patterns have bounds of their own.
+/// How much is remembered, in bytes of memory; patterns have bounds of their own. All flags of one project fit.
 const BOUNDS: Bounds = Bounds {
     entries: NonZeroUsize::MIN.saturating_add(999),
     bytes: 32_000_000,
-    bytes_of_project: 16_000_000,
+    bytes_of_project: MAX_PROJECT_BYTES,
 };
 
 /// The flags of projects that were evaluated lately: all flags of a project, or one of them with all that

@@ -23,11 +23,10 @@ const BOUNDS: Bounds = Bounds {
 
 /// The flags of a project for flagd.
 #[derive(Debug)]
-pub enum FlagdConfiguration {
-    /// A flag definition document, and its entity tag.
-    Document(String, EntityTag),
-    /// The project has more flags than fit into an answer: over 8 MB.
-    TooLarge,
+pub struct FlagdConfiguration {
+    /// A flag definition document.
+    document: String,
+    etag: EntityTag,
 }
 
 /// The configurations that were asked for lately.
@@ -48,13 +47,9 @@ impl App {
     ) -> Result<Arc<FlagdConfiguration>, StoreError> {
         let read = move |store: Store, _: Option<Arc<FlagdConfiguration>>, progress: Progress| async move {
             let read = store.flags_to_export(project, &progress).await?;
-            let (value, bytes) = if read.is_cut {
-                (FlagdConfiguration::TooLarge, 0)
-            } else {
-                let export = export(project, &read.flags, &read.segments, Layout::Compact);
-                let (etag, bytes) = (EntityTag::of(&export.document), export.document.len());
-                (FlagdConfiguration::Document(export.document, etag), bytes)
-            };
+            let document = export(project, &read.flags, &read.segments, Layout::Compact).document;
+            let bytes = document.len();
+            let value = FlagdConfiguration { etag: EntityTag::of(&document), document };
             Ok(Made { value, state: read.state, bytes, is_absent: false })
         };
         let cache = self.cache::<ConfigurationCache>();

@@ -2,8 +2,7 @@
 
 use crate::http::{Incoming, Problem, ProblemCode, VersionTag, named_of};
 
-use super::segment::MAX_SEGMENTS;
-use super::{FeatureFlag, FlagKey, MAX_LIVE_FLAGS, Segment, SegmentKey};
+use super::{FeatureFlag, FlagKey, ProjectLimit, Segment, SegmentKey};
 
 /// The path parameter that names a feature flag.
 pub(super) const FLAG_KEY: &str = "key";
@@ -73,27 +72,24 @@ impl Problem {
         Self::new(ProblemCode::FlagInUse, detail)
     }
 
-    /// 409: the project has as many live flags as it may have.
-    pub fn flag_limit_reached() -> Self {
-        let detail = format!(
-            "The project has {MAX_LIVE_FLAGS} flags that are not archived, as many as it may have. \
-             Archive one first."
-        );
-        Self::new(ProblemCode::FlagLimitReached, detail)
+    /// 409: the project would have more than it may have.
+    pub fn project_limit_reached(limit: ProjectLimit) -> Self {
+        let (code, remedy) = match limit {
+            ProjectLimit::LiveFlags => (ProblemCode::FlagLimitReached, "Archive one first."),
+            ProjectLimit::Segments => {
+                (ProblemCode::SegmentLimitReached, "Delete one that no flag uses first.")
+            }
+            ProjectLimit::Bytes => (
+                ProblemCode::FlagBytesLimitReached,
+                "Delete archived flags first, or name a segment where flags list the same values.",
+            ),
+        };
+        Self::new(code, format!("The project {limit}. {remedy}"))
     }
 
     /// 404: the project has no such segment.
     pub fn segment_not_found() -> Self {
         Self::new(ProblemCode::SegmentNotFound, "The project has no segment of this key.")
-    }
-
-    /// 409: the project has as many segments as it may have.
-    pub fn segment_limit_reached() -> Self {
-        let detail = format!(
-            "The project has {MAX_SEGMENTS} segments, as many as it may have. Delete one that no flag \
-             uses first."
-        );
-        Self::new(ProblemCode::SegmentLimitReached, detail)
     }
 
     /// 409: a segment cannot be deleted while flags use it, of which some are known.

@@ -47,6 +47,7 @@ problem_codes! {
     ProjectNotFound, "project_not_found", NOT_FOUND, "Project not found";
     FlagExists, "flag_exists", CONFLICT, "Flag exists";
     FlagLimitReached, "flag_limit_reached", CONFLICT, "Flag limit reached";
+    FlagBytesLimitReached, "flag_bytes_limit_reached", CONFLICT, "Flag bytes limit reached";
     FlagNotFound, "flag_not_found", NOT_FOUND, "Flag not found";
     FlagArchived, "flag_archived", CONFLICT, "Flag archived";
     FlagNotArchived, "flag_not_archived", CONFLICT, "Flag not archived";

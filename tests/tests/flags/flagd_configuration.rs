@@ -58,22 +58,23 @@ async fn the_configuration_has_what_flagd_can_express() {
 }
 
 #[tokio::test]
-async fn more_flags_than_fit_an_answer_are_refused_before_all_are_read() {
+async fn more_flags_than_fit_an_answer_are_refused() {
     let test = TestApp::start().await;
     let rule = |rule: u32| {
-        let values: Vec<String> = (0..90).map(|it| format!("customer-{rule:03}-{it:03}")).collect();
+        // A quote within JSON within JSON takes four bytes.
+        let value = |it: u32| format!("{}{it}", "\"".repeat(100));
+        let values: Vec<String> = (0..90).map(|it| value(100 * rule + it)).collect();
         json!({
             "conditions": [{"attribute": "customer", "operator": "in", "values": values}],
             "serve": {"variant": "on"},
         })
     };
-    let rules: Vec<_> = (0..100).map(rule).collect();
-    // What it serves while it is off has no rules: the document itself stays small.
-    create(&test, "large-00", &json!({"enabled": false, "rules": rules})).await;
+    let rules: Vec<_> = (0..10).map(rule).collect();
+    create(&test, "large-00", &json!({"enabled": true, "rules": rules})).await;
     let is_flag =
         |item: &HashMap<String, AttributeValue>| item["key"].as_s().unwrap() == "large-00";
     let flag = test.items("feature-flags").await.into_iter().find(is_flag).unwrap();
-    for number in 1..=45 {
+    for number in 1..=18 {
         let mut copy = flag.clone();
         copy.insert("key".to_owned(), AttributeValue::S(format!("large-{number:02}")));
         let table = format!("{}feature-flags", table_prefix());
@@ -82,7 +83,6 @@ async fn more_flags_than_fit_an_answer_are_refused_before_all_are_read() {
     }
     let reply = fetch(&test, None).await;
     assert_eq!(reply.problem(), (409, "flagd_configuration_too_large"));
-    assert!(reply.text.contains("have more than 8 MB"), "{}", reply.text);
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@ mod flagd_export;
 mod history;
 mod list_feature_flags;
 mod outages;
+mod project_limit;
 mod quotas;
 mod segments;
 mod state;
@@ -176,9 +177,14 @@ async fn of_project(test: &TestApp, attribute: &str) -> usize {
 
 /// Sets the number of live flags behind the operations' back.
 async fn pretend_live_flags(test: &TestApp, count: u32) {
+    pretend(test, "liveFlags", count).await;
+}
+
+/// Sets a number of the project's own item behind the operations' back.
+async fn pretend(test: &TestApp, attribute: &str, count: u32) {
     let project = test.project_id.to_string();
     let key = [("projectId", project.as_str()), ("key", "#")];
-    test.tamper(TABLE, key, "liveFlags", AttributeValue::N(count.to_string())).await;
+    test.tamper(TABLE, key, attribute, AttributeValue::N(count.to_string())).await;
 }
 
 /// Damages a stored flag.

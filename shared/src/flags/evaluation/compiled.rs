@@ -133,7 +133,7 @@ impl CompiledFlag {
     /// About how much memory a flag takes compiled, in bytes, at most: without its patterns, which
     /// [`ProjectPatterns`](super::patterns::ProjectPatterns) counts, and with what other flags have of the
     /// same as if each had it alone.
-    pub(super) fn bytes_of(flag: &FeatureFlag) -> usize {
+    pub(in crate::flags) fn bytes_of(flag: &FeatureFlag) -> usize {
         let bytes_of_serve = |serve: &Serve| match serve {
             Serve::Rollout(entries) => entries.len() * ENTRY_BYTES,
             Serve::CodeDefault | Serve::Variant(_) => 0,

@@ -40,13 +40,17 @@ impl LoadedSegment {
     /// A segment that could be read.
     pub fn new(segment: Segment, compiler: &Compiler) -> Self {
         let patterns = Arc::clone(compiler.patterns());
-        let bytes = SEGMENT_BYTES + condition::bytes_of(&segment.conditions);
         Self {
-            bytes,
+            bytes: Self::bytes_of(&segment),
             key: segment.key.clone(),
             id_and_version: Some((segment.id, segment.version)),
             compiled: LazyLock::new(Box::new(move || CompiledSegment::new(&segment, &patterns))),
         }
+    }
+
+    /// About how much memory a segment takes, in bytes, without its patterns.
+    pub(in crate::flags) fn bytes_of(segment: &Segment) -> usize {
+        SEGMENT_BYTES + condition::bytes_of(&segment.conditions)
     }
 
     /// A segment that is there but could not be read: flags that ask for it fail, others do not.

@@ -1,7 +1,5 @@
 //! The answer to whoever fetches the flags of a project for flagd.
 
-use std::fmt;
-
 use lambda_http::http::StatusCode;
 use lambda_http::http::header::ETAG;
 
@@ -18,21 +16,15 @@ impl FlagdConfiguration {
         &self,
         if_none_match: impl IntoIterator<Item = &'v [u8]>,
     ) -> Result<Answer, Problem> {
-        let too_large = |what: fmt::Arguments<'_>| {
-            let detail = format!(
-                "The project's flags {what}. Export them to a file with `waymark flags export`, or archive \
-                 flags that are no longer needed."
-            );
-            Problem::new(ProblemCode::FlagdConfigurationTooLarge, detail)
-        };
-        let Self::Document(document, etag) = self else {
-            return Err(too_large(format_args!("have more than 8 MB")));
-        };
+        let Self { document, etag } = self;
         let bytes = bytes_within_json(document);
         if bytes > MAX_ANSWER_BYTES {
-            return Err(too_large(format_args!(
-                "make a configuration of {bytes} bytes as Lambda sends it, of which {MAX_ANSWER_BYTES} are allowed"
-            )));
+            let detail = format!(
+                "The project's flags make a configuration of {bytes} bytes as Lambda sends it, of which \
+                 {MAX_ANSWER_BYTES} are allowed. Export them to a file with `waymark flags export`, or archive \
+                 flags that are no longer needed."
+            );
+            return Err(Problem::new(ProblemCode::FlagdConfigurationTooLarge, detail));
         }
         let answer = if etag.is_named_by(if_none_match) {
             Answer::empty(StatusCode::NOT_MODIFIED)
@@ -54,7 +46,7 @@ mod tests {
         let answer = |quotes: usize| {
             let document = "\"".repeat(quotes);
             let etag = EntityTag::of(&document);
-            FlagdConfiguration::Document(document, etag).to_answer([])
+            FlagdConfiguration { document, etag }.to_answer([])
         };
         assert_eq!(answer(MAX_ANSWER_BYTES / 2).unwrap().status(), StatusCode::OK);
         let refused = answer(MAX_ANSWER_BYTES / 2 + 1).unwrap_err();

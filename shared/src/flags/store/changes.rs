@@ -6,13 +6,13 @@
 use std::collections::BTreeSet;
 
 use crate::flags::history::ChangeKind;
-use crate::flags::{Dependencies, FeatureFlag, FlagKey, Prerequisite, VariantKey};
+use crate::flags::{Dependencies, FeatureFlag, FlagKey, Prerequisite, ProjectLimit, VariantKey};
 use crate::json::Violations;
 use crate::projects::api_key::Author;
 use crate::timestamp::Timestamp;
 
 use super::history::ChangeOf;
-use super::items::{Count, ProjectChange, TABLE, key, limit_reached, version_number};
+use super::items::{Count, ProjectChange, TABLE, key, version_number};
 use super::prerequisites::{Blamed, ChainGuard, refusals};
 use super::segments::{UseChange, unknown_segments};
 use crate::dynamodb::item::s;
@@ -27,8 +27,8 @@ pub enum FlagReplacement {
     Done,
     /// It is not stored: the flag, or what the change rests on, is not as it was read.
     Outdated,
-    /// It is not stored: the project has as many live flags as it may have.
-    LimitReached,
+    /// It is not stored: the project would have more than it may have.
+    LimitReached(ProjectLimit),
     /// It is not stored: it names flags and segments that do not fit what the project has, by their
     /// place in the body.
     ReferencesRefused(Violations),
@@ -103,11 +103,11 @@ impl Store {
         author: &Author,
     ) -> Result<FlagReplacement, StoreError> {
         let effect = Effect::of(stored, flag);
-        let mut change = ProjectChange {
+        let mut project = ProjectChange {
             live_flags: effect.live_flags,
-            segments: Count::Same,
+            bytes: flag.project_bytes() - stored.project_bytes(),
             prerequisites_change: effect.prerequisites_change,
-            only_at_state: None,
+            ..ProjectChange::default()
         };
         let mut checks = Vec::new();
         if effect.rests_on_dependencies() {
@@ -115,7 +115,7 @@ impl Store {
             if let Some(refused) = self.refuse(stored, flag, &effect, state).await? {
                 return Ok(refused);
             }
-            change.only_at_state = Some(state);
+            project.only_at_state = Some(state);
             if effect.adds_prerequisites {
                 for prerequisite in &flag.prerequisites {
                     let guard = ChainGuard::ReadAt(state);
@@ -125,7 +125,7 @@ impl Store {
         }
         let mut actions = vec![
             self.put_flag(flag, Some(stored))?.into_action()?,
-            self.change_project(flag.project_id, change)?,
+            self.change_project(flag.project_id, project)?,
         ];
         actions.extend(checks);
         let segments_from = actions.len();
@@ -145,13 +145,9 @@ impl Store {
                     let unknown = unknown_segments(flag, &missing);
                     return Ok(FlagReplacement::ReferencesRefused(unknown));
                 }
-                let is_full = effect.live_flags == Count::OneMore
-                    && failed(PROJECT)
-                    && limit_reached(&cancelled, PROJECT)?;
-                Ok(if is_full && !failed(0) {
-                    FlagReplacement::LimitReached
-                } else {
-                    FlagReplacement::Outdated
+                Ok(match project.limit_reached(&cancelled, PROJECT)? {
+                    Some(limit) if !failed(0) => FlagReplacement::LimitReached(limit),
+                    _ => FlagReplacement::Outdated,
                 })
             }
         }
@@ -209,7 +205,8 @@ impl Store {
             )
             .expression_attribute_values(":id", s(stored.id))
             .expression_attribute_values(":version", version_number(stored.version));
-        let project = self.change_project(stored.project_id, ProjectChange::default())?;
+        let change = ProjectChange { bytes: -stored.project_bytes(), ..ProjectChange::default() };
+        let project = self.change_project(stored.project_id, change)?;
         let mut actions = vec![delete.into_action()?, project];
         let uses = UseChange::between(&stored.segments(), &BTreeSet::new());
         actions.extend(self.count_uses(stored.project_id, &uses)?);

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 
 use crate::cache::Progress;
-use crate::flags::draft::flag_bytes;
 use crate::flags::evaluation::{
     Compiler, DamagedFlag, Flags, LoadedFlag, LoadedSegment, ProjectPatterns, Segments,
 };
@@ -53,9 +52,6 @@ pub struct StoredFlags {
     pub state: FlagsState,
 }
 
-/// The most bytes of flags that are exported to one document: a document of more flags fits no answer.
-const MAX_EXPORTED_BYTES: usize = 8_000_000;
-
 /// Flags that were read to be exported.
 #[derive(Debug, Default)]
 pub struct ExportedFlags {
@@ -65,8 +61,6 @@ pub struct ExportedFlags {
     pub segments: Vec<Segment>,
     /// The state that they were in, read no later than they were.
     pub state: FlagsState,
-    /// Whether there are more flags than one document may have, so that some were not read.
-    pub is_cut: bool,
 }
 
 /// Flags that are being read, with what is still known of an earlier reading.
@@ -108,22 +102,16 @@ impl Store {
         progress: &Progress,
     ) -> Result<ExportedFlags, StoreError> {
         let mut pages = self.flags_and_segments(project).into_paginator().items().send();
-        let (mut read, mut bytes) = (ExportedFlags::default(), 0);
+        let mut read = ExportedFlags::default();
         while let Some(item) = pages.next().await {
             let item = item?;
             progress.note();
-            if bytes > MAX_EXPORTED_BYTES {
-                read.is_cut = true;
-                break;
-            }
             if is_project(&item) {
                 read.state = self.read_state(Some(&item))?;
             } else if is_segment(&item) {
                 read.segments.extend(self.unless_damaged(&item, read_segment(project, &item))?);
             } else {
-                let flag = self.unless_damaged(&item, read_flag(project, &item))?;
-                bytes = bytes.saturating_add(flag.as_ref().map_or(0, flag_bytes));
-                read.flags.extend(flag);
+                read.flags.extend(self.unless_damaged(&item, read_flag(project, &item))?);
             }
         }
         Ok(read)

@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 use aws_sdk_dynamodb::types::TransactWriteItem;
 
 use crate::flags::history::ChangeKind;
-use crate::flags::{FeatureFlag, FlagKey};
+use crate::flags::{FeatureFlag, FlagKey, ProjectLimit};
 use crate::json::Violations;
 use crate::page::{Page, PageRequest};
 use crate::projects::api_key::Author;
 use crate::projects::project::ProjectId;
 
 use super::history::ChangeOf;
-use super::items::{Count, FIRST_FLAG, ProjectChange, TABLE, key, limit_reached, read_flag};
+use super::items::{Count, FIRST_FLAG, ProjectChange, TABLE, key, read_flag};
 use super::prerequisites::{Blamed, ChainGuard, dependencies_among, refusals};
 use super::segments::{UseChange, unknown_segments};
 use crate::dynamodb::idempotency::{Idempotent, Replay};
@@ -32,8 +32,8 @@ pub enum FlagCreation {
     KeyTaken,
     /// The key was another flag's, which is gone: the flag has to be made as its successor.
     Successor,
-    /// The project has as many live flags as it may have.
-    LimitReached,
+    /// The project would have more than it may have.
+    LimitReached(ProjectLimit),
     /// It names flags and segments that do not fit what the project has, by their place in the body.
     ReferencesRefused(Violations),
     /// The idempotency key was used before.
@@ -78,7 +78,8 @@ impl Store {
         let mut guard = ChainGuard::Leaves;
         let uses = UseChange::between(&BTreeSet::new(), &flag.segments());
         for _ in 0..MAX_READINGS {
-            let actions = self.creation(flag, guard, &uses)?;
+            let project = project_change(flag, guard);
+            let actions = self.creation(flag, guard, project, &uses)?;
             let happening = flag.changed(None, ChangeKind::Created, author);
             let mut records = vec![self.record_change(change)?, self.announce(&happening)?];
             let never_freed = actions.len() + usize::from(idempotent.is_some()) + records.len();
@@ -102,9 +103,9 @@ impl Store {
             let segments_from = prerequisites.end;
             let missing = uses.missing(|index| failed(&(segments_from + index)));
             let mut violations = unknown_segments(flag, &missing);
-            let is_full = failed(&PROJECT) && limit_reached(&cancelled, PROJECT)?;
-            let is_unsure =
-                prerequisites.clone().any(|index| failed(&index)) || (failed(&PROJECT) && !is_full);
+            let limit = project.limit_reached(&cancelled, PROJECT)?;
+            let is_unsure = prerequisites.clone().any(|index| failed(&index))
+                || (failed(&PROJECT) && limit.is_none());
             if is_unsure {
                 let (state, unfit) = self.check_prerequisites(flag).await?;
                 violations.append(unfit);
@@ -116,8 +117,8 @@ impl Store {
                 // Perhaps only because prerequisites have some themselves.
             } else if failed(&FLAG) {
                 return Ok(FlagCreation::KeyTaken);
-            } else if is_full {
-                return Ok(FlagCreation::LimitReached);
+            } else if let Some(limit) = limit {
+                return Ok(FlagCreation::LimitReached(limit));
             } else {
                 return Err(cancelled.into_error());
             }
@@ -131,20 +132,12 @@ impl Store {
         &self,
         flag: &FeatureFlag,
         guard: ChainGuard,
+        project: ProjectChange,
         uses: &UseChange,
     ) -> Result<Vec<TransactWriteItem>, StoreError> {
-        let change = ProjectChange {
-            live_flags: Count::OneMore,
-            segments: Count::Same,
-            prerequisites_change: !flag.prerequisites.is_empty(),
-            only_at_state: match guard {
-                ChainGuard::Leaves => None,
-                ChainGuard::ReadAt(state) => Some(state),
-            },
-        };
         let mut actions = vec![
             self.put_flag(flag, None)?.into_action()?,
-            self.change_project(flag.project_id, change)?,
+            self.change_project(flag.project_id, project)?,
         ];
         for prerequisite in &flag.prerequisites {
             actions.push(self.require(flag.project_id, prerequisite, guard)?);
@@ -219,5 +212,19 @@ impl Store {
             page.end = Some(end_of(start)?);
         }
         Ok(page)
+    }
+}
+
+/// What a new flag changes of its project.
+fn project_change(flag: &FeatureFlag, guard: ChainGuard) -> ProjectChange {
+    ProjectChange {
+        live_flags: Count::OneMore,
+        bytes: flag.project_bytes(),
+        prerequisites_change: !flag.prerequisites.is_empty(),
+        only_at_state: match guard {
+            ChainGuard::Leaves => None,
+            ChainGuard::ReadAt(state) => Some(state),
+        },
+        ..ProjectChange::default()
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! The item under the key `#` (no flag's, since those start with a letter or digit) belongs to the
 //! project. It numbers the state that its flags are in, so that whoever has read them learns from one
-//! small read that none has changed; it counts the live flags; and it numbers the state of the
+//! small read that none has changed; it counts the live flags, the segments and the bytes of all; and it numbers the state of the
 //! prerequisites between them, so that whoever has read a chain of them can make sure at the write that
 //! it still is as read.
 
@@ -14,9 +14,11 @@ use aws_sdk_dynamodb::types::{
 use uuid::Uuid;
 
 use crate::flags::definition::Definition;
+use crate::flags::project_limit::signed;
 use crate::flags::segment::MAX_SEGMENTS;
 use crate::flags::{
-    FeatureFlag, FlagKey, FlagType, MAX_LIVE_FLAGS, Prerequisite, SegmentKey, VariantKey,
+    FeatureFlag, FlagKey, FlagType, MAX_LIVE_FLAGS, MAX_PROJECT_BYTES, Prerequisite, ProjectLimit,
+    SegmentKey, VariantKey,
 };
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
@@ -47,6 +49,8 @@ const FREED: &str = "!";
 pub(super) struct ProjectChange {
     pub(super) live_flags: Count,
     pub(super) segments: Count,
+    /// By how many bytes its flags and segments grow.
+    pub(super) bytes: i64,
     /// Whether any flag's prerequisites change.
     pub(super) prerequisites_change: bool,
     /// The state of the prerequisites that the transaction rests on.
@@ -135,6 +139,14 @@ impl Store {
                 values.push((":minusOne", n(-1)));
             }
         }
+        if change.bytes != 0 {
+            additions.push("flagBytes :bytes");
+            values.push((":bytes", n(change.bytes)));
+        }
+        if change.bytes > 0 {
+            conditions.push("(attribute_not_exists(flagBytes) OR flagBytes <= :room)");
+            values.push((":room", n(change.room())));
+        }
         if change.prerequisites_change {
             additions.push("prerequisitesState :one");
         }
@@ -158,12 +170,40 @@ impl Store {
     }
 }
 
-/// Whether the action of this index, on the project's item, failed because the project is full.
-pub(super) fn limit_reached(cancelled: &Cancellation, index: usize) -> Result<bool, StoreError> {
-    let item = cancelled.reasons.get(index).and_then(|reason| reason.item.as_ref());
-    let Some(item) = item else { return Ok(false) };
-    let count = ItemReader { table: TABLE, item }.optional_integer("liveFlags")?;
-    Ok(count.unwrap_or_default() >= i64::from(MAX_LIVE_FLAGS))
+impl ProjectChange {
+    /// How many bytes the flags and segments of a project may have for it.
+    fn room(self) -> i64 {
+        signed(MAX_PROJECT_BYTES).saturating_sub(self.bytes)
+    }
+
+    /// The limit of the project that kept its action, which has this index, from being carried out.
+    pub(super) fn limit_reached(
+        self,
+        cancelled: &Cancellation,
+        index: usize,
+    ) -> Result<Option<ProjectLimit>, StoreError> {
+        let item = cancelled.reasons.get(index).and_then(|reason| reason.item.as_ref());
+        let Some(item) = item else { return Ok(None) };
+        let reader = ItemReader { table: TABLE, item };
+        let has_more_than = |attribute: &'static str, most: i64| -> Result<bool, StoreError> {
+            Ok(reader.optional_integer(attribute)?.unwrap_or_default() > most)
+        };
+        Ok(
+            if self.live_flags == Count::OneMore
+                && has_more_than("liveFlags", i64::from(MAX_LIVE_FLAGS) - 1)?
+            {
+                Some(ProjectLimit::LiveFlags)
+            } else if self.segments == Count::OneMore
+                && has_more_than("segmentCount", i64::from(MAX_SEGMENTS) - 1)?
+            {
+                Some(ProjectLimit::Segments)
+            } else if self.bytes > 0 && has_more_than("flagBytes", self.room())? {
+                Some(ProjectLimit::Bytes)
+            } else {
+                None
+            },
+        )
+    }
 }
 
 pub(super) fn key(project: ProjectId, sort_key: &str) -> Item {

@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::types::{
 };
 
 use crate::flags::condition::Condition;
-use crate::flags::{FeatureFlag, FlagKey, Segment, SegmentKey};
+use crate::flags::{FeatureFlag, FlagKey, ProjectLimit, Segment, SegmentKey};
 use crate::json::{JsonPath, ViolationCode, Violations};
 use crate::page::{Page, PageRequest};
 use crate::projects::project::ProjectId;
@@ -47,8 +47,8 @@ pub enum SegmentCreation {
     KeyTaken,
     /// The key was another segment's, which is gone: the segment has to be made as its successor.
     Successor,
-    /// The project has as many segments as it may have.
-    LimitReached,
+    /// The project would have more than it may have.
+    LimitReached(ProjectLimit),
     /// The idempotency key was used before.
     Replay(Replay),
 }
@@ -60,6 +60,8 @@ pub enum SegmentReplacement {
     Done,
     /// It is not stored: the segment is not as it was read.
     Outdated,
+    /// It is not stored: the project would have more than it may have.
+    LimitReached(ProjectLimit),
 }
 
 /// What became of the deletion of a segment.
@@ -130,6 +132,9 @@ pub(super) fn unknown_segments(flag: &FeatureFlag, missing: &BTreeSet<&SegmentKe
     violations
 }
 
+/// The index of the action on the project's item.
+const PROJECT: usize = 1;
+
 impl Store {
     /// Stores a new segment, and with it the answer to its request where that has an idempotency key.
     /// One transaction checks that the key is free, and that the project may have one more segment. A segment
@@ -139,11 +144,14 @@ impl Store {
         segment: &Segment,
         idempotent: Option<Idempotent<'_>>,
     ) -> Result<SegmentCreation, StoreError> {
-        const PROJECT: usize = 1;
         let put = self
             .put(TABLE, write_segment(segment)?)
             .condition_expression("attribute_not_exists(projectId)");
-        let change = ProjectChange { segments: Count::OneMore, ..ProjectChange::default() };
+        let change = ProjectChange {
+            segments: Count::OneMore,
+            bytes: segment.project_bytes(),
+            ..ProjectChange::default()
+        };
         let project = self.change_project(segment.project_id, change)?;
         let actions = vec![put.into_action()?, project];
         let never_freed = actions.len() + usize::from(idempotent.is_some());
@@ -163,8 +171,8 @@ impl Store {
             Ok(SegmentCreation::Successor)
         } else if failed(0) {
             Ok(SegmentCreation::KeyTaken)
-        } else if failed(PROJECT) {
-            Ok(SegmentCreation::LimitReached)
+        } else if let Some(limit) = change.limit_reached(&cancelled, PROJECT)? {
+            Ok(SegmentCreation::LimitReached(limit))
         } else {
             Err(cancelled.into_error())
         }
@@ -228,11 +236,17 @@ impl Store {
             .expression_attribute_values(":conditions", s(write_conditions(segment)?))
             .expression_attribute_values(":version", version_number(segment.version))
             .expression_attribute_values(":updatedAt", s(segment.updated_at));
-        let project = self.change_project(segment.project_id, ProjectChange::default())?;
-        let cancelled = self.commit_all(vec![update.into_action()?, project]).await?;
-        Ok(match cancelled {
-            None => SegmentReplacement::Done,
-            Some(_) => SegmentReplacement::Outdated,
+        let bytes = segment.project_bytes() - stored.project_bytes();
+        let change = ProjectChange { bytes, ..ProjectChange::default() };
+        let project = self.change_project(segment.project_id, change)?;
+        let actions = vec![update.into_action()?, project];
+        let Some(cancelled) = self.commit_all(actions).await? else {
+            return Ok(SegmentReplacement::Done);
+        };
+        let is_outdated = cancelled.reasons.first().is_some_and(Reason::condition_failed);
+        Ok(match change.limit_reached(&cancelled, PROJECT)? {
+            Some(limit) if !is_outdated => SegmentReplacement::LimitReached(limit),
+            _ => SegmentReplacement::Outdated,
         })
     }
 
@@ -249,7 +263,11 @@ impl Store {
             .expression_attribute_values(":version", version_number(stored.version))
             .expression_attribute_values(":none", n(0))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        let change = ProjectChange { segments: Count::OneLess, ..ProjectChange::default() };
+        let change = ProjectChange {
+            segments: Count::OneLess,
+            bytes: -stored.project_bytes(),
+            ..ProjectChange::default()
+        };
         let project = self.change_project(stored.project_id, change)?;
         let freed = self.mark_freed(stored.project_id, &sort_key(&stored.key))?;
         let actions = vec![delete.into_action()?, project, freed];
