@@ -1,12 +1,13 @@
-//! Requests to DynamoDB as they are on the wire, for stand-ins and for what stands in between.
+//! Requests to DynamoDB, and to other services of AWS, as they are on the wire, for stand-ins and for what stands
+//! in between.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A request to DynamoDB.
+/// A request.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// What is asked for, such as `TransactWriteItems`.
+    /// What is asked for, such as `TransactWriteItems`; empty where the path says it.
     pub target: String,
     /// The headers, by their names in lower case.
     pub headers: Vec<(String, String)>,
@@ -32,7 +33,8 @@ pub async fn read_request(connection: &mut TcpStream) -> Option<Request> {
             let length: usize = header("content-length")?.parse().ok()?;
             let start = end + 4;
             if received.len() >= start + length {
-                let target = header("x-amz-target")?.rsplit('.').next()?.to_owned();
+                let target =
+                    header("x-amz-target").unwrap_or_default().rsplit('.').next()?.to_owned();
                 return Some(Request {
                     target,
                     headers,

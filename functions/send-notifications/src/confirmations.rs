@@ -8,7 +8,7 @@ use shared::notifications::token::Token;
 use shared::notifications::token_key;
 
 use crate::Run;
-use crate::outside::{Mailer, NotSent};
+use crate::outside::{Mailer, NO_ANSWER, NotSent};
 
 /// Asks all who are to be asked and may be.
 pub(crate) async fn send(run: &mut Run<'_>) {
@@ -48,6 +48,14 @@ async fn ask(
     }
     let key = token_key(app).await;
     let key = key.map_err(|_| StoreError::Unavailable("the key of tokens".into()))?;
+    // Noted before it is sent: whatever comes between, no mail goes out that is not counted.
+    address.note_asked(now);
+    if !app.store.replace_address(name, &address, false).await? {
+        // The address was changed meanwhile: the next run asks for the new one.
+        run.leave(since);
+        return Ok(());
+    }
+    address.revision = address.revision.saturating_add(1);
     let token = Token::Confirm {
         organization: name.organization.clone(),
         user: name.user.clone(),
@@ -56,18 +64,22 @@ async fn ask(
     let url = format!("{}/v0/notifications/confirm?token={}", mailer.base_url, token.seal(&key));
     let mail = confirmation(&pending.email, name.organization.as_str(), &url);
     match mailer.send(&pending.email, &mail).await {
-        Ok(()) => address.note_asked(now),
+        Ok(()) => app.store.forget_asking(name, &address).await.map(drop),
         Err(NotSent::Refused(reason)) => {
             run.refused += 1;
             address.refusal = Some(Refusal { at: now, reason });
             address.pending = None;
+            app.store.finish_asking(name, &address).await.map(drop)
         }
         Err(NotSent::Failed(cause)) => {
             tracing::error!(cause, "a mail could not be sent");
             run.leave(since);
-            return Err(StoreError::Unavailable("SES".into()));
+            // One that may have been sent all the same stays counted.
+            if cause != NO_ANSWER {
+                address.asked.pop();
+                app.store.replace_address(name, &address, false).await?;
+            }
+            Err(StoreError::Unavailable("SES".into()))
         }
     }
-    // Where the address was changed meanwhile, the next run asks for the new one.
-    app.store.finish_asking(name, &address).await.map(drop)
 }

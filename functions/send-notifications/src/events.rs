@@ -1,12 +1,14 @@
 //! EventBridge is told.
 
+use std::collections::VecDeque;
+
 use serde_json::json;
 use shared::dynamodb::StoreError;
 use shared::notifications::store::{EventBatch, Shard};
 use shared::projects::happening::{Happening, HappeningKind, Scene};
 
 use crate::Run;
-use crate::outside::{Event, Publisher};
+use crate::outside::{Event, NotTaken, Publisher};
 
 /// How many batches of a shard are read at a time.
 const BATCHES_AT_ONCE: i32 = 20;
@@ -14,57 +16,69 @@ const BATCHES_AT_ONCE: i32 = 20;
 /// Publishes all batches. Shards take turns.
 pub(crate) async fn publish(run: &mut Run<'_>) {
     let Some(publisher) = &run.outside.publisher else { return };
-    let mut shards = run.leases.shards();
-    while !shards.is_empty() {
-        let mut busy = Vec::new();
-        for shard in shards {
-            let more = publish_some(run, publisher, shard).await;
-            if let Some(true) = run.unless_failed(more) {
-                busy.push(shard);
-            }
+    let mut shards: VecDeque<(Shard, Option<String>)> =
+        run.leases.shards().into_iter().map(|shard| (shard, None)).collect();
+    while let Some((shard, after)) = shards.pop_front() {
+        let page_end = publish_some(run, publisher, shard, after.as_deref()).await;
+        if let Some(Some(last)) = run.unless_failed(page_end) {
+            shards.push_back((shard, Some(last)));
         }
-        shards = busy;
     }
 }
 
-/// Publishes some batches of a shard. Answers whether there may be more.
+/// Publishes the batches of a shard that come next. Answers after which one there may be more.
 async fn publish_some(
     run: &mut Run<'_>,
     publisher: &Publisher,
     shard: Shard,
-) -> Result<bool, StoreError> {
-    let batches = run.app.store.event_batches(shard, BATCHES_AT_ONCE).await?;
-    for batch in &batches {
-        let may_go_on = !run.deadline.has_passed() && run.leases.keep(run.app, shard).await?;
-        let outcome = if may_go_on { tell(run, publisher, batch).await? } else { Err(None) };
-        if let Err(failure) = outcome {
-            if let Some(cause) = failure {
-                tracing::error!(cause, "EventBridge could not be told");
-                run.note_failure(StoreError::Unavailable("EventBridge".into()));
-            }
-            if let Some(since) = batch.happenings.iter().map(|happening| happening.at).min() {
-                run.leave(since);
-            }
-            // The others would most likely fare no better.
-            return Ok(false);
+    after: Option<&str>,
+) -> Result<Option<String>, StoreError> {
+    let mut page = run.app.store.event_batches(shard, after, BATCHES_AT_ONCE).await?;
+    for mut batch in page.batches {
+        batch.happenings.retain(|happening| happening.kind.detail_type().is_some());
+        if run.deadline.has_passed() || !run.leases.keep(run.app, shard).await? {
+            leave(run, &batch.happenings);
+            return Ok(None);
         }
-        run.app.store.delete_batch_of_events(shard, batch).await?;
+        let events = events_of(run, &batch).await?;
+        let Err(NotTaken { cause, left }) = publisher.publish(&events).await else {
+            run.app.store.delete_batch_of_events(shard, &batch).await?;
+            continue;
+        };
+        tracing::error!(cause, "EventBridge could not be told");
+        run.note_failure(StoreError::Unavailable("EventBridge".into()));
+        let is_left = |(at, _): &(usize, Happening)| left.contains(at);
+        let told = batch.happenings.len();
+        batch.happenings =
+            batch.happenings.into_iter().enumerate().filter(is_left).map(|(_, it)| it).collect();
+        leave(run, &batch.happenings);
+        if batch.happenings.len() == told {
+            // EventBridge takes nothing, and would most likely take nothing of the others.
+            page.last = None;
+            break;
+        }
+        // What it took is not sent again.
+        run.app.store.replace_batch_of_events(shard, &batch).await?;
     }
-    Ok(!batches.is_empty())
+    Ok(page.last)
 }
 
-async fn tell(
-    run: &mut Run<'_>,
-    publisher: &Publisher,
-    batch: &EventBatch,
-) -> Result<Result<(), Option<String>>, StoreError> {
+/// Notes that something is left for the next run.
+fn leave(run: &mut Run<'_>, happenings: &[Happening]) {
+    if let Some(since) = happenings.iter().map(|happening| happening.at).min() {
+        run.leave(since);
+    }
+}
+
+/// What EventBridge is told of a batch: an event for each of its happenings.
+async fn events_of(run: &mut Run<'_>, batch: &EventBatch) -> Result<Vec<Event>, StoreError> {
     let mut events = Vec::with_capacity(batch.happenings.len());
     for happening in &batch.happenings {
         let Some(detail_type) = happening.kind.detail_type() else { continue };
         let detail = detail_of(run, batch, happening).await?;
         events.push(Event { detail_type, detail, at: happening.at.as_seconds() });
     }
-    Ok(publisher.publish(&events).await.map_err(Some))
+    Ok(events)
 }
 
 /// What others are told: `id` tells a repetition.

@@ -20,6 +20,7 @@ use shared::app::{App, Deadline, Job};
 use shared::dynamodb::StoreError;
 use shared::dynamodb::client::ClientError;
 use shared::notifications::store::Shard;
+use shared::projects::happening::Scene;
 use shared::projects::project::{Project, ProjectId};
 use shared::telemetry::log_metric;
 use shared::timestamp::Timestamp;
@@ -104,6 +105,18 @@ impl Run<'_> {
         let found = self.app.store.read_project(id).await?;
         self.projects.insert(id, found.clone());
         Ok(found)
+    }
+
+    /// Whether what happened there is anybody's business still: nobody is told of a project that is gone. One
+    /// that is damaged is there.
+    async fn is_there(&mut self, scene: &Scene) -> Result<bool, StoreError> {
+        match scene {
+            Scene::User(..) => Ok(true),
+            Scene::Project(id) => match self.project(*id).await {
+                Err(StoreError::Damaged { .. }) => Ok(true),
+                found => Ok(found?.is_some()),
+            },
+        }
     }
 
     /// A project, for what it is called; none of one that is damaged: whoever is told of it is told all the

@@ -11,7 +11,7 @@ use shared::notifications::address::{Refusal, UserAddress};
 use shared::notifications::feed::{Step, most_important};
 use shared::notifications::gathering::{Mailbox, Turn};
 use shared::notifications::mail::{Letter, Mail, Place, Plot, Story};
-use shared::notifications::store::{Feed, Shard, UserName};
+use shared::notifications::store::{Feed, Looked, Shard, UserName};
 use shared::notifications::token::Token;
 use shared::notifications::token_key;
 use shared::projects::api_key::UserId;
@@ -27,7 +27,8 @@ const PLOTTED_EVENTS: i32 = 1_000;
 /// What a plot shows.
 const PLOTTED: Duration = Duration::from_hours(24);
 
-/// Sends all mails that are due. Organizations take turns of one mail each.
+/// Sends all mails that are due. Organizations take turns of one user and kind each, so that none waits for all
+/// the users of another.
 pub(crate) async fn send(run: &mut Run<'_>) {
     let Some(mailer) = &run.outside.mailer else { return };
     let mut visits = begin_visits(run).await;
@@ -37,10 +38,17 @@ pub(crate) async fn send(run: &mut Run<'_>) {
             Some(Advance::More) => visits.push_back(visit),
             Some(Advance::Done) => {
                 let ended = visit.end(run).await;
-                run.unless_failed(ended);
+                if let Some(Some(next)) = run.unless_failed(ended) {
+                    visits.push_back(next);
+                }
             }
             // What could not be read or written now is done in the next run; it is not lost.
-            Some(Advance::Cut) | None => visit.leave(run),
+            Some(Advance::Cut) => {
+                let noted = visit.note_looked(run.app).await;
+                run.unless_failed(noted);
+                visit.leave(run);
+            }
+            None => visit.leave(run),
         }
     }
 }
@@ -66,7 +74,7 @@ async fn begin_visits(run: &mut Run<'_>) -> VecDeque<Visit> {
 
 /// What became of a turn.
 enum Advance {
-    /// A mail was sent, or tried to be; others may follow.
+    /// A user was looked at; others may follow.
     More,
     /// Everybody was told.
     Done,
@@ -79,10 +87,16 @@ struct Visit {
     shard: Shard,
     organization: Organization,
     feed: Feed,
-    /// The last step of the feed as it was read.
+    /// The last step that users are told of.
     last: u64,
-    /// Who is to be looked at for what.
+    /// Whether an earlier run had no time for all users: then steps that came since are told after that.
+    goes_on: bool,
+    /// Whose windows have ended.
+    due: VecDeque<(UserId, HappeningKind)>,
+    /// Who else is to be looked at for what, by name.
     left: VecDeque<(UserId, HappeningKind)>,
+    /// The last of those who were looked at for all of it.
+    looked: Option<UserId>,
     /// Whether everybody could be told who is to be.
     is_complete: bool,
 }
@@ -95,17 +109,18 @@ impl Visit {
     ) -> Result<Self, StoreError> {
         let feed = app.store.find_feed(&organization).await?;
         let now = app.clock.now();
-        let last = feed.steps.last().map_or(feed.head.told, |step| step.number);
-        let mut left = VecDeque::new();
-        // Those whose windows have ended.
+        let newest = feed.steps.last().map_or(feed.head.told, |step| step.number);
+        let last = feed.looked.as_ref().map_or(newest, |looked| looked.last.min(newest));
+        let looked = feed.looked.as_ref().map(|looked| looked.user.clone());
+        let (mut due, mut left) = (VecDeque::new(), VecDeque::new());
         for (user, mailbox) in &feed.mailboxes {
             let Ok(user) = UserId::parse(user) else { continue };
-            let due = mailbox.windows.iter().filter(|(_, window)| window.until <= now);
-            left.extend(due.map(|(kind, _)| (user.clone(), *kind)));
+            due.extend(mailbox.due(now).into_iter().map(|kind| (user.clone(), kind)));
         }
         // Everybody else, if anything is new.
         let mut is_complete = feed.unreadable.is_empty();
-        let new = feed.steps.iter().filter(|step| step.number > feed.head.told);
+        let is_new = |step: &&Step| step.number > feed.head.told && step.number <= last;
+        let new = feed.steps.iter().filter(is_new);
         let mut kinds: Vec<HappeningKind> = new.filter_map(Step::kind).collect();
         kinds.sort_unstable();
         kinds.dedup();
@@ -119,6 +134,9 @@ impl Visit {
                     is_complete = false;
                     continue;
                 };
+                if looked.as_ref().is_some_and(|looked| user.as_str() <= looked.as_str()) {
+                    continue;
+                }
                 let mailbox = feed.mailboxes.get(user.as_str());
                 for kind in &kinds {
                     let has_window = mailbox.is_some_and(|it| it.windows.contains_key(kind));
@@ -128,62 +146,75 @@ impl Visit {
                 }
             }
         }
-        Ok(Self { shard, organization, feed, last, left, is_complete })
+        let goes_on = last < newest;
+        Ok(Self { shard, organization, feed, last, goes_on, due, left, looked, is_complete })
     }
 
-    /// Goes on until a mail is sent.
+    /// Looks at one user for one kind.
     async fn advance(&mut self, run: &mut Run<'_>, mailer: &Mailer) -> Result<Advance, StoreError> {
-        while let Some((user, kind)) = self.left.pop_front() {
-            if run.deadline.has_passed() || !run.leases.keep(run.app, self.shard).await? {
-                self.is_complete = false;
-                return Ok(Advance::Cut);
-            }
-            match self.tell(run, mailer, &user, kind).await {
-                Ok(true) => return Ok(Advance::More),
-                Ok(false) => {}
-                // Whoever is damaged is told once that is mended, and holds up nobody until then.
-                Err(failure @ StoreError::Damaged { .. }) => {
-                    self.is_complete = false;
-                    run.note_failure(failure);
-                }
-                Err(failure) => return Err(failure),
-            }
+        let next = self.due.pop_front();
+        let is_due = next.is_some();
+        let Some((user, kind)) = next.or_else(|| self.left.pop_front()) else {
+            return Ok(Advance::Done);
+        };
+        if run.deadline.has_passed() || !run.leases.keep(run.app, self.shard).await? {
+            self.is_complete = false;
+            return Ok(Advance::Cut);
         }
-        Ok(Advance::Done)
+        match self.tell(run, mailer, &user, kind).await {
+            Ok(()) => {}
+            // Whoever is damaged is told once that is mended, and holds up nobody until then.
+            Err(failure @ StoreError::Damaged { .. }) => {
+                self.is_complete = false;
+                run.note_failure(failure);
+            }
+            Err(failure) => return Err(failure),
+        }
+        if !is_due && self.left.front().is_none_or(|(next, _)| *next != user) {
+            self.looked = Some(user);
+        }
+        Ok(Advance::More)
     }
 
-    /// Tells a user of what happened of a kind, if it is time. Answers whether a mail was sent.
+    /// Tells a user of what happened of a kind, if it is time.
     async fn tell(
         &mut self,
         run: &mut Run<'_>,
         mailer: &Mailer,
         user: &UserId,
         kind: HappeningKind,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<(), StoreError> {
         let (app, now) = (run.app, run.app.clock.now());
         let name = UserName { organization: self.organization.clone(), user: user.clone() };
         let mut mailbox = self.feed.mailboxes.get(user.as_str()).cloned().unwrap_or_default();
         let told = self.feed.head.told;
-        let Turn::Tell { after } = mailbox.turn(kind, told, now) else { return Ok(false) };
-        let news =
-            self.feed.steps.iter().filter(|step| {
-                step.number > after && step.kind() == Some(kind) && step.concerns(user)
-            });
+        let Turn::Tell { after } = mailbox.turn(kind, told, now) else { return Ok(()) };
+        let news = self.feed.steps.iter().filter(|step| {
+            step.number > after
+                && step.number <= self.last
+                && step.kind() == Some(kind)
+                && step.concerns(user)
+        });
         let news: Vec<Step> = news.cloned().collect();
         let reader = if news.is_empty() { None } else { recipient(app, &name, kind).await? };
         let Some(reader) = reader else { return self.close(app, &name, mailbox, kind).await };
-        let is_seen = |step: &&Step| step.scene().is_some_and(|scene| reader.may_see(scene));
-        let seen: Vec<&Step> = news.iter().filter(is_seen).collect();
+        let mut seen: Vec<&Step> = Vec::with_capacity(news.len());
+        for step in &news {
+            let Some(scene) = step.scene().filter(|scene| reader.may_see(scene)) else { continue };
+            if run.is_there(scene).await? {
+                seen.push(step);
+            }
+        }
         if seen.is_empty() {
             return self.close(app, &name, mailbox, kind).await;
         }
         if let Some(room) = mailbox.room_from(mailer.mails_per_hour, now) {
-            let is_another = mailbox.hold(kind, after, room);
+            let is_another = mailbox.hold(kind, after, room, now);
             self.note(app, &name, mailbox).await?;
             if is_another {
                 change_address(app, &name, |address| address.held_back += 1).await?;
             }
-            return Ok(false);
+            return Ok(());
         }
         // A digest tells what had to wait in its week.
         let is_digest = kind == HappeningKind::WeekEnded;
@@ -205,7 +236,7 @@ impl Visit {
                 tracing::error!(cause, "a mail could not be sent");
                 self.is_complete = false;
                 run.note_failure(StoreError::Unavailable("SES".into()));
-                return Ok(true);
+                return Ok(());
             }
         }
         self.note(app, &name, mailbox).await?;
@@ -215,7 +246,7 @@ impl Visit {
             };
             change_address(app, &name, forget).await?;
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Notes that there is nothing to tell a user of. Nothing is written for who has no window.
@@ -225,11 +256,11 @@ impl Visit {
         name: &UserName,
         mut mailbox: Mailbox,
         kind: HappeningKind,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<(), StoreError> {
         if mailbox.close(kind, self.feed.head.told) {
             self.note(app, name, mailbox).await?;
         }
-        Ok(false)
+        Ok(())
     }
 
     /// Stores what was sent to a user.
@@ -253,11 +284,16 @@ impl Visit {
         Ok(())
     }
 
-    /// Notes that everybody was told, and removes what nobody waits for any more.
-    async fn end(mut self, run: &mut Run<'_>) -> Result<(), StoreError> {
+    /// Notes that everybody was told, and removes what nobody waits for any more. Answers the visit that tells of
+    /// what came since an earlier run had no time for all.
+    async fn end(mut self, run: &mut Run<'_>) -> Result<Option<Self>, StoreError> {
         if !self.is_complete {
+            if self.feed.looked.is_some() {
+                // Who is damaged keeps nobody from what comes after these steps.
+                run.app.store.note_looked(&self.organization, self.feed.head.told, None).await?;
+            }
             self.leave(run);
-            return Ok(());
+            return Ok(None);
         }
         let (app, now) = (run.app, run.app.clock.now());
         let windows = self.feed.mailboxes.values().flat_map(|mailbox| mailbox.windows.values());
@@ -278,7 +314,20 @@ impl Visit {
         if self.feed.mailboxes.is_empty() {
             app.store.end_feed(&self.organization, self.last).await?;
         }
-        Ok(())
+        if !self.goes_on {
+            return Ok(None);
+        }
+        Self::begin(app, self.shard, self.organization).await.map(Some)
+    }
+
+    /// Notes who was looked at, so that the next run goes on with the others.
+    async fn note_looked(&self, app: &App) -> Result<(), StoreError> {
+        let Some(user) = self.looked.clone() else { return Ok(()) };
+        let looked = Looked { last: self.last, user };
+        if self.feed.looked.as_ref() == Some(&looked) {
+            return Ok(());
+        }
+        app.store.note_looked(&self.organization, self.feed.head.told, Some(&looked)).await
     }
 
     /// Notes since when what is left waits.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use shared::dynamodb::StoreError;
 use shared::notifications::feed::belong_together;
-use shared::notifications::store::{Outlets, Shard, TAKEN_AT_ONCE};
+use shared::notifications::store::{Outlets, Shard, Waiting};
 use shared::projects::happening::{Happening, Scene};
 use shared::projects::project::Organization;
 
@@ -30,7 +30,8 @@ pub(crate) async fn empty(run: &mut Run<'_>) {
 /// Takes some of what happened in a scene. Answers whether there may be more.
 async fn take(run: &mut Run<'_>, shard: Shard, scene: &str) -> Result<bool, StoreError> {
     let app = run.app;
-    let mut waiting = app.store.waiting_happenings(shard, scene).await?;
+    let Waiting { happenings: mut waiting, has_more } =
+        app.store.waiting_happenings(shard, scene).await?;
     let Some(first) = waiting.first().cloned() else { return Ok(false) };
     // The first by its key is not the first that happened.
     let since = waiting.iter().map(|happening| happening.at).min().unwrap_or(first.at);
@@ -38,7 +39,6 @@ async fn take(run: &mut Run<'_>, shard: Shard, scene: &str) -> Result<bool, Stor
         run.leave(since);
         return Ok(false);
     }
-    let was_all = waiting.len() < TAKEN_AT_ONCE;
     let found = waiting.len();
     waiting.retain(|happening| belong_together(happening, &first));
     let outlets =
@@ -50,7 +50,7 @@ async fn take(run: &mut Run<'_>, shard: Shard, scene: &str) -> Result<bool, Stor
     let told = organization.as_ref().map(|organization| (organization, outlets));
     let taken = app.store.take(told, &waiting, new_id).await;
     let is_taken = taken.inspect_err(|_| run.leave(since))?;
-    Ok(!is_taken || !was_all || waiting.len() < found)
+    Ok(!is_taken || has_more || waiting.len() < found)
 }
 
 async fn organization_of(

@@ -160,9 +160,12 @@ fn headers(mail: &Mail) -> Vec<(&'static str, String)> {
     headers
 }
 
+/// Why a call failed of which nobody knows whether it was carried out.
+pub(crate) const NO_ANSWER: &str = "no answer";
+
 /// Only the kind of an error: its message may repeat an address.
 fn not_sent(error: &SdkError<SendEmailError>) -> NotSent {
-    let code = error.code().unwrap_or("no answer").to_owned();
+    let code = error.code().unwrap_or(NO_ANSWER).to_owned();
     match error.as_service_error() {
         Some(SendEmailError::MessageRejected(_) | SendEmailError::BadRequestException(_)) => {
             NotSent::Refused(code)
@@ -176,6 +179,14 @@ fn not_sent(error: &SdkError<SendEmailError>) -> NotSent {
 pub struct Publisher {
     client: aws_sdk_eventbridge::Client,
     bus: String,
+}
+
+/// What EventBridge was not told.
+#[derive(Debug)]
+pub(crate) struct NotTaken {
+    pub(crate) cause: String,
+    /// The indices of the events that it did not take.
+    pub(crate) left: Vec<usize>,
 }
 
 /// An event as EventBridge takes it.
@@ -193,21 +204,28 @@ impl Publisher {
         Self { client: aws_sdk_eventbridge::Client::new(&with_limits(config)), bus: bus.to_owned() }
     }
 
-    /// Tells of up to ten events. What EventBridge did not take of them is sent once more, and then it is a
-    /// failure.
-    pub(crate) async fn publish(&self, events: &[Event]) -> Result<(), String> {
-        let mut left: Vec<PutEventsRequestEntry> = events.iter().map(|it| self.entry(it)).collect();
-        for _ in 0..ATTEMPTS {
-            let request = self.client.put_events().set_entries(Some(left.clone()));
-            let answer = Box::pin(request.send()).await.map_err(|error| kind_of(&error))?;
-            if answer.failed_entry_count() == 0 {
+    /// Tells of up to ten events. What EventBridge does not take of them is sent again, after a pause each time.
+    /// Fails with what was not taken then.
+    pub(crate) async fn publish(&self, events: &[Event]) -> Result<(), NotTaken> {
+        let mut left: Vec<usize> = (0..events.len()).collect();
+        for attempt in 0..ATTEMPTS {
+            if attempt > 0 {
+                tokio::time::sleep(BACKOFF * 2_u32.pow(attempt)).await;
+            }
+            let entries = left.iter().filter_map(|at| Some(self.entry(events.get(*at)?)));
+            let request = self.client.put_events().set_entries(Some(entries.collect()));
+            let answer = match Box::pin(request.send()).await {
+                Ok(answer) => answer,
+                Err(error) => return Err(NotTaken { cause: kind_of(&error), left }),
+            };
+            let results = left.into_iter().zip(answer.entries());
+            let refused = results.filter(|(_, result)| result.error_code().is_some());
+            left = refused.map(|(at, _)| at).collect();
+            if answer.failed_entry_count() == 0 || left.is_empty() {
                 return Ok(());
             }
-            let entries = left.into_iter().zip(answer.entries());
-            let failed = entries.filter(|(_, result)| result.error_code().is_some());
-            left = failed.map(|(entry, _)| entry).collect();
         }
-        Err("entries were not taken".to_owned())
+        Err(NotTaken { cause: "entries were not taken".to_owned(), left })
     }
 
     fn entry(&self, event: &Event) -> PutEventsRequestEntry {
@@ -222,5 +240,5 @@ impl Publisher {
 }
 
 fn kind_of(error: &EventError<PutEventsError>) -> String {
-    error.code().unwrap_or("no answer").to_owned()
+    error.code().unwrap_or(NO_ANSWER).to_owned()
 }

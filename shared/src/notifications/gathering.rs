@@ -19,8 +19,8 @@ pub struct Window {
     pub covered: u64,
     /// When the window ends.
     pub until: Timestamp,
-    /// Whether a mail waits for room at its end, and that was counted.
-    pub is_held: bool,
+    /// Since when a mail waits for room, if one does: that was counted.
+    pub held_since: Option<Timestamp>,
 }
 
 /// What was sent to a user lately.
@@ -69,14 +69,30 @@ impl Mailbox {
         self.sent.retain(|at| at.plus(HOUR) > now);
         self.sent.push(now);
         self.windows
-            .insert(kind, Window { covered: last, until: now.plus(WINDOW), is_held: false });
+            .insert(kind, Window { covered: last, until: now.plus(WINDOW), held_since: None });
     }
 
-    /// Holds back what comes after a step, until there is room. Answers whether it was not held before: a
+    /// Holds back at `now` what comes after a step, until there is room. Answers whether it was not held before: a
     /// mail that waits again, since another one took the room, is still one.
-    pub fn hold(&mut self, kind: HappeningKind, covered: u64, until: Timestamp) -> bool {
-        let before = self.windows.insert(kind, Window { covered, until, is_held: true });
-        !before.is_some_and(|window| window.is_held)
+    pub fn hold(
+        &mut self,
+        kind: HappeningKind,
+        covered: u64,
+        until: Timestamp,
+        now: Timestamp,
+    ) -> bool {
+        let held_since = self.windows.get(&kind).and_then(|window| window.held_since);
+        let window = Window { covered, until, held_since: held_since.or(Some(now)) };
+        self.windows.insert(kind, window);
+        held_since.is_none()
+    }
+
+    /// The kinds whose windows have ended at `now`. What waits for room comes first, what has waited the longest
+    /// before all: there is room for each in its turn, however busy others are.
+    pub fn due(&self, now: Timestamp) -> Vec<HappeningKind> {
+        let mut due: Vec<_> = self.windows.iter().filter(|(_, it)| it.until <= now).collect();
+        due.sort_by_key(|(_, it)| (it.held_since.is_none(), it.held_since.unwrap_or(it.until)));
+        due.into_iter().map(|(kind, _)| *kind).collect()
     }
 
     /// Closes a window after which nothing came, once everybody has been told of what it covers: only
@@ -135,12 +151,31 @@ mod tests {
         assert_eq!(mailbox.room_from(3, at(21)), Some(at(60)));
         assert_eq!(mailbox.room_from(2, at(21)), Some(at(70)));
         assert_eq!(mailbox.room_from(3, at(60)), None);
-        assert!(mailbox.hold(KIND, 1, at(50)));
-        assert!(!mailbox.hold(KIND, 1, at(60)), "it waits already");
+        assert!(mailbox.hold(KIND, 1, at(50), at(21)));
+        assert!(!mailbox.hold(KIND, 1, at(60), at(50)), "it waits already");
         assert_eq!(mailbox.turn(KIND, 9, at(59)), Turn::Later);
         assert_eq!(mailbox.turn(KIND, 9, at(60)), Turn::Tell { after: 1 });
         mailbox.note_sent(KIND, 9, at(60));
-        assert!(mailbox.hold(KIND, 9, at(70)), "that is another one");
+        assert!(mailbox.hold(KIND, 9, at(70), at(61)), "that is another one");
+    }
+
+    #[test]
+    fn what_has_waited_for_room_the_longest_comes_first() {
+        let mut mailbox = Mailbox::default();
+        let [urgent, other, last, open] = [
+            HappeningKind::ErrorCreated,
+            HappeningKind::FlagChanged,
+            HappeningKind::WeekEnded,
+            HappeningKind::ErrorSpiked,
+        ];
+        assert!(urgent < last);
+        mailbox.note_sent(other, 1, at(0));
+        mailbox.note_sent(open, 1, at(50));
+        mailbox.hold(last, 1, at(55), at(20));
+        mailbox.hold(urgent, 1, at(55), at(30));
+        mailbox.hold(urgent, 1, at(59), at(55));
+        mailbox.hold(last, 1, at(59), at(55));
+        assert_eq!(mailbox.due(at(59)), [last, urgent, other]);
     }
 
     #[test]

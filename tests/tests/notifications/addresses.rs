@@ -1,14 +1,20 @@
 //! set-email-address, confirm-email-address and unsubscribe.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use lambda_http::http::Method;
+use send_notifications::outside::Outside;
 use serde_json::{Value, json};
-use shared::app::Operation;
+use shared::app::{App, Operation};
+use shared::notifications::address::{EmailAddress, Nonce};
 use shared::projects::api_key::{ApiKeyRecord, UserId};
-use tests::app::TestApp;
+use tests::app::{TestApp, clock_at};
 use tests::call::{Call, Gateway, Reply};
-use tests::notifications::{Post, give_address, token_in, user};
+use tests::notifications::{Post, give_address, outside, run, token_in, user};
+use tests::proxy::{self, Answer, Proxy};
+use tests::wire::Request;
 
 const SET: &Operation = &set_email_address::OPERATION;
 const GET: &Operation = &get_email_address::OPERATION;
@@ -231,4 +237,40 @@ async fn a_link_in_a_mail_switches_one_type_off_for_its_user() {
     }
     assert_eq!(preferences(&ada).await, expected);
     assert_eq!(preferences(&test.key).await, before);
+}
+
+/// SES, which takes each mail, while somebody sets yet another address.
+struct Overtaken {
+    app: App,
+    mails: AtomicU32,
+}
+
+impl Proxy for Overtaken {
+    async fn answer(&self, _: Request) -> Answer {
+        let number = self.mails.fetch_add(1, Ordering::Relaxed);
+        let name = user("owner");
+        let mut address = self.app.store.find_address(&name).await.unwrap();
+        let email = EmailAddress::parse(&format!("victim+{number}@example.com")).unwrap();
+        address.set(email, Nonce([7; 16]), self.app.clock.now());
+        assert!(self.app.store.replace_address(&name, &address, true).await.unwrap());
+        (200, json!({"MessageId": "1"}).to_string().into_bytes())
+    }
+}
+
+#[tokio::test]
+async fn however_often_an_address_is_set_meanwhile_five_mails_an_hour_ask() {
+    let test = TestApp::start().await;
+    assert_eq!(set(&test, "victim@example.com").await.status, 200);
+    let (app, mails) = (test.app_at(clock_at(test.app.clock.now())), AtomicU32::new(0));
+    let overtaken = Arc::new(Overtaken { app, mails });
+    let url = proxy::serve(Arc::clone(&overtaken)).await;
+    let outside = Outside { publisher: None, ..outside(&url, &url) };
+    for _ in 0..10 {
+        run(&test.app, &outside, Duration::ZERO).await;
+        test.pass(Duration::from_secs(30));
+    }
+    assert_eq!(overtaken.mails.load(Ordering::Relaxed), 5);
+    test.pass(Duration::from_hours(1));
+    run(&test.app, &outside, Duration::ZERO).await;
+    assert!(overtaken.mails.load(Ordering::Relaxed) > 5, "there is room again");
 }

@@ -10,7 +10,7 @@ use tests::app::{PROJECT, TestApp, key_id};
 use tests::notifications::{Post, announce_trends, give_address, user};
 
 use super::actions::{
-    create_flag, create_trend, deliver_many, make_errors, set_preferences, set_status,
+    create_flag, create_trend, deliver_many, make_errors, set_preferences, set_status, start,
 };
 
 /// Every type that something brings about, and how the subjects of its mails begin.
@@ -190,4 +190,22 @@ async fn mails_go_exactly_where_they_belong() {
         assert_eq!(types.iter().collect::<BTreeSet<_>>().len(), types.len());
     }
     assert_eq!(received, expected);
+}
+
+/// What was gathered of a project that is deleted before its window ends is told to nobody.
+#[tokio::test]
+async fn nobody_is_told_of_a_project_that_is_gone() {
+    let (test, post) = start().await;
+    make_errors(&test, 0, 1).await;
+    post.run(&test.app).await;
+    assert_eq!(post.mails().await.len(), 1);
+    make_errors(&test, 1, 3).await;
+    post.run(&test.app).await;
+    let project = test.app.store.read_project(test.project_id).await.unwrap().unwrap();
+    assert!(test.app.store.erase_project(&project, test.app.clock.now()).await.unwrap());
+    for _ in 0..2 {
+        test.pass(Duration::from_mins(11));
+        post.run(&test.app).await;
+    }
+    assert_eq!(post.mails().await.len(), 1);
 }

@@ -159,3 +159,27 @@ async fn of_a_project_that_is_damaged_mails_and_events_have_no_name() {
     let error = events.iter().find(|event| event["detailType"] == "error.created").unwrap();
     assert_eq!(error["detail"]["project"], serde_json::json!({ "id": project }));
 }
+
+#[tokio::test]
+async fn what_is_damaged_in_the_outbox_leaves_nothing_else_there() {
+    const ERRORS: u64 = 200;
+    let (test, post) = start().await;
+    make_errors(&test, 0, ERRORS).await;
+    let outbox = async || {
+        let items = test.items("notifications").await;
+        let places = items.iter().map(|item| (written(&item["pk"]), written(&item["sk"])));
+        let mut places: Vec<_> = places.filter(|(_, sk)| sk.starts_with("outbox#")).collect();
+        places.sort();
+        places
+    };
+    // The first, and more than are read at once.
+    let damaged: Vec<_> = outbox().await.into_iter().take(90).collect();
+    for (pk, sk) in &damaged {
+        let place = [("pk", pk.as_str()), ("sk", sk.as_str())];
+        test.tamper("notifications", place, "kind", nonsense()).await;
+    }
+    let failure = try_run(&test, &post).await.failure;
+    assert!(failure.is_none(), "a damaged item is reported, and no failure: {failure:?}");
+    assert_eq!(outbox().await, damaged);
+    assert_eq!(subjects(&post.mails().await), ["110 new errors in Shop"]);
+}

@@ -7,6 +7,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use send_notifications::outside::Outside;
 use serde_json::json;
+use shared::projects::api_key::{ApiKeyRecord, UserId};
 use tests::app::{PROJECT, app_over};
 use tests::notifications::{run, user};
 
@@ -139,6 +140,31 @@ async fn a_mail_that_waits_for_room_again_and_again_is_one_that_had_to_wait() {
         assert_eq!(post.mails().await.len(), mails + usize::from(mails < 3));
     }
     assert_eq!(held().await, 2);
+}
+
+#[tokio::test]
+async fn of_the_room_in_an_hour_what_has_waited_the_longest_has_its_turn() {
+    let (test, mut post) = start().await;
+    post.outside.mailer.as_mut().unwrap().mails_per_hour = 6;
+    // Errors and insights without end take all of the room.
+    for minute in 0..150 {
+        if minute % 5 == 0 {
+            make_errors(&test, minute, 1).await;
+            create_insight(&test, usize::try_from(minute).unwrap(), "Checkout").await;
+        }
+        if minute == 40 {
+            let noor = UserId::parse("owner").unwrap();
+            test.key_with(|key| ApiKeyRecord { user: noor, ..key }).await;
+        }
+        post.run(&test.app).await;
+        test.pass(Duration::from_mins(1));
+        let mails = post.mails().await;
+        if subjects(&mails).iter().any(|subject| subject.starts_with("New API key")) {
+            assert!((40..=101).contains(&minute), "{minute}");
+            return;
+        }
+    }
+    panic!("nobody is told of the key: {:?}", subjects(&post.mails().await));
 }
 
 #[tokio::test]

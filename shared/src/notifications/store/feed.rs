@@ -17,23 +17,34 @@ use crate::notifications::gathering::{Mailbox, Window};
 use crate::projects::api_key::UserId;
 use crate::projects::happening::HappeningKind;
 use crate::projects::project::Organization;
-use crate::projects::store::outbox::{shard_pk, write_happening};
+use crate::projects::store::outbox::shard_pk;
 use crate::timestamp::Timestamp;
 
 use super::TABLE;
 use super::addresses::{CONFIRMATIONS, UserName, confirmation_key};
-use super::outbox::{Shard, read_happenings};
+use super::outbox::{Shard, read_happenings, write_happenings};
 use crate::dynamodb::item::{Item, ItemReader, item_at, key, n, s};
 use crate::dynamodb::request::IntoAction;
 use crate::dynamodb::{Store, StoreError};
 
 const FEEDS: &str = "feed#";
 
+/// How far a run came that had no time for all users.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Looked {
+    /// Of which steps its users were to be told: those up to this one.
+    pub last: u64,
+    /// The last user, by name, of all who were told of them or are not to be.
+    pub user: UserId,
+}
+
 /// The feed of an organization, and what was sent of it lately.
 #[derive(Debug, Clone, Default)]
 pub struct Feed {
     /// How far it goes.
     pub head: FeedHead,
+    /// How far the last run came, if it had no time for all users.
+    pub looked: Option<Looked>,
     /// What is kept of it, the earliest first.
     pub steps: Vec<Step>,
     /// What was sent, by user.
@@ -88,7 +99,12 @@ impl Store {
             let sk = ItemReader { table: TABLE, item: &item }.text("sk")?;
             let mut parts = sk.splitn(4, '#').skip(2);
             match (parts.next(), parts.next()) {
-                (Some("head"), None) => feed.head = read_head(&item)?,
+                (Some("head"), None) => {
+                    feed.head = read_head(&item)?;
+                    let looked = self.unless_damaged(&item, read_looked(&item))?.flatten();
+                    // An earlier release tells everybody, and leaves it there.
+                    feed.looked = looked.filter(|looked| looked.last > feed.head.told);
+                }
                 (Some("step"), Some(_)) => {
                     feed.steps.extend(self.unless_damaged(&item, read_step(&item))?);
                 }
@@ -177,7 +193,7 @@ impl Store {
             let update = self
                 .update(TABLE, feed_key(organization, "head"))
                 .condition_expression("told = :read")
-                .update_expression("SET told = :told")
+                .update_expression("SET told = :told REMOVE lookedUser, lookedLast")
                 .expression_attribute_values(":read", count(feed.head.told))
                 .expression_attribute_values(":told", count(told));
             if !self.write_if(update).await? {
@@ -187,6 +203,29 @@ impl Store {
         let needless = feed.steps.iter().filter(|step| step.number <= needless);
         let keys: Vec<Item> = needless.map(|step| step_key(organization, step.number)).collect();
         if keys.is_empty() { Ok(()) } else { self.delete_all(TABLE, keys).await }
+    }
+
+    /// Notes how far a run came that had no time for all users, or that the next one is to begin with the first
+    /// user again; unless everybody was told meanwhile.
+    pub async fn note_looked(
+        &self,
+        organization: &Organization,
+        told: u64,
+        looked: Option<&Looked>,
+    ) -> Result<(), StoreError> {
+        let update = self
+            .update(TABLE, feed_key(organization, "head"))
+            .condition_expression("told = :told")
+            .expression_attribute_values(":told", count(told));
+        self.write_if(match looked {
+            None => update.update_expression("REMOVE lookedUser, lookedLast"),
+            Some(looked) => update
+                .update_expression("SET lookedUser = :user, lookedLast = :last")
+                .expression_attribute_values(":user", s(&looked.user))
+                .expression_attribute_values(":last", count(looked.last)),
+        })
+        .await
+        .map(drop)
     }
 
     /// Removes what is left of a feed of which everybody was told, if nothing came to it.
@@ -246,8 +285,8 @@ fn feed_key(organization: &Organization, of_feed: &str) -> Item {
     key(&shard_pk(organization.as_str()), &format!("{FEEDS}{organization}#{of_feed}"))
 }
 
-/// What a window ends with at whose end a mail waits for room.
-const HELD: &str = " held";
+/// What follows a window at whose end a mail waits for room.
+const HELD: &str = "held";
 
 /// Where it is noted what was sent to a user.
 pub(super) fn mailbox_key(name: &UserName) -> Item {
@@ -269,14 +308,20 @@ fn read_head(item: &Item) -> Result<FeedHead, StoreError> {
     Ok(FeedHead { last: reader.count("last")?, told: reader.count("told")? })
 }
 
+fn read_looked(item: &Item) -> Result<Option<Looked>, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    let user = reader.optional_parsed("lookedUser", |text| UserId::parse(text).ok())?;
+    let Some(user) = user else { return Ok(None) };
+    Ok(Some(Looked { last: reader.count("lookedLast")?, user }))
+}
+
 pub(super) fn write_step(organization: &Organization, step: &Step) -> Item {
-    let lines = step.lines.iter().map(|line| AttributeValue::M(write_happening(line)));
     item_at(
         step_key(organization, step.number),
         [
             ("count", count(step.count)),
             ("since", n(step.since.as_millis())),
-            ("lines", AttributeValue::L(lines.collect())),
+            ("lines", write_happenings(&step.lines)),
         ],
     )
 }
@@ -291,15 +336,16 @@ fn read_step(item: &Item) -> Result<Step, StoreError> {
     })
 }
 
-/// Windows are a text of kind, step and end each, and `held` where a mail waits for room; as many as there
-/// are kinds at most.
+/// Windows are a text of kind, step and end each, and `held` with a time where a mail waits for room since then; as
+/// many as there are kinds at most.
 fn write_mailbox(place: Item, mailbox: &Mailbox) -> Item {
     let windows: Vec<String> = mailbox
         .windows
         .iter()
         .map(|(kind, it)| {
-            let held = if it.is_held { HELD } else { "" };
-            format!("{} {} {}{held}", kind.as_str(), it.covered, it.until.as_millis())
+            let held = it.held_since.map(|since| format!(" {HELD} {}", since.as_millis()));
+            let (covered, until) = (it.covered, it.until.as_millis());
+            format!("{} {covered} {until}{}", kind.as_str(), held.unwrap_or_default())
         })
         .collect();
     let sent: Vec<String> = mailbox.sent.iter().map(|at| at.as_millis().to_string()).collect();
@@ -324,7 +370,11 @@ fn read_mailbox(item: &Item) -> Result<Mailbox, StoreError> {
         let kind = parts.next()?;
         let covered = parts.next()?.parse().ok()?;
         let until = Timestamp::from_millis(parts.next()?.parse().ok()?);
-        let window = Window { covered, until, is_held: parts.next() == Some(HELD.trim_start()) };
+        let is_held = parts.next() == Some(HELD);
+        // A release before this one did not say since when.
+        let since = parts.next().and_then(|since| since.parse().ok());
+        let since = since.map_or(until, Timestamp::from_millis);
+        let window = Window { covered, until, held_since: is_held.then_some(since) };
         // A later release may know more kinds, of which this one tells nobody.
         Some(HappeningKind::parse(kind).map(|kind| (kind, window)))
     };
@@ -385,13 +435,17 @@ mod tests {
     fn a_mailbox_is_read_as_it_was_written_without_windows_of_kinds_that_are_unknown() {
         let mut mailbox = Mailbox { revision: 4, ..Mailbox::default() };
         mailbox.note_sent(KIND, 5, at(1));
-        mailbox.hold(HappeningKind::FlagChanged, 7, at(60));
+        mailbox.hold(HappeningKind::FlagChanged, 7, at(60), at(2));
         let mut item = write_mailbox(Item::new(), &mailbox);
         mailbox.revision = 5;
         assert_eq!(read_mailbox(&item).unwrap(), mailbox);
         let windows = item["windows"].as_s().unwrap().clone();
         item.insert("windows".to_owned(), s(format!("later_kind 3 5,{windows}")));
         assert_eq!(read_mailbox(&item).unwrap(), mailbox);
+        item.insert("windows".to_owned(), s("flag_changed 7 3600000 held"));
+        let held_since =
+            read_mailbox(&item).unwrap().windows[&HappeningKind::FlagChanged].held_since;
+        assert_eq!(held_since, Some(at(60)), "as an earlier release wrote it");
         item.insert("windows".to_owned(), s(format!("later_kind x 5,{windows}")));
         assert!(read_mailbox(&item).is_err());
     }

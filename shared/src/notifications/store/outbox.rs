@@ -20,7 +20,7 @@ use crate::timestamp::Timestamp;
 
 use super::TABLE;
 use super::feed::write_step;
-use crate::dynamodb::item::{Item, ItemReader, item_at, key, n, s};
+use crate::dynamodb::item::{Item, ItemReader, item_at, key, n, s, sort_key_at_end};
 use crate::dynamodb::request::IntoAction;
 use crate::dynamodb::{Store, StoreError};
 
@@ -57,6 +57,24 @@ pub struct Outlets {
     pub mails: bool,
     /// On EventBridge.
     pub events: bool,
+}
+
+/// What is in the outbox of a scene.
+#[derive(Debug, Default)]
+pub struct Waiting {
+    /// At most [`TAKEN_AT_ONCE`].
+    pub happenings: Vec<Happening>,
+    /// Whether there may be more.
+    pub has_more: bool,
+}
+
+/// Batches of a shard that were read at once.
+#[derive(Debug)]
+pub struct BatchPage {
+    /// The batches.
+    pub batches: Vec<EventBatch>,
+    /// Where they end, if more may follow.
+    pub last: Option<String>,
 }
 
 /// Happenings that EventBridge is to be told of.
@@ -146,22 +164,35 @@ impl Store {
         }
     }
 
-    /// Some of what is in the outbox of a scene. Strongly consistent: what was taken is not there.
+    /// Some of what is in the outbox of a scene. Strongly consistent: what was taken is not there. What is
+    /// damaged stays there, and is passed over.
     pub async fn waiting_happenings(
         &self,
         shard: Shard,
         scene: &str,
-    ) -> Result<Vec<Happening>, StoreError> {
-        let answer = self
-            .query(TABLE)
-            .consistent_read(true)
-            .key_condition_expression("pk = :pk AND begins_with(sk, :scene)")
-            .expression_attribute_values(":pk", s(shard.pk()))
-            .expression_attribute_values(":scene", s(format!("{OUTBOX}{scene}#")))
-            .limit(i32::try_from(TAKEN_AT_ONCE).unwrap_or(i32::MAX))
-            .send()
-            .await?;
-        self.undamaged(&answer.items.unwrap_or_default(), read_happening)
+    ) -> Result<Waiting, StoreError> {
+        let mut start = None;
+        let mut waiting = Waiting::default();
+        loop {
+            let answer = self
+                .query(TABLE)
+                .consistent_read(true)
+                .key_condition_expression("pk = :pk AND begins_with(sk, :scene)")
+                .expression_attribute_values(":pk", s(shard.pk()))
+                .expression_attribute_values(":scene", s(format!("{OUTBOX}{scene}#")))
+                .limit(i32::try_from(TAKEN_AT_ONCE - waiting.happenings.len()).unwrap_or(i32::MAX))
+                .set_exclusive_start_key(start)
+                .send()
+                .await?;
+            let items = answer.items.unwrap_or_default();
+            let read: Vec<Happening> = self.undamaged(&items, read_happening)?;
+            waiting.happenings.extend(read);
+            waiting.has_more = answer.last_evaluated_key.is_some();
+            if !waiting.has_more || waiting.happenings.len() >= TAKEN_AT_ONCE {
+                return Ok(waiting);
+            }
+            start = answer.last_evaluated_key;
+        }
     }
 
     /// Takes happenings that belong together out of the outbox, into the feed of an organization and
@@ -197,12 +228,14 @@ impl Store {
         Ok(self.commit_all(actions).await?.is_none())
     }
 
-    /// Some batches of events of a shard. Strongly consistent: what was deleted is not sent again.
+    /// Some batches of events of a shard, those after a page. Strongly consistent: what was deleted is not sent
+    /// again.
     pub async fn event_batches(
         &self,
         shard: Shard,
+        after: Option<&str>,
         limit: i32,
-    ) -> Result<Vec<EventBatch>, StoreError> {
+    ) -> Result<BatchPage, StoreError> {
         let answer = self
             .query(TABLE)
             .consistent_read(true)
@@ -210,9 +243,26 @@ impl Store {
             .expression_attribute_values(":pk", s(shard.pk()))
             .expression_attribute_values(":events", s(EVENTS))
             .limit(limit)
+            .set_exclusive_start_key(after.map(|after| key(&shard.pk(), after)))
             .send()
             .await?;
-        self.undamaged(&answer.items.unwrap_or_default(), read_batch)
+        let last = sort_key_at_end(TABLE, answer.last_evaluated_key.as_ref())?;
+        let batches = self.undamaged(&answer.items.unwrap_or_default(), read_batch)?;
+        Ok(BatchPage { batches, last })
+    }
+
+    /// Stores what is left of a batch of which EventBridge has the rest, unless somebody else deleted it.
+    pub async fn replace_batch_of_events(
+        &self,
+        shard: Shard,
+        batch: &EventBatch,
+    ) -> Result<(), StoreError> {
+        let update = self
+            .update(TABLE, key(&shard.pk(), &batch.sk))
+            .condition_expression("attribute_exists(pk)")
+            .update_expression("SET happenings = :left")
+            .expression_attribute_values(":left", write_happenings(&batch.happenings));
+        self.write_if(update).await.map(drop)
     }
 
     /// Deletes a batch that EventBridge has.
@@ -228,11 +278,15 @@ impl Store {
 fn write_batch(organization: &Organization, happenings: &[Happening], id: Uuid) -> Item {
     let scene = happenings.first().map(|it| &it.scene);
     let (pk, scene) = scene.map_or_else(Default::default, |it| (scene_pk(it), it.to_string()));
-    let written = happenings.iter().map(|it| AttributeValue::M(write_happening(it)));
     item_at(
         key(&pk, &format!("{EVENTS}{scene}#{id}")),
-        [("organization", s(organization)), ("happenings", AttributeValue::L(written.collect()))],
+        [("organization", s(organization)), ("happenings", write_happenings(happenings))],
     )
+}
+
+/// Happenings as an attribute.
+pub(super) fn write_happenings(happenings: &[Happening]) -> AttributeValue {
+    AttributeValue::L(happenings.iter().map(|it| AttributeValue::M(write_happening(it))).collect())
 }
 
 fn read_batch(item: &Item) -> Result<EventBatch, StoreError> {

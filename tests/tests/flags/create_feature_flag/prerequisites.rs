@@ -164,7 +164,10 @@ async fn a_chain_that_changes_between_reading_and_writing_is_read_again() {
         );
     }
     let update = counting(2)["UpdateExpression"].as_str().unwrap();
-    assert_eq!(update, "ADD flagsState :one, liveFlags :one, flagBytes :bytes, prerequisitesState :one");
+    assert_eq!(
+        update,
+        "ADD flagsState :one, liveFlags :one, flagBytes :bytes, prerequisitesState :one"
+    );
     // The state was read before the flags, so that a change in between cannot go unnoticed.
     assert!(dynamodb.requests("GetItem").iter().all(|get| get["ConsistentRead"] == true));
 }
