@@ -16,12 +16,14 @@ pub const TIME_TO_CONFIRM: Duration = Duration::from_hours(24);
 const MAILS_TO_CONFIRM_PER_HOUR: usize = 5;
 const HOUR: Duration = Duration::from_hours(1);
 
+/// The most characters of an address, as it may have in a command of SMTP (RFC 5321 §4.5.3.1.3).
+const MAX_ADDRESS: usize = 254;
 /// The most characters before the `@` (RFC 5321 §4.5.3.1.1).
 const MAX_LOCAL: usize = 64;
-/// The most characters of a domain but for what follows its last dot, and of that. All together have at
-/// most 254 characters, as an address may in a command of SMTP.
-const MAX_HOST: usize = 122;
-const TOP_LEVEL: std::ops::RangeInclusive<usize> = 2..=63;
+/// The most characters between two dots of a domain (RFC 1035 §2.3.4).
+const MAX_LABEL: usize = 63;
+/// What a label of a domain begins with that stands for other letters (RFC 5890 §2.3.2.1).
+const ENCODED: &str = "xn--";
 
 /// An e-mail address: ASCII, as Amazon SES takes it. That it has the form says nothing of whether there is
 /// such a mailbox.
@@ -39,6 +41,13 @@ impl EmailAddress {
         Err(Fault::new(ViolationCode::InvalidFormat, message))
     }
 
+    /// Reads an address that was stored: it had the form that was asked for when it was set, which need not be
+    /// today's. Whether there is such a mailbox, SES says.
+    pub(super) fn stored(text: &str) -> Option<Self> {
+        let is_one = text.contains('@') && text.bytes().all(|byte| byte.is_ascii_graphic());
+        is_one.then(|| Self(text.to_owned()))
+    }
+
     /// The address's text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -54,19 +63,34 @@ impl fmt::Display for EmailAddress {
 fn is_address(text: &str) -> bool {
     let Some((local, domain)) = text.split_once('@') else { return false };
     let Some((host, top_level)) = domain.rsplit_once('.') else { return false };
-    let is_atom = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+/=?^_`{|}~-".contains(&byte);
-    let ends = |text: &str, is_end: fn(u8) -> bool| {
-        let bytes = text.as_bytes();
-        bytes.first().copied().is_some_and(is_end) && bytes.last().copied().is_some_and(is_end)
-    };
-    local.len() <= MAX_LOCAL
-        && local.bytes().all(|byte| is_atom(byte) || byte == b'.')
-        && ends(local, |byte| byte != b'.')
-        && host.len() <= MAX_HOST
-        && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
-        && ends(host, |byte| byte.is_ascii_alphanumeric())
-        && TOP_LEVEL.contains(&top_level.len())
-        && top_level.bytes().all(|byte| byte.is_ascii_alphabetic())
+    text.len() <= MAX_ADDRESS
+        && local.len() <= MAX_LOCAL
+        && local.split('.').all(is_atom)
+        && host.split('.').all(is_label)
+        && is_top_level(top_level)
+}
+
+/// Whether it may stand between two dots before the `@` (RFC 5321 §4.1.2).
+fn is_atom(text: &str) -> bool {
+    let is_atext =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+/=?^_`{|}~-".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_atext)
+}
+
+/// Whether it may stand between two dots of a domain.
+fn is_label(text: &str) -> bool {
+    (1..=MAX_LABEL).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+/// Whether it may stand after a domain's last dot: letters, or what stands for other letters.
+fn is_top_level(text: &str) -> bool {
+    let is_word = text.len() > 1 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let start = text.get(..ENCODED.len());
+    let is_encoded = start.is_some_and(|start| start.eq_ignore_ascii_case(ENCODED));
+    is_label(text) && (is_word || is_encoded)
 }
 
 /// Reads the body of set-email-address.
@@ -226,9 +250,23 @@ mod tests {
 
     #[test]
     fn takes_addresses_and_nothing_else() {
-        let longest = format!("{}@{}.{}", "a".repeat(64), "b".repeat(122), "c".repeat(63));
-        assert!(longest.len() <= 254);
-        for address in ["a@b.de", "first.last+tag@mail.example.com", "o'neil@x-y.co", &longest] {
+        let long = |local: usize, hosts: [usize; 2], top: usize| {
+            let [one, other] = hosts.map(|length| "b".repeat(length));
+            format!("{}@{one}.{other}.{}", "a".repeat(local), "c".repeat(top))
+        };
+        let (longest, longest_labels) = (long(64, [63, 62], 62), long(1, [63, 63], 63));
+        assert_eq!(longest.len(), MAX_ADDRESS);
+        for address in [
+            "a@b.de",
+            "first.last+tag@mail.example.com",
+            "o'neil@x-y.co",
+            "A@B.DE",
+            "a@1.2--3.de",
+            "user@xn--e1afmkfd.xn--p1ai",
+            "user@b.XN--P1AI",
+            &longest,
+            &longest_labels,
+        ] {
             assert_eq!(email(address).as_str(), address);
         }
         for other in [
@@ -241,15 +279,24 @@ mod tests {
             "@b.de",
             ".a@b.de",
             "a.@b.de",
+            "a..b@c.de",
             "a b@c.de",
             "a@b@c.de",
             "a@b.d",
             "a@b.d3",
+            "a@b.xn--",
+            "a@b.xn--p1ai-",
+            "a@b.-xn--p1ai",
+            "a@b.xm--p1ai",
             "a@b.de\n",
             "a@b.de\r\nBcc: c@d.de",
             "ä@b.de",
             "a@ä.de",
             "a@-b.de",
+            "a@b-.de",
+            "a@b.-c.de",
+            "a@b..c.de",
+            "a@.b.de",
             "Mira <a@b.de>",
             "a@b.de,c@d.de",
             "a\0@b.de",
@@ -257,9 +304,24 @@ mod tests {
         ] {
             assert!(EmailAddress::parse(other).is_err(), "{other:?}");
         }
-        for (local, host, top) in [(65, 1, 2), (1, 123, 2), (1, 1, 64)] {
-            let long = format!("{}@{}.{}", "a".repeat(local), "b".repeat(host), "c".repeat(top));
-            assert!(EmailAddress::parse(&long).is_err(), "{long}");
+        for beyond in [
+            long(65, [1, 1], 2),
+            long(1, [64, 1], 2),
+            long(1, [1, 64], 2),
+            long(1, [1, 1], 64),
+            long(64, [63, 63], 62),
+        ] {
+            assert!(EmailAddress::parse(&beyond).is_err(), "{beyond}");
+        }
+    }
+
+    #[test]
+    fn what_was_stored_is_read_by_whatever_rule_it_was_taken() {
+        for address in ["a@b.de", "a..b@c.de", "a@b-.c.de"] {
+            assert_eq!(EmailAddress::stored(address).unwrap().as_str(), address);
+        }
+        for other in ["", "a", "a b@c.de", "a@b.de\r\nBcc: c@d.de", "ä@b.de"] {
+            assert_eq!(EmailAddress::stored(other), None, "{other:?}");
         }
     }
 

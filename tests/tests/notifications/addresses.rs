@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use lambda_http::http::Method;
 use send_notifications::outside::Outside;
 use serde_json::{Value, json};
@@ -166,12 +167,40 @@ async fn what_is_no_address_is_refused_at_its_place() {
         (json!({"email": 1}), "/email", "invalid_type"),
         (json!({"email": "mira"}), "/email", "invalid_format"),
         (json!({"email": "a@b.de\r\nBcc: c@d.de"}), "/email", "invalid_format"),
+        (json!({"email": "a..b@c.de"}), "/email", "invalid_format"),
+        (json!({"email": "a@b..c.de"}), "/email", "invalid_format"),
+        (json!({"email": "a@b-.c.de"}), "/email", "invalid_format"),
+        (json!({"email": format!("a@{}.de", "b".repeat(64))}), "/email", "invalid_format"),
+        (json!({"email": format!("{}@b.de", "a".repeat(65))}), "/email", "invalid_format"),
         (json!({"email": "a@b.de", "user": "ada"}), "/user", "unknown_field"),
     ] {
         let reply = Call::of(SET).key(&test.key).json(&body).send(&test.app).await;
         assert_eq!(reply.problem(), (400, "validation_failed"), "{body}");
         assert_eq!(reply.violations(), [(place, code)], "{body}");
     }
+}
+
+#[tokio::test]
+async fn an_address_of_any_alphabet_is_taken_in_its_ascii_form() {
+    let (test, post) = (TestApp::start().await, Post::open());
+    let email = "user@xn--e1afmkfd.xn--p1ai";
+    let reply = set(&test, email).await;
+    assert_eq!((reply.status, &reply.body["pendingEmail"]), (200, &json!(email)));
+    post.run(&test.app).await;
+    assert_eq!(post.mails_to(email).await.len(), 1);
+}
+
+/// The rule was wider once.
+#[tokio::test]
+async fn an_address_that_would_not_be_taken_any_more_is_still_told_and_can_be_replaced() {
+    let test = TestApp::start().await;
+    set(&test, "a@b.de").await;
+    let place = [("pk", "addresses#default"), ("sk", "owner")];
+    let old = AttributeValue::S("a..b@c.de".to_owned());
+    test.tamper("notifications", place, "pendingEmail", old).await;
+    assert_eq!(told(&test, &test.key).await["pendingEmail"], "a..b@c.de");
+    assert_eq!(set(&test, "a@b.de").await.status, 200);
+    assert_eq!(told(&test, &test.key).await["pendingEmail"], "a@b.de");
 }
 
 #[tokio::test]

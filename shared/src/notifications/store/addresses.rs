@@ -189,7 +189,7 @@ fn write_address(name: &UserName, address: &UserAddress) -> Item {
 
 fn read_address(item: &Item) -> Result<UserAddress, StoreError> {
     let reader = ItemReader { table: TABLE, item };
-    let email = |attribute| reader.optional_parsed(attribute, |it| EmailAddress::parse(it).ok());
+    let email = |attribute| reader.optional_parsed(attribute, EmailAddress::stored);
     let pending = email("pendingEmail")?.map(|email| {
         let nonce = Nonce(reader.bytes("pendingNonce")?);
         Ok::<_, StoreError>(PendingAddress { email, nonce, ends: reader.millis("pendingEnds")? })
