@@ -7,7 +7,7 @@ use crate::timestamp::Timestamp;
 
 use super::html::html_of;
 use super::plot::Plot;
-use super::safe_text::{line, subject};
+use super::safe_text::{line, subject, title};
 use super::wording::{Wording, wording};
 use super::{Mail, safe_text};
 use crate::notifications::address::EmailAddress;
@@ -23,6 +23,14 @@ pub struct Place {
     pub name: String,
     /// Its slug.
     pub slug: String,
+}
+
+impl Place {
+    /// Its name, if anything of that is to be seen.
+    fn shown(&self) -> String {
+        let name = line(&self.name);
+        if name.is_empty() { self.slug.clone() } else { name }
+    }
 }
 
 /// What happened in a place, or to the user alone where there is none.
@@ -97,7 +105,7 @@ impl Letter<'_> {
         let mut places = self.stories.iter().filter_map(|story| story.place.as_ref());
         let first = places.next()?;
         Some(match places.count() {
-            0 => line(&first.name),
+            0 => first.shown(),
             more => format!("{} projects", more + 1),
         })
     }
@@ -109,10 +117,10 @@ impl Letter<'_> {
         let text = match first {
             // The first line about a week tells its counts.
             Some(first) if self.is_digest() && self.stories.len() == 1 => {
-                format!("{one}{place}: {}", line(&first.title))
+                format!("{one}{place}: {}", title(&first.title))
             }
             _ if self.is_digest() => format!("{one}{place}"),
-            Some(first) if self.count() == 1 => format!("{one}{place}: {}", line(&first.title)),
+            Some(first) if self.count() == 1 => format!("{one}{place}: {}", title(&first.title)),
             _ => format!("{} {many}{place}", grouped(self.count())),
         };
         safe_text::subject(&text)
@@ -181,12 +189,13 @@ impl Letter<'_> {
     fn item(&self, happening: &Happening, place: Option<&Place>) -> Item {
         let Wording { weight, .. } = wording(happening.kind);
         let mut details = Vec::new();
-        if !happening.detail.is_empty() {
-            details.push(line(&happening.detail));
+        let detail = line(&happening.detail);
+        if !detail.is_empty() {
+            details.push(detail);
         }
         details.extend(weight.map(|words| counted(happening.weight, words)));
         if self.stories.len() > 1 {
-            details.extend(place.map(|place| line(&place.name)));
+            details.extend(place.map(Place::shown));
         }
         details
             .extend(happening.actor.as_ref().map(|actor| format!("by {}", line(actor.as_str()))));
@@ -194,7 +203,7 @@ impl Letter<'_> {
             details.push(minute(happening.at));
         }
         Item {
-            title: line(&happening.title),
+            title: title(&happening.title),
             detail: details.join(" · "),
             url: place.and_then(|place| console_url(self.base_url, place, happening)),
         }

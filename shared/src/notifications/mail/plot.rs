@@ -3,7 +3,7 @@
 use crate::text::counted;
 use crate::timestamp::Timestamp;
 
-use super::safe_text::line;
+use super::safe_text::title;
 
 /// The heights of a bar.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -53,7 +53,7 @@ impl Plot {
     pub(super) fn caption(&self) -> String {
         let events = counted(self.total(), ("event", "events"));
         let least = if self.is_cut { "at least " } else { "" };
-        format!("{least}{events} of {} in the last 24 hours, hour by hour", line(&self.title))
+        format!("{least}{events} of {} in the last 24 hours, hour by hour", title(&self.title))
     }
 
     /// All events.

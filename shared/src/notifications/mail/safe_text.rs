@@ -1,5 +1,7 @@
 //! Texts of others in mails: titles of errors are written by whoever has a DSN.
 
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
+
 /// The most characters of a text in a line.
 const MAX_LINE: usize = 160;
 /// What ends a text that was cut.
@@ -7,16 +9,35 @@ const ELLIPSIS: char = '…';
 /// Between letters that would look like an address, so that no mail program makes a link of them: it is
 /// not seen, and is no break.
 const WORD_JOINER: char = '\u{2060}';
+/// The most marks of a letter that take no room of their own: many run over the lines around theirs.
+const MAX_MARKS: usize = 2;
+/// A character that is as wide as others and shows nothing, but is no white space.
+const BRAILLE_BLANK: char = '\u{2800}';
+/// What is shown of a title of which nothing is to be seen.
+const NO_TITLE: &str = "(no title)";
 
-/// A text in one line: without control characters, without what turns the direction of others around it,
-/// and without anything that a mail program would make a link of.
+/// A text in one line: without what is not seen, without what turns the direction of others around it or
+/// runs over them, and without anything that a mail program would make a link of. Nothing is left of a text
+/// of which nothing is to be seen.
 pub(super) fn line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
-    let mut length = 0;
+    let (mut length, mut marks) = (0, 0);
     for character in text.chars() {
         let character = if character.is_whitespace() { ' ' } else { character };
         if is_hidden(character) || character == ' ' && (line.is_empty() || line.ends_with(' ')) {
             continue;
+        }
+        match character.general_category() {
+            GeneralCategory::NonspacingMark | GeneralCategory::EnclosingMark => {
+                marks += 1;
+                // At the beginning there is no letter that it could belong to.
+                if marks > MAX_MARKS || line.is_empty() {
+                    continue;
+                }
+            }
+            // It belongs to the same letter.
+            GeneralCategory::SpacingMark => {}
+            _ => marks = 0,
         }
         if length == MAX_LINE {
             line.push(ELLIPSIS);
@@ -32,6 +53,12 @@ pub(super) fn line(text: &str) -> String {
     line.trim_end().to_owned()
 }
 
+/// The same for a title, which is told even if nothing of it is to be seen.
+pub(super) fn title(text: &str) -> String {
+    let title = line(text);
+    if title.is_empty() { NO_TITLE.to_owned() } else { title }
+}
+
 /// The same for a subject, which no program makes links of.
 pub(super) fn subject(text: &str) -> String {
     line(text).replace(WORD_JOINER, "")
@@ -40,9 +67,18 @@ pub(super) fn subject(text: &str) -> String {
 /// Whether a character is not to be seen, or changes how others are.
 fn is_hidden(character: char) -> bool {
     character.is_control()
-        || matches!(character,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        || is_default_ignorable(character)
+        || matches!(character, BRAILLE_BLANK | '\u{fff9}'..='\u{fffb}')
+}
+
+/// Unicode's property `Default_Ignorable_Code_Point`: what shows nothing, but to programs that know it.
+fn is_default_ignorable(character: char) -> bool {
+    matches!(character,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -55,6 +91,41 @@ mod tests {
         assert_eq!(line(""), "");
         assert_eq!(line("\u{202e}\n"), "");
         assert_eq!(line("größe 😀"), "größe 😀");
+    }
+
+    #[test]
+    fn what_shows_nothing_is_left_out() {
+        assert_eq!(line("a\u{3164}b\u{2800}c\u{34f}d\u{fe0f}e\u{ffa0}f\u{e0100}"), "abcdef");
+        for nothing in ["", " ", "\u{3164}\u{2800} \u{34f}\u{fe0f}", " \u{301}\u{20dd}"] {
+            assert_eq!((line(nothing), title(nothing)), (String::new(), NO_TITLE.to_owned()));
+        }
+        assert_eq!(title("a"), "a");
+        let known = regex::Regex::new(r"^\p{Default_Ignorable_Code_Point}$").unwrap();
+        // Planes 0 and 1, and the beginning of 14: elsewhere there are none.
+        for character in ('\0'..='\u{1ffff}').chain('\u{e0000}'..='\u{e1fff}') {
+            let is_known = known.is_match(character.encode_utf8(&mut [0; 4]));
+            assert_eq!(is_default_ignorable(character), is_known, "{character:?}");
+        }
+    }
+
+    #[test]
+    fn a_letter_has_two_marks_at_most() {
+        let marks = |count: usize| "\u{300}".repeat(count);
+        assert_eq!(line(&format!("a{}b{}", marks(100), marks(2))), format!("a{0}b{0}", marks(2)));
+        // What is hidden, or takes room besides a letter, begins no other one.
+        assert_eq!(line("a\u{300}\u{200b}\u{301}\u{34f}\u{302}"), "a\u{300}\u{301}");
+        let wide = "\u{93e}";
+        assert_eq!(
+            line(&format!("\u{915}{}{wide}{}", marks(1), marks(2))),
+            format!("\u{915}{0}{wide}{0}", marks(1))
+        );
+        assert_eq!(line(&format!("a{}{wide}", marks(3))), format!("a{}{wide}", marks(2)));
+        assert_eq!(line("a\u{20dd}\u{20de}\u{20df}"), "a\u{20dd}\u{20de}");
+        assert_eq!(line("\u{e01}\u{e47}\u{e47}\u{e47}"), "\u{e01}\u{e47}\u{e47}");
+        // Words that have many.
+        for word in ["ज़िंदगी", "Vie\u{302}\u{323}t", "ที่นี่"] {
+            assert_eq!(line(word), word);
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::projects::project::ProjectId;
 const STOP: &str = "https://api.example.com/v0/notifications/unsubscribe?token=abc";
 
 /// Titles that want to be more than text.
-const HOSTILE: [&str; 12] = [
+const HOSTILE: [&str; 16] = [
     "<script>alert(1)</script>",
     "\"><img src=x onerror=alert(1)>",
     "</div></body></html>",
@@ -18,6 +18,10 @@ const HOSTILE: [&str; 12] = [
     "{{7*7}} ${7*7} %s \\u003cb\\u003e",
     "evil.\u{200b}example",
     "https:\u{1}//x",
+    "c\u{300}\u{301}\u{300}\u{301}\u{300}\u{301}\u{300}\u{301}\u{300}\u{301}\u{300}\u{301}art",
+    "\u{489}\u{489}\u{489}\u{489}\u{489}\u{489} x",
+    "\u{e01}\u{e47}\u{e47}\u{e47}\u{e47}\u{e47}\u{e47}\u{e47}",
+    "\u{3164}\u{2800}\u{34f}\u{fe0f} \u{ffa0}",
 ];
 
 fn happening(title: &str) -> Happening {
@@ -112,6 +116,13 @@ fn texts_of_others_are_nothing_but_text() {
         let told = mail(&[story(hostile, 1, &[hostile])], None);
         assert!(!told.subject.contains(['\r', '\n', '\u{202e}']), "{:?}", told.subject);
         assert!(!told.text.contains(['\r', '\u{202e}', '\0']), "{:?}", told.text);
+        for text in [&told.subject, &told.text, &told.html] {
+            assert!(!text.contains(['\u{3164}', '\u{2800}', '\u{34f}', '\u{fe0f}', '\u{ffa0}']));
+            let marks = ['\u{300}', '\u{301}', '\u{489}', '\u{e47}'];
+            let many = |text: &[char]| text.iter().all(|character| marks.contains(character));
+            let characters: Vec<char> = text.chars().collect();
+            assert!(!characters.windows(3).any(many), "{text}");
+        }
         // Nor does a mail program find any to make of the text.
         for line in told.text.lines().filter(|it| !it.contains("https://api.example.com/")) {
             let mut pairs = line.chars().zip(line.chars().skip(1));
@@ -130,6 +141,15 @@ fn texts_of_others_are_nothing_but_text() {
             assert!(link.starts_with("https://api.example.com/"), "{link}");
         }
     }
+}
+
+#[test]
+fn of_what_shows_nothing_there_is_still_a_line() {
+    let plot = Plot { title: "\u{2800}".to_owned(), hours: vec![1], is_cut: false };
+    let told = mail(&[story("\u{3164}", 1, &["\u{3164}"])], Some(&plot));
+    assert_eq!(told.subject, "New error in shop: (no title)");
+    assert!(told.text.starts_with("New error in shop\n\n(no title)\n  2026-"), "{}", told.text);
+    assert!(told.text.contains("\n1 event of (no title) in"), "{}", told.text);
 }
 
 #[test]
