@@ -10,9 +10,10 @@ use shared::notifications::token_key;
 use crate::Run;
 use crate::outside::{Mailer, NO_ANSWER, NotSent};
 
-/// Asks all who are to be asked and may be.
+/// Asks all who are to be asked and may be, if there is a sender. Who was not asked in time is forgotten either
+/// way: a request that stays would be work for each run.
 pub(crate) async fn send(run: &mut Run<'_>) {
-    let Some(mailer) = &run.outside.mailer else { return };
+    let mailer = run.outside.mailer.as_ref();
     for shard in run.leases.shards() {
         let users = run.app.store.users_to_ask(shard).await;
         for name in run.unless_failed(users).unwrap_or_default() {
@@ -28,16 +29,21 @@ pub(crate) async fn send(run: &mut Run<'_>) {
 
 async fn ask(
     run: &mut Run<'_>,
-    mailer: &Mailer,
+    mailer: Option<&Mailer>,
     shard: Shard,
     name: &UserName,
 ) -> Result<(), StoreError> {
     let (app, now) = (run.app, run.app.clock.now());
     let mut address = app.store.find_address(name).await?;
     let Some(pending) = address.pending.clone().filter(|pending| now < pending.ends) else {
-        // It was confirmed or taken back, or waited for too long.
+        if address.pending.take().is_some() {
+            // It waited for too long, and nobody has a link that would confirm it.
+            return app.store.finish_asking(name, &address).await.map(drop);
+        }
+        // It was confirmed or taken back.
         return app.store.forget_asking(name, &address).await.map(drop);
     };
+    let Some(mailer) = mailer else { return Ok(()) };
     let since = address.asks_since().unwrap_or(now);
     if address.may_ask_from(now) > now {
         return Ok(());

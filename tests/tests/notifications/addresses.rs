@@ -158,6 +158,28 @@ async fn a_request_that_comes_while_an_older_one_ends_is_not_lost() {
     assert!(!items.iter().any(|item| item["sk"].as_s().unwrap().starts_with("confirm#")));
 }
 
+/// Without a sender nobody can be asked. Such a request keeps no run busy for longer than it is good for.
+#[tokio::test]
+async fn without_a_sender_a_request_is_forgotten_in_time() {
+    let (test, post) = (TestApp::start().await, Post::open());
+    post.run(&test.app).await;
+    let nobody = Outside::default();
+    let waits = set(&test, "mira@example.com").await.body;
+    test.pass(Duration::from_hours(23));
+    run(&test.app, &nobody, Duration::ZERO).await;
+    assert_eq!(told(&test, &test.key).await, waits, "somebody may still set a sender");
+    test.pass(Duration::from_hours(1));
+    run(&test.app, &nobody, Duration::ZERO).await;
+    let nothing = json!({"email": null, "pendingEmail": null});
+    assert_eq!(told(&test, &test.key).await, nothing);
+    test.round_trips();
+    run(&test.app, &nobody, Duration::ZERO).await;
+    assert_eq!(test.round_trips(), 8, "a run that finds nothing");
+    // Nobody is asked for it any more.
+    post.run(&test.app).await;
+    assert!(post.mails().await.is_empty());
+}
+
 #[tokio::test]
 async fn what_is_no_address_is_refused_at_its_place() {
     let test = TestApp::start().await;
