@@ -1,5 +1,6 @@
 //! The week of a project: events, new errors, insights that trend, and flags that changed.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use shared::app::App;
@@ -60,6 +61,11 @@ impl Week {
 
     fn begin(&self) -> Timestamp {
         self.end.minus(WEEK)
+    }
+
+    /// What lies in it. What comes after its end, before it is summed up, is the next one's.
+    fn time(&self) -> Range<Timestamp> {
+        self.begin()..self.end
     }
 }
 
@@ -126,27 +132,27 @@ pub(crate) async fn visit(
     week: &Week,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let (store, scene, begin) = (&app.store, Scene::Project(project), week.begin());
-    let hours = Hour::of(begin)..=Hour::of(week.end).minus(1);
+    let (store, scene, time) = (&app.store, Scene::Project(project), week.time());
+    let hours = Hour::of(time.start)..=Hour::of(week.end).minus(1);
     let digest = Digest {
         errors: store.sum_up_errors(project, &hours, NAMED, now).await?,
-        trending: store.announced_since(&scene, HappeningKind::InsightTrending, begin).await?,
-        flags: changed_flags(app, project, begin).await?,
+        trending: store.announced_in(&scene, HappeningKind::InsightTrending, &time).await?,
+        flags: changed_flags(app, project, &time).await?,
     };
     store.announce_once(&digest.happenings(project, week), REST).await.map(drop)
 }
 
-/// The flags that changed since a time and are still there, archived or not.
+/// The flags whose latest change was in some time, and that are still there, archived or not.
 async fn changed_flags(
     app: &App,
     project: ProjectId,
-    since: Timestamp,
+    time: &Range<Timestamp>,
 ) -> Result<Vec<FeatureFlag>, StoreError> {
     let mut request = PageRequest { limit: FLAGS_AT_ONCE, after: None };
     let mut changed = Vec::new();
     loop {
         let page = app.store.list_flags(project, ListedFlags::All, &request).await?;
-        changed.extend(page.items.into_iter().filter(|flag| flag.updated_at >= since));
+        changed.extend(page.items.into_iter().filter(|flag| time.contains(&flag.updated_at)));
         if page.end.is_none() {
             break;
         }

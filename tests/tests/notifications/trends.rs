@@ -10,6 +10,7 @@ use send_notifications::outside::Outside;
 use shared::app::Deadline;
 use shared::error_tracking::ErrorId;
 use shared::error_tracking::store::{PackingLimits, Step};
+use shared::projects::happening::{Happening, HappeningKind, Scene};
 use tests::app::TestApp;
 use tests::error_tracking::SentEvent;
 use tests::notifications::{announce_trends, run};
@@ -210,6 +211,41 @@ async fn on_monday_morning_the_week_is_summed_up_in_one_mail() {
     test.pass(6 * DAY + 18 * HOUR);
     announce_trends(&test.app).await;
     assert_eq!(waiting(&test, "weekly_digest").await, [""; 0], "nothing happened in that one");
+}
+
+/// A digest may come up to a day after the end of its week.
+#[tokio::test]
+async fn what_happens_after_the_end_of_a_week_is_told_with_the_next_one() {
+    let (test, _) = start().await;
+    let trends = async |title: &str| {
+        let scene = Scene::Project(test.project_id);
+        let now = test.app.clock.now();
+        let trend = Happening::new(HappeningKind::InsightTrending, scene, title, title, now);
+        assert!(test.app.store.announce_once(&[trend], 30).await.unwrap());
+    };
+    // The first moment of a week, and its last one.
+    test.pass(TO_MONDAY);
+    create_flag(&test, tests::app::PROJECT, "first").await;
+    trends("First trend").await;
+    test.pass(DAY);
+    forget(&test).await;
+    test.pass(6 * DAY - Duration::from_millis(1));
+    create_flag(&test, tests::app::PROJECT, "last").await;
+    trends("Last trend").await;
+    // The first moment of the next one.
+    test.pass(Duration::from_millis(1));
+    create_flag(&test, tests::app::PROJECT, "next").await;
+    trends("Next trend").await;
+    test.pass(HOUR);
+    announce_trends(&test.app).await;
+    let lines = waiting(&test, "weekly_digest").await;
+    let counts = "2 insights trend, 2 flags changed";
+    assert_eq!(lines, [counts, "First trend", "Last trend", "The first", "The last"]);
+    forget(&test).await;
+    test.pass(7 * DAY);
+    announce_trends(&test.app).await;
+    let lines = waiting(&test, "weekly_digest").await;
+    assert_eq!(lines, ["1 insight trends, 1 flag changed", "Next trend", "The next"]);
 }
 
 #[tokio::test]

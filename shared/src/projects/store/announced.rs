@@ -5,6 +5,7 @@
 //! | --- | --- | --- |
 //! | `announced#SCENE` | `KIND#SUBJECT` | what was last announced of a subject |
 
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::projects::happening::{Happening, HappeningKind, Scene};
@@ -44,13 +45,13 @@ impl Store {
         Ok(self.commit_all(actions).await?.is_none())
     }
 
-    /// What of a kind was announced in a scene since a time, of each subject the latest. What somebody
+    /// What of a kind was announced in a scene in some time, unless its subject was again since. What somebody
     /// announces at the moment may be missing.
-    pub async fn announced_since(
+    pub async fn announced_in(
         &self,
         scene: &Scene,
         kind: HappeningKind,
-        since: Timestamp,
+        time: &Range<Timestamp>,
     ) -> Result<Vec<Happening>, StoreError> {
         let mut items = self
             .query(OUTBOX_TABLE)
@@ -64,7 +65,7 @@ impl Store {
         while let Some(item) = items.next().await {
             let item = item?;
             let happening = self.unless_damaged(&item, read_happening(&item))?;
-            found.extend(happening.filter(|happening| happening.at >= since));
+            found.extend(happening.filter(|happening| time.contains(&happening.at)));
         }
         Ok(found)
     }
