@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 use shared::app::{App, Deadline, Job};
 use shared::dynamodb::StoreError;
 use shared::dynamodb::client::ClientError;
+use shared::error_tracking::ErrorId;
+use shared::error_tracking::store::EventsByHour;
 use shared::notifications::store::Shard;
 use shared::projects::happening::Scene;
 use shared::projects::project::{Project, ProjectId};
@@ -69,6 +71,8 @@ struct Run<'r> {
     deadline: Deadline,
     leases: Leases,
     projects: HashMap<ProjectId, Option<Project>>,
+    /// What plots of errors show.
+    plotted: HashMap<(ProjectId, ErrorId), EventsByHour>,
     /// When the first of what was left happened.
     waiting_since: Option<Timestamp>,
     refused: u32,
@@ -201,6 +205,7 @@ pub async fn send(
         deadline,
         leases: Leases::new(app.ids.new_uuid(now)),
         projects: HashMap::new(),
+        plotted: HashMap::new(),
         waiting_since: None,
         refused: 0,
         failure: None,

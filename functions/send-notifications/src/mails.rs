@@ -1,12 +1,11 @@
 //! Feeds become mails: the first of a kind at once, what follows together.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Duration;
 
 use shared::app::App;
 use shared::dynamodb::StoreError;
 use shared::error_tracking::ErrorId;
-use shared::error_tracking::store::EventsOfError;
+use shared::error_tracking::store::{EventsByHour, EventsOfError};
 use shared::notifications::address::{Refusal, UserAddress};
 use shared::notifications::feed::{Step, most_important};
 use shared::notifications::gathering::{Mailbox, Turn};
@@ -22,10 +21,10 @@ use crate::Run;
 use crate::audience::recipient;
 use crate::outside::{Mailer, NotSent};
 
-/// How many events of a partition a plot is made of at most.
+/// How many events of a partition are read for a plot at most; where there are more, of each hour.
 const PLOTTED_EVENTS: i32 = 1_000;
-/// What a plot shows.
-const PLOTTED: Duration = Duration::from_hours(24);
+/// How many hours a plot shows.
+const PLOTTED_HOURS: u32 = 24;
 
 /// Sends all mails that are due. Organizations take turns of one user and kind each, so that none waits for all
 /// the users of another.
@@ -368,7 +367,7 @@ async fn write(
     let plot = match &first {
         // A mail without its plot is better than none.
         Some(first) => {
-            let plot = plot_of(run.app, first).await;
+            let plot = plot_of(run, first).await;
             run.unless_failed(plot).flatten()
         }
         None => None,
@@ -394,21 +393,29 @@ async fn write(
     Ok(letter.mail())
 }
 
-/// The events of the last 24 hours of what is told first, if that is an error.
-async fn plot_of(app: &App, first: &Happening) -> Result<Option<Plot>, StoreError> {
+/// The events of the last 24 hours of what is told first, if that is an error. They are counted once in a run,
+/// however many users are told of it.
+async fn plot_of(run: &mut Run<'_>, first: &Happening) -> Result<Option<Plot>, StoreError> {
     let is_error = matches!(
         first.kind,
         HappeningKind::ErrorCreated | HappeningKind::ErrorReopened | HappeningKind::ErrorSpiked
     );
     let (Scene::Project(project), true) = (&first.scene, is_error) else { return Ok(None) };
     let Some(id) = ErrorId::parse(&first.subject) else { return Ok(None) };
-    let now = app.clock.now();
-    let Some(error) = app.store.find_error(*project, id, now).await? else { return Ok(None) };
-    let events = EventsOfError::from(&error);
-    let since = now.minus(PLOTTED);
-    let times = app.store.event_times(*project, &events, since, PLOTTED_EVENTS).await?;
-    let most = usize::try_from(PLOTTED_EVENTS).unwrap_or_default();
-    Ok(Some(Plot::of_times(&first.title, &times, most, now)))
+    let counted = if let Some(known) = run.plotted.get(&(*project, id)) {
+        known.clone()
+    } else {
+        let (store, now) = (&run.app.store, run.app.clock.now());
+        let Some(error) = store.find_error(*project, id, now).await? else { return Ok(None) };
+        let events = EventsOfError::from(&error);
+        let counted = store
+            .latest_events_by_hour(*project, &events, PLOTTED_HOURS, PLOTTED_EVENTS, now)
+            .await?;
+        run.plotted.insert((*project, id), counted.clone());
+        counted
+    };
+    let EventsByHour { hours, is_cut } = counted;
+    Ok(Some(Plot { title: first.title.clone(), hours, is_cut }))
 }
 
 /// Changes what is known of where a user gets mail. Where somebody else changed that meanwhile, theirs stays:

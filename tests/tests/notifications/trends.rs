@@ -9,9 +9,10 @@ use rand::{RngExt, SeedableRng};
 use send_notifications::outside::Outside;
 use shared::app::Deadline;
 use shared::error_tracking::ErrorId;
-use shared::error_tracking::store::{PackingLimits, Step};
+use shared::error_tracking::store::{EventsByHour, EventsOfError, PackingLimits, Step};
 use shared::projects::happening::{Happening, HappeningKind, Scene};
-use tests::app::TestApp;
+use tests::app::{PROJECT, TestApp};
+use tests::call::Call;
 use tests::error_tracking::SentEvent;
 use tests::notifications::{announce_trends, run};
 
@@ -174,7 +175,7 @@ async fn on_monday_morning_the_week_is_summed_up_in_one_mail() {
     make_errors(&test, 0, 5).await;
     deliver_many(&test, 100, 3, "Errorb").await;
     create_trend(&test, 0, "Checkout", [10, 4]).await;
-    create_flag(&test, tests::app::PROJECT, "beta").await;
+    create_flag(&test, PROJECT, "beta").await;
     announce_trends(&test.app).await;
     deliver(&test, other, &super::actions::event(&test, 200, "TypeError")).await;
     post.run(&test.app).await;
@@ -213,6 +214,36 @@ async fn on_monday_morning_the_week_is_summed_up_in_one_mail() {
     assert_eq!(waiting(&test, "weekly_digest").await, [""; 0], "nothing happened in that one");
 }
 
+/// Of an error of which more happened than is read at once: hours in which little did, before a busy one.
+#[tokio::test]
+async fn no_hour_of_a_plot_looks_empty_that_is_not() {
+    let (test, _) = start().await;
+    for hour in 0..4 {
+        deliver_many(&test, 10 * hour, 2, "TypeError").await;
+        test.pass(HOUR);
+    }
+    deliver_many(&test, 100, 9, "TypeError").await;
+    let list = Call::of(&list_errors::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
+    let errors = list.send(&test.app).await.body;
+    let id = ErrorId::parse(errors["items"][0]["errorId"].as_str().unwrap()).unwrap();
+    let (store, now) = (&test.app.store, test.app.clock.now());
+    let error = store.find_error(test.project_id, id, now).await.unwrap().unwrap();
+    let events = EventsOfError::from(&error);
+    let counted = async |hours: u32, limit: i32| {
+        store.latest_events_by_hour(test.project_id, &events, hours, limit, now).await.unwrap()
+    };
+    let all = EventsByHour { hours: vec![0, 2, 2, 2, 2, 9], is_cut: false };
+    // All at once; hour by hour; and with more in the last one than is counted.
+    for limit in [100, 10] {
+        assert_eq!(counted(6, limit).await, all, "{limit}");
+    }
+    let cut = EventsByHour { hours: vec![0, 2, 2, 2, 2, 5], is_cut: true };
+    assert_eq!(counted(6, 5).await, cut);
+    // What occurred before the first hour is none of it.
+    assert_eq!(counted(2, 100).await.hours, [2, 9]);
+    assert_eq!(counted(2, 10).await.hours, [2, 9]);
+}
+
 /// A digest may come up to a day after the end of its week.
 #[tokio::test]
 async fn what_happens_after_the_end_of_a_week_is_told_with_the_next_one() {
@@ -225,16 +256,16 @@ async fn what_happens_after_the_end_of_a_week_is_told_with_the_next_one() {
     };
     // The first moment of a week, and its last one.
     test.pass(TO_MONDAY);
-    create_flag(&test, tests::app::PROJECT, "first").await;
+    create_flag(&test, PROJECT, "first").await;
     trends("First trend").await;
     test.pass(DAY);
     forget(&test).await;
     test.pass(6 * DAY - Duration::from_millis(1));
-    create_flag(&test, tests::app::PROJECT, "last").await;
+    create_flag(&test, PROJECT, "last").await;
     trends("Last trend").await;
     // The first moment of the next one.
     test.pass(Duration::from_millis(1));
-    create_flag(&test, tests::app::PROJECT, "next").await;
+    create_flag(&test, PROJECT, "next").await;
     trends("Next trend").await;
     test.pass(HOUR);
     announce_trends(&test.app).await;
@@ -253,7 +284,7 @@ async fn the_digest_tells_what_had_to_wait_for_room() {
     let (test, mut post) = start().await;
     post.outside.mailer.as_mut().unwrap().mails_per_hour = 1;
     make_errors(&test, 0, 1).await;
-    create_flag(&test, tests::app::PROJECT, "beta").await;
+    create_flag(&test, PROJECT, "beta").await;
     create_insight(&test, 1, "Checkout").await;
     for _ in 0..8 {
         post.run(&test.app).await;
@@ -262,7 +293,7 @@ async fn the_digest_tells_what_had_to_wait_for_room() {
     assert_eq!(post.mails().await.len(), 2, "one in an hour");
     for digest in [true, false] {
         test.pass(if digest { TO_MONDAY.saturating_sub(Duration::from_mins(80)) } else { 7 * DAY });
-        create_flag(&test, tests::app::PROJECT, if digest { "gamma" } else { "delta" }).await;
+        create_flag(&test, PROJECT, if digest { "gamma" } else { "delta" }).await;
         announce_trends(&test.app).await;
         for _ in 0..20 {
             post.run(&test.app).await;

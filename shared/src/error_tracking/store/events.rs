@@ -14,7 +14,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
+use aws_sdk_dynamodb::types::{ReturnValuesOnConditionCheckFailure, Select};
 use futures_util::future::try_join_all;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde_json::value::RawValue;
@@ -36,6 +37,7 @@ use crate::dynamodb::{Cause, Store, StoreError};
 pub const EVENT_RETENTION: Duration = Duration::from_hours(90 * 24);
 /// Queries under way at once.
 const PARALLEL: usize = 8;
+const HOUR: Duration = Duration::from_hours(1);
 /// The most bytes of payloads of a page, before compression: an answer may have 6 MB, as JSON in
 /// JSON.
 const MAX_PAGE_PAYLOADS: usize = 2_000_000;
@@ -301,32 +303,106 @@ impl Store {
         Ok(latest)
     }
 
-    /// When events of an error occurred since a time: the latest of them, no more than `limit` of each of
-    /// their partitions. Eventually consistent: it is to be looked at, and nothing rests on it.
-    pub async fn event_times(
+    /// How many events of an error occurred in each of some hours up to `now`. Of each of their partitions the
+    /// latest `limit` are read; where there are more, each hour is counted by itself, up to `limit` again. So no
+    /// hour that has some looks like one that has none, however many there are in others. Eventually
+    /// consistent: it is to be looked at, and nothing rests on it.
+    pub async fn latest_events_by_hour(
         &self,
         project: ProjectId,
         error: &EventsOfError,
+        hours: u32,
+        limit: i32,
+        now: Timestamp,
+    ) -> Result<EventsByHour, StoreError> {
+        let mut counted = EventsByHour::none(hours);
+        let since = now.minus(HOUR * hours);
+        let reads = (0..error.shards)
+            .map(|shard| self.event_times_if_few(project, error, shard, since, limit));
+        let mut left = Vec::new();
+        for (shard, times) in (0..error.shards).zip(try_join_all(reads).await?) {
+            match times {
+                Some(times) => times.into_iter().for_each(|at| counted.add(hours_ago(at, now), 1)),
+                None => left.extend((0..hours).map(|ago| (shard, ago))),
+            }
+        }
+        let counts: Vec<_> = left
+            .into_iter()
+            .map(|(shard, ago)| async move {
+                let (events, is_cut) =
+                    self.count_hour(project, error, shard, ago, limit, now).await?;
+                Ok::<_, StoreError>((ago, events, is_cut))
+            })
+            .collect();
+        let mut counts = stream::iter(counts).buffer_unordered(PARALLEL);
+        while let Some((ago, events, is_cut)) = counts.try_next().await? {
+            counted.add(ago.into(), events);
+            counted.is_cut |= is_cut;
+        }
+        Ok(counted)
+    }
+
+    /// When the events of a partition occurred since a time; nothing if there may be more than `limit`.
+    async fn event_times_if_few(
+        &self,
+        project: ProjectId,
+        error: &EventsOfError,
+        shard: u8,
         since: Timestamp,
         limit: i32,
-    ) -> Result<Vec<Timestamp>, StoreError> {
-        let shards = (0..error.shards).map(|shard| async move {
-            let pk = error_events_pk(project, error.fingerprint, shard);
-            let received = error.since.map_or(0, Timestamp::as_millis);
-            let query = self
-                .query(TABLE)
-                .scan_index_forward(false)
-                .key_condition_expression("pk = :pk AND sk > :since")
-                .filter_expression("receivedAt >= :received")
-                .expression_attribute_values(":pk", s(pk))
-                .expression_attribute_values(":since", s(time_key(since)))
-                .expression_attribute_values(":received", n(received))
-                .limit(limit);
-            let items = query.send().await?.items.unwrap_or_default();
-            self.undamaged::<_, Vec<EventKey>>(&items, read_event_key)
-        });
-        let keys = try_join_all(shards).await?;
-        Ok(keys.into_iter().flatten().map(|key| key.occurred_at).collect())
+    ) -> Result<Option<Vec<Timestamp>>, StoreError> {
+        let query = self.query_event_keys(project, error, shard, &time_key(since), END);
+        let answer = query.limit(limit).send().await?;
+        if answer.last_evaluated_key.is_some() {
+            return Ok(None);
+        }
+        let items = answer.items.unwrap_or_default();
+        let keys: Vec<EventKey> = self.undamaged(&items, read_event_key)?;
+        Ok(Some(keys.into_iter().map(|key| key.occurred_at).collect()))
+    }
+
+    /// How many events of a partition occurred in an hour that ended so many hours before `now`, up to `limit`,
+    /// and whether there may be more.
+    async fn count_hour(
+        &self,
+        project: ProjectId,
+        error: &EventsOfError,
+        shard: u8,
+        ago: u32,
+        limit: i32,
+        now: Timestamp,
+    ) -> Result<(u64, bool), StoreError> {
+        // What is a whole hour ago is of the hour before.
+        let end = |ago: u32| time_key(now.minus(HOUR * ago).plus(Duration::from_millis(1)));
+        // Clocks differ: what is yet to come is of the last hour.
+        let last = if ago == 0 { END.to_owned() } else { end(ago) };
+        let query = self.query_event_keys(project, error, shard, &end(ago + 1), &last);
+        let answer = query.select(Select::Count).limit(limit).send().await?;
+        let events = u64::try_from(answer.count()).unwrap_or_default();
+        Ok((events, answer.last_evaluated_key.is_some()))
+    }
+
+    /// Begins a query of a partition's keys between two, the latest first.
+    fn query_event_keys(
+        &self,
+        project: ProjectId,
+        error: &EventsOfError,
+        shard: u8,
+        from: &str,
+        to: &str,
+    ) -> QueryFluentBuilder {
+        let received = error.since.map_or(0, Timestamp::as_millis);
+        self.query(TABLE)
+            .scan_index_forward(false)
+            .key_condition_expression("pk = :pk AND sk BETWEEN :from AND :to")
+            .filter_expression("receivedAt >= :received")
+            .expression_attribute_values(
+                ":pk",
+                s(error_events_pk(project, error.fingerprint, shard)),
+            )
+            .expression_attribute_values(":from", s(from))
+            .expression_attribute_values(":to", s(to))
+            .expression_attribute_values(":received", n(received))
     }
 
     async fn latest_event(
@@ -369,6 +445,34 @@ impl From<&ErrorRecord> for EventsOfError {
             since: error.events_since,
         }
     }
+}
+
+/// How many events there were in each of some hours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventsByHour {
+    /// Those of each hour, the earliest first.
+    pub hours: Vec<u64>,
+    /// Whether there may be more of them than were counted.
+    pub is_cut: bool,
+}
+
+impl EventsByHour {
+    fn none(hours: u32) -> Self {
+        Self { hours: vec![0; usize::try_from(hours).unwrap_or_default()], is_cut: false }
+    }
+
+    /// Adds events of the hour that ended so many hours ago.
+    fn add(&mut self, ago: u64, events: u64) {
+        let Ok(ago) = usize::try_from(ago) else { return };
+        if let Some(hour) = self.hours.iter_mut().nth_back(ago) {
+            *hour = hour.saturating_add(events);
+        }
+    }
+}
+
+/// How many whole hours before `now` something was.
+fn hours_ago(at: Timestamp, now: Timestamp) -> u64 {
+    at.until(now).as_secs() / HOUR.as_secs()
 }
 
 /// What sorts after the keys of all events.

@@ -20,7 +20,7 @@ mod verification;
 pub use deletion::{Deletion, MAX_TOMBSTONES};
 pub use error_hours::ErrorSummary;
 pub use errors::SeenEvent;
-pub use events::{Counting, EVENT_RETENTION, ErrorOfEvent, EventsOfError};
+pub use events::{Counting, EVENT_RETENTION, ErrorOfEvent, EventsByHour, EventsOfError};
 pub use fingerprints::FingerprintEntry;
 pub use packing::{NewErrorId, PackingLimits, Step};
 pub use queue::{QueueEntry, Taken, Waiting};
