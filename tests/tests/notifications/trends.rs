@@ -260,7 +260,7 @@ async fn what_happens_after_the_end_of_a_week_is_told_with_the_next_one() {
     trends("First trend").await;
     test.pass(DAY);
     forget(&test).await;
-    test.pass(6 * DAY - Duration::from_millis(1));
+    test.pass((6 * DAY).saturating_sub(Duration::from_millis(1)));
     create_flag(&test, PROJECT, "last").await;
     trends("Last trend").await;
     // The first moment of the next one.
