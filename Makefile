@@ -241,15 +241,30 @@ STACK = $(shell sed -n '/^\[$(CONFIG)\.deploy/,/^$$/s/^stack_name = "\(.*\)"/\1/
 # The seconds since 1970 tell deployments apart, and are asked for once.
 RELEASE := $(shell date +%s)
 
-deploy: package $(SAM) ## Builds the functions and deploys them, as samconfig.toml says (ARCHITECTURE=arm64).
+COMMA := ,
+# Values of parameters are for nobody to read: one is a secret. SAM leaves its value out of what it prints.
+NAMED = $(foreach parameter,$(PARAMETERS),$(if $(findstring =,$(parameter)),$(firstword $(subst =, ,$(parameter)))))
+# From the environment, so that it stands neither in a command nor in what is printed of one.
+WITH_ORIGIN_SECRET = $(if $(ORIGIN_SECRET),OriginSecret="$$ORIGIN_SECRET")
+PARAMETERS_OF_ALL = $(WITH_ORIGIN_SECRET) $(PARAMETERS)
+
+deploy: same-features package $(SAM) ## Builds the functions and deploys them, as samconfig.toml says (ARCHITECTURE=arm64).
 	$(call SAM_WITH_OPTIONS,package) --template-file template.yaml --output-template-file target/package/template.yaml
-	$(SAM_DEPLOY) --template-file target/package/template.yaml --parameter-overrides \
-		Architecture=$(ARCHITECTURE) Stage=$(STAGE) Release=$(RELEASE) $(PARAMETERS)
-	@$(RELEASES) keep $(STACK) $(RELEASE)
+	@$(RELEASES) begin $(STACK) $(RELEASE) $(ARCHITECTURE) "$(FEATURES)"
+	@echo "Deploying $(STACK), release $(RELEASE), for $(ARCHITECTURE)$(if $(NAMED),$(COMMA) with $(NAMED))"
+	@$(SAM_DEPLOY) --template-file target/package/template.yaml --parameter-overrides \
+		Architecture=$(ARCHITECTURE) Stage=$(STAGE) Release=$(RELEASE) $(PARAMETERS_OF_ALL); \
+		status=$$?; $(RELEASES) settle $(STACK) $(RELEASE) && exit $$status
+
+# Before the build, which takes minutes: a feature that is not given again would be gone.
+.PHONY: same-features
+same-features: $(SAM)
+	@$(if $(CHANGE_FEATURES),,$(RELEASES) check $(STACK) "$(FEATURES)")
 
 roll-back: $(SAM) ## Deploys the release before, as it was, without a build (TO=1795234560 for another; make releases).
-	@release=$$($(RELEASES) fetch $(STACK) $(TO)) && set -x && $(SAM_DEPLOY) --no-confirm-changeset \
-		--template-file target/package/rolled-back.yaml --parameter-overrides Release=$(RELEASE)-$$release $(PARAMETERS)
+	@set -e; found=$$($(RELEASES) fetch $(STACK) $(TO)); set -- $$found; release=$$1; shift; \
+		$(SAM_DEPLOY) --no-confirm-changeset --template-file target/package/rolled-back.yaml \
+		--parameter-overrides Release=$(RELEASE)-$$release "$$@" $(PARAMETERS_OF_ALL)
 
 restore-tables: $(SAM) ## Restores tables to a moment, beside those in use (AT=2026-11-21T04:16:00Z TABLES=errors).
 	@test -n "$(AT)" -a -n "$(TABLES)" || { echo "error: say which and to when: make restore-tables AT=2026-11-21T04:16:00Z TABLES=errors" >&2; exit 1; }

@@ -18,6 +18,7 @@ from datetime import datetime, timezone
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
+from releases import explained
 
 # Each of these is damaged or unsafe beside one of another moment.
 WRITTEN_TOGETHER = [("feature-flags", "flag-changes"), ("projects", "api-keys")]
@@ -202,7 +203,7 @@ def main() -> int:
         restoration.wait(lambda text: print(text, file=sys.stderr, flush=True))
         restoration.finish()
     except (Refused, BotoCoreError, ClientError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {explained(error)}", file=sys.stderr)
         return 1
     for table in tables:
         print(f"{restoration.target(table)} is there. Nothing uses it yet.")
