@@ -19,13 +19,18 @@ pub static JOB: Job =
 /// The name of the metric that tells for how many seconds the erasure that is due the longest has been.
 pub const ERASURE_DELAY: &str = "ErasureDelay";
 
+/// For how long the erasure that is due the longest has been, at `now`. One that waits for another job is due.
+pub fn delay_in_seconds(erasures: &[Erasure], now: Timestamp) -> i64 {
+    let delays = erasures.iter().map(|it| now.as_seconds() - it.due_since.as_seconds());
+    delays.max().unwrap_or_default().max(0)
+}
+
 /// Works on all erasures that are due, the oldest first, until the time is up.
 async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
     let erasures = app.store.list_erasures().await?;
     let now = app.clock.now();
-    let delay = erasures.iter().map(|it| now.as_seconds() - it.not_before.as_seconds()).max();
     #[allow(clippy::cast_precision_loss)] // Seconds are far below 2^53.
-    let delay = delay.unwrap_or_default().max(0) as f64;
+    let delay = delay_in_seconds(&erasures, now) as f64;
     log_metric(JOB.name, ERASURE_DELAY, "Seconds", delay, now);
 
     let mut outcome = Ok(());

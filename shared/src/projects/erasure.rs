@@ -144,6 +144,8 @@ pub struct Erasure {
     pub after: Option<String>,
     /// When it goes on.
     pub not_before: Timestamp,
+    /// Since when its stage could have ended, which one that waits for another job puts off no further.
+    pub due_since: Timestamp,
     /// How many items were removed.
     pub removed: u64,
     /// How often its progress was written.
@@ -161,6 +163,7 @@ impl Erasure {
             stage: Stage::Settling,
             after: None,
             not_before: now.plus(LATE_WRITERS),
+            due_since: now.plus(LATE_WRITERS),
             removed: 0,
             revision: 0,
         }
@@ -174,7 +177,7 @@ impl Erasure {
             (_, Stage::Answers) => self.requested_at.plus(LAST_ANSWER).max(now),
             _ => now,
         };
-        Some(Self { stage, not_before, after: None, ..self.clone() })
+        Some(Self { stage, not_before, due_since: not_before, after: None, ..self.clone() })
     }
 }
 

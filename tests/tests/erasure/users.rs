@@ -1,5 +1,6 @@
 //! Users.
 
+use local::environment::table_prefix;
 use shared::notifications::token::Token;
 use shared::notifications::token_key;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
@@ -68,12 +69,30 @@ async fn what_tells_of_others_too_is_waited_for() {
     test.tamper("notifications", place, "lines", AttributeValue::L(vec![step])).await;
     let erased = project(&test, test.project_id).await;
     test.app.store.erase_project(&erased, test.app.clock.now()).await.unwrap();
+    let delay = async || {
+        let erasures = test.app.store.list_erasures().await.unwrap();
+        erase_data::delay_in_seconds(&erasures, test.app.clock.now())
+    };
+    assert_eq!(delay().await, 0, "it is not due yet");
     for _ in 0..8 {
         test.pass(MINUTE * 10);
         erase(&test.app).await;
     }
     let at = test.app.store.list_erasures().await.unwrap().remove(0);
     assert_eq!(at.stage.as_str(), "notifications");
+    // It is looked at each minute, and none of these looks lets the alarm begin anew.
+    let before = delay().await;
+    for minutes in 1..=30 {
+        test.pass(MINUTE);
+        erase(&test.app).await;
+        assert_eq!(delay().await, before + minutes * 60);
+    }
+    // An earlier release writes no such time: it is measured as that did.
+    let key = AttributeValue::S(format!("erasure#{}", at.subject));
+    let update = test.client.update_item().table_name(format!("{}projects", table_prefix()));
+    let update = update.key("idOrSlug", key).update_expression("REMOVE dueSince");
+    update.send().await.unwrap();
+    assert_eq!(delay().await, 0);
     test.tamper("notifications", place, "lines", AttributeValue::L(Vec::new())).await;
     until_erased(&test).await;
 }

@@ -185,6 +185,7 @@ fn write_erasure(erasure: &Erasure) -> Item {
         ("requestedAt", s(erasure.requested_at)),
         ("stage", s(erasure.stage.as_str())),
         ("notBefore", s(erasure.not_before)),
+        ("dueSince", s(erasure.due_since)),
         ("removed", count(erasure.removed)),
         ("revision", count(erasure.revision)),
     ]));
@@ -195,6 +196,7 @@ fn write_erasure(erasure: &Erasure) -> Item {
 fn read_erasure(item: &Item) -> Result<Erasure, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     let organization = |text: &str| Organization::parse(text).ok();
+    let not_before = reader.time("notBefore")?;
     Ok(Erasure {
         subject: reader.parsed("subject", Subject::parse)?,
         organization: reader.parsed("ofOrganization", organization)?,
