@@ -7,8 +7,9 @@ MOMENT is of the last 35 days, in UTC: 2026-11-21T04:16:00Z. TABLE is a table's 
 
 The tables of the stack stay as they are. What DynamoDB does not bring along (point-in-time recovery, time to
 live, deletion protection, ceilings, tags) is set as the old tables have it. The command can be repeated: it goes on
-with what it has begun. At its end it prints how to have the functions use what was restored. `make
-restore-tables` runs this; docs/operations.md says what comes before and after.
+with what it has begun. At its end it prints how to have the functions use what was restored, and before that
+which keys were revoked since the moment, and the like: whoever restores undoes it. `make restore-tables` runs
+this; docs/operations.md says what comes before and after.
 """
 
 import re
@@ -181,6 +182,50 @@ class Restoration:
                 TimeToLiveSpecification={"Enabled": True, "AttributeName": wanted["AttributeName"]},
             )
 
+    def items(self, name: str, key: str, attributes: list[str]) -> dict[str, dict[str, str]]:
+        """The texts that the items of a table have, by their keys."""
+        names = {f"#{number}": it for number, it in enumerate([key, *attributes])}
+        pages = self.dynamodb.get_paginator("scan").paginate(
+            TableName=name,
+            ConsistentRead=True,
+            ProjectionExpression=",".join(names),
+            ExpressionAttributeNames=names,
+        )
+        texts = (
+            {name: value["S"] for name, value in item.items() if "S" in value}
+            for page in pages
+            for item in page["Items"]
+        )
+        return {it[key]: it for it in texts}
+
+    def undone(self) -> list[str]:
+        """The commands that were given since the moment to keep somebody out, and have to be given again."""
+        commands = []
+        if "api-keys" in self.tables:
+            now, then = (
+                self.items(name("api-keys"), "keyId", ["revokedAt"]) for name in (self.source, self.target)
+            )
+            # Also those that are gone, with who or what was erased.
+            commands += [
+                f"key revoke {key}"
+                for key, it in sorted(then.items())
+                if "revokedAt" not in it and (key not in now or "revokedAt" in now[key])
+            ]
+        if "projects" in self.tables:
+            now, then = (
+                self.items(name("projects"), "idOrSlug", ["projectId", "publicKey", "createdAt"])
+                for name in (self.source, self.target)
+            )
+            # Of a project's items the one under its id alone has the time, and slugs may be others' by now.
+            for project, it in sorted(then.items()):
+                if it.get("projectId") != project or "createdAt" not in it:
+                    continue
+                if project not in now:
+                    commands.append(f"project delete {project}")
+                elif now[project].get("publicKey") != it.get("publicKey"):
+                    commands.append(f"project rotate-dsn-key {project}")
+        return commands
+
     def parameter(self) -> str:
         """The value of RestoredTables with which the functions use what was restored."""
         return written_restored(self.stand_in | {table: suffix_of(self.moment) for table in self.tables})
@@ -202,12 +247,19 @@ def main() -> int:
         restoration.begin()
         restoration.wait(lambda text: print(text, file=sys.stderr, flush=True))
         restoration.finish()
+        undone = restoration.undone()
     except (Refused, BotoCoreError, ClientError) as error:
         print(f"error: {explained(error)}", file=sys.stderr)
         return 1
     for table in tables:
         print(f"{restoration.target(table)} is there. Nothing uses it yet.")
-    print("Look into it; then have the functions use it, without a pause:")
+    print("Look into it, with what has to be in the environment of the command from now on:")
+    print(f"  export WAYMARK_RESTORED_TABLES={restoration.parameter()}")
+    if undone:
+        print("What was done since to keep somebody out is undone there. Say it again, before anything uses it:")
+        for command in undone:
+            print(f"  waymark --table-prefix {stack}- {command}")
+    print("Then have the functions use it, without a pause:")
     print(f"  make roll-back TO={restoration.release} {given_to_make(restoration.parameter())}")
     back = given_to_make(written_restored(restoration.stand_in))
     print("and back to what they use now, if that was wrong:")

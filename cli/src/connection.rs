@@ -8,8 +8,8 @@ use crate::output::note;
 use clap::Args;
 use shared::dynamodb::client::ClientError;
 use shared::dynamodb::{
-    DEFAULT_TABLE_PREFIX, DamagedItem, Store, StoreError, TABLE_PREFIX_VARIABLE, TableNames,
-    TableNamesError, client,
+    DEFAULT_TABLE_PREFIX, DamagedItem, RESTORED_TABLES_VARIABLE, Store, StoreError,
+    TABLE_PREFIX_VARIABLE, TableNames, TableNamesError, client,
 };
 
 /// Where `make run` writes how the local stack is found, below the folder that it runs in.
@@ -35,6 +35,12 @@ pub(crate) struct ConnectionOptions {
     #[arg(long, global = true, value_name = "URL", env = BASE_URL_VARIABLE)]
     base_url: Option<String>,
 }
+
+/// What stands between the name of a table and the moment that another one was restored to.
+const RESTORED: &str = "-restored-";
+/// The tables that commands use.
+const TABLES: [&str; 6] =
+    ["projects", "api-keys", "feature-flags", "flag-changes", "email-preferences", "notifications"];
 
 /// Why the tables are not known.
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +95,37 @@ impl Connection {
         let base_url = options.base_url.clone().or(base_url);
         let store = Store::new(client, tables).reporting_damage(warn);
         Ok(Self { store, base_url, place, table_prefix })
+    }
+
+    /// Refuses to go on where tables stand beside the stack's own that were restored from them, and nobody has
+    /// said which ones are in use: a key would be revoked where no function looks.
+    pub(crate) async fn refuse_unsaid_tables(&self) -> Result<(), String> {
+        if matches!(self.place, Place::LocalStack { .. })
+            || env::var_os(RESTORED_TABLES_VARIABLE).is_some()
+        {
+            return Ok(());
+        }
+        let names = match self.store.list_table_names().await {
+            Ok(names) => names,
+            // Who may use the tables need not be allowed to list them.
+            Err(StoreError::Refused(_)) => return Ok(()),
+            Err(error) => return Err(self.explain(&error)),
+        };
+        let is_restored = |name: &&String| {
+            name.split_once(RESTORED).is_some_and(|(table, _)| TABLES.contains(&table))
+        };
+        let Some(name) = names.iter().find(is_restored) else {
+            return Ok(());
+        };
+        let prefix = &self.table_prefix;
+        Err(format!(
+            "there is a table {prefix}{name}, so it is not known which tables the stack uses: set \
+             {RESTORED_TABLES_VARIABLE} to what its parameter RestoredTables says, to nothing if that is \
+             empty\n  export {RESTORED_TABLES_VARIABLE}=$(aws cloudformation describe-stacks --stack-name \
+             {} --output text --query \\\n    \
+             \"Stacks[0].Parameters[?ParameterKey=='RestoredTables'].ParameterValue\")",
+            prefix.trim_end_matches('-')
+        ))
     }
 
     /// An error of the store in words, and what to do about it.

@@ -1,14 +1,16 @@
 //! Erasing a project or a user: asking for it, and watching it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use shared::app::Clock;
 use shared::dynamodb::Store;
+use shared::notifications::store::UserName;
 use shared::projects::api_key::UserId;
 use shared::projects::erasure::{Erasure, Stage, Subject};
-use shared::projects::project::{IdOrSlug, Organization};
+use shared::projects::project::{IdOrSlug, Organization, ProjectId};
 use shared::timestamp::Timestamp;
 
 use crate::error::CliError;
@@ -32,6 +34,10 @@ pub(crate) struct Consent {
     /// Tell how far it has come until it is done, after 25 hours. To stop watching stops nothing else.
     #[arg(long)]
     wait: bool,
+    /// Erase what is left of somebody or something that is not there any more: after a restore, which
+    /// brings back what was erased.
+    #[arg(long)]
+    pub(crate) even_if_unknown: bool,
 }
 
 /// An erasure as a program sees it.
@@ -72,15 +78,26 @@ pub(crate) async fn run(
     }
 }
 
-/// Takes a project out of everybody's sight, and has it erased.
+/// Takes a project out of everybody's sight, and has it erased. The organization is for one that is not there
+/// any more.
 pub(crate) async fn erase_project(
     named: &IdOrSlug,
+    organization: &Organization,
     consent: &Consent,
     store: &Store,
     output: &Output,
 ) -> Result<(), CliError> {
     let unknown = || CliError::UnknownProject(named.clone());
-    let id = store.find_project(named).await?.ok_or_else(unknown)?.id;
+    let id = match (store.find_project(named).await?, named) {
+        (Some(project), _) => project.id,
+        (None, IdOrSlug::Id(id)) if consent.even_if_unknown => {
+            return erase_rest_of_project(*id, organization, consent, store, output).await;
+        }
+        (None, IdOrSlug::Slug(slug)) if consent.even_if_unknown => {
+            return Err(CliError::ErasedByIdOnly(slug.clone()));
+        }
+        (None, _) => return Err(unknown()),
+    };
     let project = store.read_project(id).await?.ok_or_else(unknown)?;
     let slug = project.slug.to_string();
     let what = format!(
@@ -98,6 +115,28 @@ pub(crate) async fn erase_project(
     begun(&Erasure::new(subject, project.organization, slug, now), consent, store, output).await
 }
 
+/// Has erased what is left of a project that is not there any more.
+async fn erase_rest_of_project(
+    id: ProjectId,
+    organization: &Organization,
+    consent: &Consent,
+    store: &Store,
+    output: &Output,
+) -> Result<(), CliError> {
+    let name = id.to_string();
+    let what = format!(
+        "There is no project {name} any more. Whatever is left of it in {organization} will be deleted for good."
+    );
+    confirm(&what, &name, consent)?;
+    let subject = Subject::Project(id);
+    let now = Clock::System.now();
+    let erasure = Erasure::new(subject, organization.clone(), name.clone(), now);
+    if !store.erase_rest_of_project(id, &erasure).await? {
+        return Err(CliError::BeingErased(format!("project `{name}`")));
+    }
+    begun(&erasure, consent, store, output).await
+}
+
 /// Ends a user's keys, and has the user erased.
 pub(crate) async fn erase_user(
     user: &UserId,
@@ -107,6 +146,9 @@ pub(crate) async fn erase_user(
     output: &Output,
 ) -> Result<(), CliError> {
     let keys = store.list_keys_of(organization, user).await?;
+    if keys.is_empty() && !consent.even_if_unknown {
+        refuse_unknown(user, organization, store).await?;
+    }
     let what = format!(
         "The user `{user}` of {organization}, with {} API keys, preferences and address, will be deleted for \
          good.",
@@ -121,10 +163,72 @@ pub(crate) async fn erase_user(
     let subject = Subject::User(organization.clone(), user.clone());
     let erasure = Erasure::new(subject, organization.clone(), user.to_string(), now);
     if !store.erase_user(&erasure).await? {
-        return Err(CliError::BeingErased(user.to_string()));
+        return Err(CliError::BeingErased(format!("user `{user}`")));
     }
-    note("The user's keys are refused within 60 seconds.");
+    if !keys.is_empty() {
+        note("The user's keys are refused within 60 seconds.");
+    }
     begun(&erasure, consent, store, output).await
+}
+
+/// Refuses a user of whom nothing is stored, and tells who has a name like that: one letter too many would
+/// seem to be erased.
+async fn refuse_unknown(
+    user: &UserId,
+    organization: &Organization,
+    store: &Store,
+) -> Result<(), CliError> {
+    let name = UserName { organization: organization.clone(), user: user.clone() };
+    if store.find_address(&name).await?.is_stored()
+        || store.has_email_preferences(organization, user).await?
+    {
+        return Ok(());
+    }
+    let subject = Subject::User(organization.clone(), user.clone());
+    if store.list_erasures().await?.iter().any(|erasure| erasure.subject == subject) {
+        return Err(CliError::BeingErased(format!("user `{user}`")));
+    }
+    let keys = store.list_api_keys().await?;
+    let others: BTreeSet<(String, String)> =
+        keys.into_iter().map(|key| (key.user.to_string(), key.organization.to_string())).collect();
+    let mut near: Vec<_> = others
+        .iter()
+        .map(|other| (distance(&other.0, user.as_str()), other))
+        .filter(|(distance, _)| *distance <= NEAR)
+        .collect();
+    near.sort();
+    let near = near.iter().take(MOST_NEAR).map(|(_, (user, of))| format!("`{user}` of {of}"));
+    let near: Vec<String> = near.collect();
+    Err(CliError::UnknownUser {
+        user: user.clone(),
+        organization: organization.clone(),
+        near: if near.is_empty() {
+            String::new()
+        } else {
+            format!("; there is {}", near.join(", "))
+        },
+    })
+}
+
+/// How many letters of a name may be others, and how many such names are told.
+const NEAR: usize = 2;
+const MOST_NEAR: usize = 3;
+
+/// How many letters of one name are to be added, taken out or replaced to make the other one of it.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.to_lowercase().chars().collect();
+    // What the letters of `one` so far are away from each beginning of `other`.
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for letter in one.to_lowercase().chars() {
+        let mut next = vec![row.first().map_or(0, |it| it + 1)];
+        for ((corner, above), there) in row.iter().zip(row.iter().skip(1)).zip(&other) {
+            let replaced = corner + usize::from(letter != *there);
+            let beside = next.last().map_or(replaced, |it| it + 1);
+            next.push(replaced.min(above + 1).min(beside));
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
 }
 
 /// Has a person type the name, unless that was done by `--yes`.
@@ -147,13 +251,22 @@ async fn begun(
     store: &Store,
     output: &Output,
 ) -> Result<(), CliError> {
+    let what = match &erasure.subject {
+        // The one thing that still names it after a restore of a table.
+        Subject::Project(id) => ("id", id.to_string()),
+        Subject::User(_, user) => ("user", user.to_string()),
+    };
     let text = card([
         ("erasing", erasure.name.clone()),
+        what,
         ("organization", erasure.organization.to_string()),
         ("since", minute(erasure.requested_at)),
     ]);
     output.show(&Shown::new(erasure), &text)?;
     if !consent.wait {
+        note(
+            "Keep a note of it: whoever restores a table to a moment before has to erase it again.",
+        );
         note("It goes on by itself; `waymark erasure list` shows how far it has come.");
         return Ok(());
     }
@@ -217,6 +330,22 @@ async fn list(store: &Store, output: &Output) -> Result<(), CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_near_that_differ_by_some_letters() {
+        for (one, other, expected) in [
+            ("mira", "mira", 0),
+            ("Mira", "mira", 0),
+            ("mira", "mara", 1),
+            ("mira@example.com", "mira@exmple.com", 1),
+            ("mira", "mri", 2),
+            ("", "mira", 4),
+            ("mira", "", 4),
+            ("ada", "mira", 3),
+        ] {
+            assert_eq!(distance(one, other), expected, "{one} {other}");
+        }
+    }
 
     #[test]
     fn progress_tells_what_it_waits_for() {

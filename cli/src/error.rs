@@ -7,7 +7,7 @@ use shared::dynamodb::StoreError;
 use shared::projects::project::{IdOrSlug, Organization, Slug};
 use shared::projects::{
     NoRandomness,
-    api_key::{KeyId, NotAScope},
+    api_key::{KeyId, NotAScope, UserId},
 };
 use shared::timestamp::Timestamp;
 
@@ -67,10 +67,19 @@ pub(crate) enum CliError {
     NoScopes { scopes: String },
     #[error(transparent)]
     NotAScope(#[from] NotAScope),
-    #[error(
-        "the user `{0}` is being erased already; `waymark erasure list` shows how far it has come"
-    )]
+    #[error("the {0} is being erased already; `waymark erasure list` shows how far it has come")]
     BeingErased(String),
+    #[error(
+        "nothing is stored of a user `{user}` of {organization}: no key, no preferences, no address{near}; \
+         `waymark user list` shows who has keys. To erase again what a restored table has brought back, say \
+         --even-if-unknown"
+    )]
+    UnknownUser { user: UserId, organization: Organization, near: String },
+    #[error(
+        "there is no project `{0}`; one that is not there any more has no slug, so name it by its id, which \
+         was told when its erasure began"
+    )]
+    ErasedByIdOnly(Slug),
     #[error("{0}; nothing was deleted")]
     NotConfirmed(String),
     #[error("this is not a key id, which has 16 letters and digits; `waymark key list` lists them")]

@@ -90,6 +90,7 @@ async fn main() -> ExitCode {
 async fn run(options: Options, output: &Output) -> Result<(), String> {
     let connection =
         Connection::open(&options.connection).await.map_err(|error| error.to_string())?;
+    connection.refuse_unsaid_tables().await?;
     let done = match options.command {
         Command::Project(command) => {
             let base_url = connection.base_url.as_deref();

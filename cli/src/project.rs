@@ -36,6 +36,12 @@ pub(crate) enum ProjectCommand {
         /// The project: its id or its slug.
         #[arg(value_parser = parse_id_or_slug)]
         project: IdOrSlug,
+        /// The organization of a project that is not there any more.
+        #[arg(
+            long, requires = "even_if_unknown", default_value = "default",
+            value_parser = Organization::parse
+        )]
+        org: Organization,
         #[command(flatten)]
         consent: Consent,
     },
@@ -119,8 +125,8 @@ pub(crate) async fn run(
             create(&project, store, base_url, output).await
         }
         ProjectCommand::List => list(store, base_url, output).await,
-        ProjectCommand::Delete { project, consent } => {
-            erase_project(&project, &consent, store, output).await
+        ProjectCommand::Delete { project, org, consent } => {
+            erase_project(&project, &org, &consent, store, output).await
         }
         ProjectCommand::SetLimit { project, events_per_minute } => {
             set_limit(&project, events_per_minute, store, output).await

@@ -152,6 +152,61 @@ class TestRestoreTables(unittest.TestCase):
         again = self.restore("shop", moment, "errors")
         self.assertEqual((again.returncode, again.stdout), (0, run.stdout))
 
+    def test_what_was_done_to_keep_somebody_out_is_told(self):
+        self.stack("leaked", tables=("projects", "api-keys"))
+        moment = self.latest("leaked-projects")
+        suffix = self.suffix(moment)
+        text = lambda **texts: {name: {"S": value} for name, value in texts.items()}
+        project = lambda name, key: text(
+            pk=name, idOrSlug=name, projectId=name, publicKey=key, createdAt="2026-11-01T00:00:00.000Z"
+        )
+        now = {
+            "projects": [project("p-1", "new"), project("p-2", "same"), project("p-4", "later")],
+            "api-keys": [
+                text(pk="K1", keyId="K1", revokedAt="2026-11-21T05:00:00.000Z"),
+                text(pk="K2", keyId="K2"),
+                text(pk="K3", keyId="K3", revokedAt="2026-11-20T05:00:00.000Z"),
+                text(pk="K5", keyId="K5", revokedAt="2026-11-21T05:00:00.000Z"),
+            ],
+        }
+        then = {
+            "projects": [
+                project("p-1", "old"),
+                project("p-2", "same"),
+                project("p-3", "deleted"),
+                text(pk="shop-3", idOrSlug="shop-3", projectId="p-3"),
+            ],
+            "api-keys": [
+                text(pk="K1", keyId="K1"),
+                text(pk="K2", keyId="K2"),
+                text(pk="K3", keyId="K3", revokedAt="2026-11-20T05:00:00.000Z"),
+                text(pk="K4", keyId="K4"),
+            ],
+        }
+        # moto restores what there is now, so what there was then is put into tables that are there already.
+        for name, items in then.items():
+            self.table(f"leaked-{name}-{suffix}")
+        for tables, end in ((now, ""), (then, f"-{suffix}")):
+            for name, items in tables.items():
+                self.dynamodb.delete_item(
+                    TableName=f"leaked-{name}{end}", Key=text(pk=f"leaked-{name}{end}")
+                )
+                for item in items:
+                    self.dynamodb.put_item(TableName=f"leaked-{name}{end}", Item=item)
+        run = self.restore("leaked", moment, "projects", "api-keys")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        told = [line.strip() for line in run.stdout.splitlines()]
+        self.assertEqual(
+            [line for line in told if line.startswith("waymark ")],
+            [
+                "waymark --table-prefix leaked- key revoke K1",
+                "waymark --table-prefix leaked- key revoke K4",
+                "waymark --table-prefix leaked- project rotate-dsn-key p-1",
+                "waymark --table-prefix leaked- project delete p-3",
+            ],
+        )
+        self.assertIn(f"export WAYMARK_RESTORED_TABLES=api-keys:{suffix},projects:{suffix}", told)
+
     def test_the_table_in_use_is_restored_and_what_else_stands_in_stays(self):
         self.stack("twice", restored="errors:restored-1,quotas:restored-7", tables=("errors",))
         self.table("twice-errors-restored-1")

@@ -381,13 +381,67 @@ async fn a_user_that_is_erased_has_no_key_any_more() {
     for user in ["mira", "other"] {
         stack.json(&["key", "create", "--scopes", "all", "--user", user]).await;
     }
-    stack.json(&["user", "erase", "mira", "--yes"]).await;
+    let erased = stack.run(&["user", "erase", "mira", "--yes"]).await;
+    assert!(erased.stderr.contains("keys are refused within 60 seconds"), "{}", erased.stderr);
     let again = stack.run(&["user", "erase", "mira", "--yes"]).await;
     assert!(again.stderr.contains("`mira` is being erased already"), "{}", again.stderr);
     let keys = stack.json(&["key", "list"]).await;
     for key in keys.as_array().unwrap() {
         assert_eq!(key["revokedAt"].is_null(), key["user"] == "other", "{key}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_erased_who_is_not_there() {
+    let stack = Stack::start();
+    for (user, organization) in [("mira", "acme"), ("Mara", "default"), ("somebody", "default")] {
+        let key = ["key", "create", "--scopes", "all", "--user", user, "--org", organization];
+        stack.json(&key).await;
+    }
+    let refused = stack.run(&["user", "erase", "mira", "--yes"]).await;
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""));
+    let expected = "error: nothing is stored of a user `mira` of default: no key, no preferences, no \
+                    address; there is `mira` of acme, `Mara` of default; `waymark user list`";
+    assert!(refused.stderr.starts_with(expected), "{}", refused.stderr);
+    assert_eq!(stack.json(&["erasure", "list"]).await, json!([]));
+    let far = stack.run(&["user", "erase", "nobody-like-that", "--yes"]).await;
+    assert!(far.stderr.contains("no address; `waymark user list`"), "{}", far.stderr);
+
+    // After a restore there is nobody to be found, and something to be erased all the same.
+    let again = stack.run(&["user", "erase", "mira", "--yes", "--even-if-unknown"]).await;
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    assert!(!again.stderr.contains("keys"), "{}", again.stderr);
+    let again = stack.run(&["user", "erase", "mira", "--yes"]).await;
+    assert!(again.stderr.contains("the user `mira` is being erased already"), "{}", again.stderr);
+
+    // Who has an address alone is there.
+    let set = ["user", "set-address", "ada@example.com", "--user", "ada"];
+    stack.json(&set).await;
+    stack.json(&["user", "erase", "ada", "--yes"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_left_of_a_deleted_project_is_erased_by_its_id() {
+    let stack = Stack::start();
+    let id = stack.create_project("my-shop", "acme").await;
+    let deleted = stack.run(&["project", "delete", "my-shop", "--yes"]).await;
+    assert!(deleted.stdout.contains(&id), "{}", deleted.stdout);
+    let delete = async |name: &str, more: &[&str]| {
+        stack.run(&[&["project", "delete", name, "--yes"], more].concat()).await
+    };
+    let again = ["--even-if-unknown", "--org", "acme"];
+    let under_way = delete(&id, &again).await;
+    assert!(under_way.stderr.contains("is being erased already"), "{}", under_way.stderr);
+    let by_slug = delete("my-shop", &again).await;
+    assert!(by_slug.stderr.contains("name it by its id"), "{}", by_slug.stderr);
+    let other = "019aa000-0000-7000-8000-00000000000a";
+    let refused = delete(other, &[]).await;
+    assert!(refused.stderr.contains("there is no project"), "{}", refused.stderr);
+    assert_eq!(delete(other, &["--org", "acme"]).await.code, Some(2));
+    assert_eq!(delete(other, &again).await.code, Some(0));
+    let listed = stack.json(&["erasure", "list"]).await;
+    let shown = (&listed[1]["subject"], &listed[1]["organization"]);
+    assert_eq!(shown, (&json!(format!("project#{other}")), &json!("acme")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -580,6 +634,39 @@ async fn the_usual_variables_say_where_the_tables_are() {
                 assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
             }
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn beside_restored_tables_somebody_has_to_say_which_are_in_use() {
+    let template = Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml");
+    let tables = template::read_tables(&template).unwrap();
+    let mut stand_ins = ["-errors", "-api-keys"]
+        .map(|name| tables.iter().find(|table| table.name.ends_with(name)).unwrap().clone());
+    for stand_in in &mut stand_ins {
+        stand_in.name = format!("{}-restored-20261121T041600Z", stand_in.name);
+        stand_in.create["TableName"] = json!(stand_in.name);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    // Restored errors are no matter of the command's.
+    for (count, refuses) in [(1, false), (2, true)] {
+        let more = stand_ins.iter().take(count).cloned();
+        let all: Vec<_> = tables.iter().cloned().chain(more).collect();
+        let engine = Engine::start(anywhere, None, &all).unwrap();
+        let endpoint = engine.endpoint();
+        let listed = run(command_for_aws(folder.path(), &endpoint).args(["key", "list"])).await;
+        assert_eq!(listed.code == Some(1), refuses, "{}", listed.stderr);
+        let told = "there is a table waymark-api-keys-restored-20261121T041600Z, so";
+        assert_eq!(listed.stderr.contains(told), refuses, "{}", listed.stderr);
+        for said in ["", "api-keys:restored-20261121T041600Z"] {
+            let mut command = command_for_aws(folder.path(), &endpoint);
+            command.env("WAYMARK_RESTORED_TABLES", said);
+            let listed = run(command.args(["key", "list"])).await;
+            let is_there = said.is_empty() || refuses;
+            assert_eq!(listed.code == Some(0), is_there, "{said}: {}", listed.stderr);
+        }
+        engine.stop().await;
     }
 }
 

@@ -55,6 +55,18 @@ impl Store {
         Self { client, tables: tables.into(), report_damage: damage::log, unchanging }
     }
 
+    /// The names, without the prefix, of tables in the account whose names begin with it: of the first
+    /// hundred, among which restored ones would be.
+    pub async fn list_table_names(&self) -> Result<Vec<String>, StoreError> {
+        let prefix = self.tables.prefix();
+        // No table has a name of less.
+        let before = (prefix.len() >= 3).then(|| prefix.to_owned());
+        let listed =
+            self.client.list_tables().set_exclusive_start_table_name(before).send().await?;
+        let names = listed.table_names.unwrap_or_default();
+        Ok(names.iter().filter_map(|name| name.strip_prefix(prefix)).map(str::to_owned).collect())
+    }
+
     /// The full name of a table.
     pub(crate) fn table(&self, name: &str) -> String {
         self.tables.of(name)

@@ -25,6 +25,16 @@ impl Store {
         read_preferences(&found.unwrap_or_default())
     }
 
+    /// Whether a user ever chose. Strongly consistent.
+    pub async fn has_email_preferences(
+        &self,
+        organization: &Organization,
+        user: &UserId,
+    ) -> Result<bool, StoreError> {
+        let found = self.get(TABLE, item([(KEY, key(organization, user))])).await?;
+        Ok(found.is_some())
+    }
+
     /// Sets the preferences that an update names, all or none of them, and answers all. `id`, of
     /// version 7, is the place of the update among those of the user.
     ///

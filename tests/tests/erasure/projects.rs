@@ -1,7 +1,9 @@
 //! Projects.
 
 use local::demo;
+use local::environment::table_prefix;
 use shared::projects::api_key::ApiKeyRecord;
+use shared::projects::erasure::{Erasure, Subject};
 use shared::projects::project::IdOrSlug;
 use shared::timestamp::Timestamp;
 use tests::app::{PROJECT, START};
@@ -132,6 +134,31 @@ async fn twins_do_no_harm() {
         tokio::join!(erase(&test.app), erase(&test.app), erase(&test.app));
         (purge_event_markers::JOB.run)(&test.app, Deadline::after(MINUTE)).await.unwrap();
     }
+    assert_nothing_but(&test, &before, &erased).await;
+}
+
+#[tokio::test]
+async fn what_a_restored_table_brings_back_is_erased_again_without_the_project() {
+    let (test, before, erased) = filled().await;
+    let flags: Vec<Item> = test.items("feature-flags").await;
+    let store = &test.app.store;
+    let again = || {
+        let (organization, name) = (erased.organization.clone(), erased.id.to_string());
+        Erasure::new(Subject::Project(erased.id), organization, name, test.app.clock.now())
+    };
+    let refused = store.erase_rest_of_project(erased.id, &again()).await.unwrap();
+    assert!(!refused, "a project that is there has requests and a slug to be taken away");
+    store.erase_project(&erased, test.app.clock.now()).await.unwrap();
+    assert!(!store.erase_rest_of_project(erased.id, &again()).await.unwrap(), "it is under way");
+    until_erased(&test).await;
+    for flag in flags.into_iter().filter(|it| format!("{it:?}").contains(&erased.id.to_string())) {
+        let put = test.client.put_item().table_name(format!("{}feature-flags", table_prefix()));
+        put.set_item(Some(flag)).send().await.unwrap();
+    }
+    assert!(!items_with(&test, &erased.id.to_string()).await.is_empty());
+
+    assert!(store.erase_rest_of_project(erased.id, &again()).await.unwrap());
+    until_erased(&test).await;
     assert_nothing_but(&test, &before, &erased).await;
 }
 

@@ -49,6 +49,20 @@ impl Store {
         Ok(self.commit_all(actions).await?.is_none())
     }
 
+    /// Queues the erasure of what is left, or has come back, of a project that is no longer there. Answers
+    /// whether it is not there, and was not queued before.
+    pub async fn erase_rest_of_project(
+        &self,
+        project: ProjectId,
+        erasure: &Erasure,
+    ) -> Result<bool, StoreError> {
+        let check = self.check(TABLE, item([(KEY, s(project))]));
+        let check = check.condition_expression("attribute_not_exists(idOrSlug)").into_action()?;
+        let mut actions = self.queue_erasure(erasure)?;
+        actions.push(check);
+        Ok(self.commit_all(actions).await?.is_none())
+    }
+
     /// Queues the erasure of a user. Answers whether it was not queued before.
     pub async fn erase_user(&self, erasure: &Erasure) -> Result<bool, StoreError> {
         Ok(self.commit_all(self.queue_erasure(erasure)?).await?.is_none())
@@ -204,7 +218,9 @@ fn read_erasure(item: &Item) -> Result<Erasure, StoreError> {
         requested_at: reader.time("requestedAt")?,
         stage: reader.parsed("stage", Stage::parse)?,
         after: reader.optional_text("after")?.map(str::to_owned),
-        not_before: reader.time("notBefore")?,
+        not_before,
+        // Earlier releases wrote none.
+        due_since: reader.optional_time("dueSince")?.unwrap_or(not_before),
         removed: reader.count("removed")?,
         revision: reader.count("revision")?,
     })
