@@ -19,6 +19,9 @@ from samtranslator.translator.transform import transform
 os.environ.setdefault("AWS_DEFAULT_REGION", "eu-central-1")
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "packaging"))
+from tables_to_import import TABLE, VAULT
+
 TEMPLATE = ROOT / "template.yaml"
 GUIDE = ROOT / "docs/operations.md"
 
@@ -40,6 +43,8 @@ OF_OPERATIONS = {
 LONGEST_NAME = 64
 # Answers and counts of a day are worth no copy in another region.
 NOT_COPIED = {"IdempotencyTable", "QuotasTable"}
+# What a selection of AWS Backup takes as soon as one has a wildcard.
+MOST_WITH_WILDCARDS = 30
 # Two secrets as the guide has them made, and halves that are none.
 SECRET = "0123456789abcdef" * 4
 SECRETS = [SECRET, f"{SECRET},{SECRET[::-1]}", ""]
@@ -176,9 +181,14 @@ def faults_of_copies(resources):
         if name not in NOT_COPIED
     }
     (selection,) = by_type["AWS::Backup::BackupSelection"].values()
-    copied = [it["Fn::GetAtt"] for it in selection["BackupSelection"]["Resources"]]
-    if sorted(copied) != sorted([name, "Arn"] for name in tables):
-        yield f"BackupSelection: it must name {sorted(tables)}"
+    copied = selection["BackupSelection"]["Resources"]
+    wanted = [{"Fn::GetAtt": [name, "Arn"]} for name in tables]
+    # Those that stand in for them, too.
+    wanted += [{"Fn::Sub": f"${{{name}.Arn}}-restored-*"} for name in tables]
+    if sorted(map(json.dumps, copied)) != sorted(map(json.dumps, wanted)):
+        yield f"BackupSelection: it must name {sorted(tables)}, and what is restored from each"
+    if len(copied) > MOST_WITH_WILDCARDS:
+        yield f"BackupSelection: AWS Backup takes {MOST_WITH_WILDCARDS} names with wildcards"
     guide = GUIDE.read_text(encoding="utf-8")
     expiring = {name: it for name, it in tables.items() if "TimeToLiveSpecification" in it}
     for variable, wanted in (("tables", tables), ("expiring", expiring)):
@@ -191,6 +201,17 @@ def faults_of_copies(resources):
 def table_name(table):
     """The name of a table without the stack's."""
     return table["TableName"]["Fn::Sub"].removeprefix("${AWS::StackName}-")
+
+
+def faults_of_what_stays(template):
+    """What outlives the stack can be imported into the next one, and no failed creation leaves it there, where its
+    name would be in the way of the next."""
+    for name, resource in template["Resources"].items():
+        policy = resource.get("DeletionPolicy", "Delete")
+        if policy == "Retain":
+            yield f"{name}: what a failed creation leaves of it would be in the way: RetainExceptOnCreate"
+        if policy != "Delete" and resource["Type"] not in (TABLE, VAULT):
+            yield f"{name}: packaging/tables_to_import.py imports no {resource['Type']}"
 
 
 def faults(resources):
@@ -298,7 +319,7 @@ def faults_of_releases(resources, is_everything_shifted):
             alarms = [alarm["Name"] for alarm in watched["Alarms"]]
             if alarms != [{"Ref": f"{function}ServerErrorsAlarm"}]:
                 yield f"{function}: its own alarm must bring its traffic back, not {alarms}"
-            if condition != "IsRollBack" or no_alarms:
+            if condition != "ShiftsAtOnce" or no_alarms:
                 yield f"{function}: an alarm that is on would stop a roll-back"
         elif is_everything_shifted or function in SHIFTED:
             yield f"{function}: no traffic is shifted to it"
@@ -567,7 +588,9 @@ def main():
     found = [fault for check in checks for fault in check(resources)]
     found += faults_of_restored_tables(template)
     found += faults_of_origin_secret(template)
+    # As it is written: SAM adds versions, which go with their functions.
     found += faults_of_code(cfn_yaml.load(str(TEMPLATE)))
+    found += faults_of_what_stays(cfn_yaml.load(str(TEMPLATE)))
     found += faults_of_releases(resources, is_everything_shifted=False)
     found += faults_of_releases(everything_shifted, is_everything_shifted=True)
     for fault in found:

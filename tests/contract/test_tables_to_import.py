@@ -31,10 +31,23 @@ class TestTablesToImport(unittest.TestCase):
         self.assertEqual(sorted(names), ["shop-errors", "shop-flag-changes"])
         self.assertEqual(sorted(files["template.json"]["Resources"]), ["ErrorsTable", "FlagChangesTable"])
 
+    def test_whatever_outlives_the_stack_can_be_imported_into_the_next(self):
+        outlives = {
+            name
+            for name, it in self.template["Resources"].items()
+            if it.get("DeletionPolicy", "").startswith("Retain")
+        }
+        imported = to_import(self.template, "shop", [], with_vault=True)
+        self.assertEqual(set(imported["template.json"]["Resources"]), outlives)
+        existing = {it["LogicalResourceId"]: it["ResourceIdentifier"] for it in imported["tables.json"]}
+        self.assertEqual(set(existing), outlives)
+        self.assertEqual(existing["BackupVault"], {"BackupVaultName": "shop"})
+
     def test_what_is_imported_stands_by_itself(self):
-        imported = to_import(self.template, "shop", [])["template.json"]
+        imported = to_import(self.template, "shop", [], with_vault=True)["template.json"]
         # There are no conditions in it, and no other resources.
         self.assertNotIn("Fn::If", json.dumps(imported))
+        self.assertNotIn('"Condition"', json.dumps(imported))
         self.assertNotIn("Fn::GetAtt", json.dumps(imported))
         for name, table in imported["Resources"].items():
             self.assertEqual(table["DeletionPolicy"], "Retain", name)
