@@ -253,7 +253,8 @@ deploy: same-features package $(SAM) ## Builds the functions and deploys them, a
 	@$(RELEASES) begin $(STACK) $(RELEASE) $(ARCHITECTURE) "$(FEATURES)"
 	@echo "Deploying $(STACK), release $(RELEASE), for $(ARCHITECTURE)$(if $(NAMED),$(COMMA) with $(NAMED))"
 	@$(SAM_DEPLOY) --template-file target/package/template.yaml --parameter-overrides \
-		Architecture=$(ARCHITECTURE) Stage=$(STAGE) Release=$(RELEASE) $(PARAMETERS_OF_ALL); \
+		Architecture=$(ARCHITECTURE) Stage=$(STAGE) Release=$(RELEASE) \
+		ShiftRegardlessOfAlarms=$(if $(REGARDLESS_OF_ALARMS),true,false) $(PARAMETERS_OF_ALL); \
 		status=$$?; $(RELEASES) settle $(STACK) $(RELEASE) && exit $$status
 
 # Before the build, which takes minutes: a feature that is not given again would be gone.

@@ -180,7 +180,7 @@ class TestReleases(unittest.TestCase):
 class TestRecipes(unittest.TestCase):
     """The recipes, with stand-ins for SAM and for releases.py."""
 
-    def run_goal(self, goal: str) -> tuple[str, str]:
+    def run_goal(self, goal: str, *more: str) -> tuple[str, str]:
         """What is printed, and what SAM is given."""
         with tempfile.TemporaryDirectory() as folder:
             sam, python, given = (Path(folder) / name for name in ("sam", "python", "given"))
@@ -190,7 +190,7 @@ class TestRecipes(unittest.TestCase):
                 it.chmod(0o755)
             parameters = "PARAMETERS=OriginSecret=letmein LogLevel=INFO"
             run = subprocess.run(
-                ["make", "--assume-old=package", f"SAM={sam}", goal, parameters],
+                ["make", "--assume-old=package", f"SAM={sam}", goal, parameters, *more],
                 cwd=SCRIPT.parents[1],
                 env=os.environ | {"ORIGIN_SECRET": "hush"},
                 capture_output=True,
@@ -207,6 +207,11 @@ class TestRecipes(unittest.TestCase):
                 self.assertNotIn(secret, told)
                 self.assertIn(f" OriginSecret={secret} ", given)
             self.assertTrue(goal != "deploy" or "with OriginSecret LogLevel\n" in told, told)
+
+    def test_alarms_are_heeded_unless_somebody_says_so_each_time(self):
+        for more, expected in ((), "false"), (("REGARDLESS_OF_ALARMS=yes",), "true"):
+            given = self.run_goal("deploy", *more)[1]
+            self.assertIn(f" ShiftRegardlessOfAlarms={expected} ", given)
 
     def test_a_roll_back_has_the_processor_of_the_release(self):
         self.assertRegex(

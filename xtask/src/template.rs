@@ -97,8 +97,8 @@ fn released(text: &mut String, function: &Function) {
         text,
         2,
         &format!(
-            "Type: !If [IsRollBack, AllAtOnce, !Ref TrafficShifting]\n\
-             Alarms: !If [IsRollBack, [!Ref AWS::NoValue], [!Ref {alarm}]]"
+            "Type: !If [ShiftsAtOnce, AllAtOnce, !Ref TrafficShifting]\n\
+             Alarms: !If [ShiftsAtOnce, [!Ref AWS::NoValue], [!Ref {alarm}]]"
         ),
     );
 }
@@ -433,8 +433,8 @@ mod tests {
             format!(
                 "    AutoPublishAlias: live\n    AutoPublishCodeSha256: !Ref Release\n    \
                  DeploymentPreference:\n{enabled}      \
-                 Type: !If [IsRollBack, AllAtOnce, !Ref TrafficShifting]\n      \
-                 Alarms: !If [IsRollBack, [!Ref AWS::NoValue], [!Ref ListThingsServerErrorsAlarm]]\n"
+                 Type: !If [ShiftsAtOnce, AllAtOnce, !Ref TrafficShifting]\n      \
+                 Alarms: !If [ShiftsAtOnce, [!Ref AWS::NoValue], [!Ref ListThingsServerErrorsAlarm]]\n"
             )
         };
         let (always, if_wanted) = (text("canary = true"), text(""));
