@@ -6,12 +6,14 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest import mock
 
 from botocore.exceptions import ClientError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "packaging"))
-from releases import SAM_STACK, Releases, code_of
+from releases import SAM_STACK, Releases, code_of, roll_back
 
 SCRIPT = Path(__file__).resolve().parents[2] / "packaging" / "releases.py"
 STACK = "shop"
@@ -153,6 +155,21 @@ class TestReleases(unittest.TestCase):
         self.deploy("1700000001", "x86_64")
         self.deploy("1700000002", "arm64")
         self.assertEqual(self.releases.fetch(None)[2]["architecture"], "x86_64")
+
+    def test_it_is_said_from_which_release_to_which(self):
+        for release in ("1700000001", "1700000002"):
+            self.deploy(release, "x86_64")
+        with tempfile.TemporaryDirectory() as folder:
+            written = Path(folder) / "rolled-back.yaml"
+            with (
+                mock.patch("releases.ROLLED_BACK", written),
+                redirect_stdout(io.StringIO()) as given,
+                redirect_stderr(io.StringIO()) as told,
+            ):
+                roll_back(self.releases, None)
+            self.assertEqual(written.read_bytes(), b"1700000001")
+        self.assertEqual(given.getvalue(), "1700000001 Architecture=x86_64\n")
+        self.assertEqual(told.getvalue(), "Rolling shop back from 1700000002 to 1700000001.\n")
 
     def test_other_features_are_refused(self):
         self.releases.refuse_other_features("a/b")
