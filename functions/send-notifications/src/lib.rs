@@ -20,6 +20,7 @@ use shared::app::{App, Deadline, Job};
 use shared::dynamodb::StoreError;
 use shared::dynamodb::client::ClientError;
 use shared::error_tracking::ErrorId;
+use shared::error_tracking::spike::Hour;
 use shared::error_tracking::store::EventsByHour;
 use shared::notifications::store::Shard;
 use shared::projects::happening::Scene;
@@ -73,6 +74,8 @@ struct Run<'r> {
     projects: HashMap<ProjectId, Option<Project>>,
     /// What plots of errors show.
     plotted: HashMap<(ProjectId, ErrorId), EventsByHour>,
+    /// The errors of projects that have most events since an hour, with how many.
+    frequent: HashMap<(ProjectId, Hour), HashMap<ErrorId, u64>>,
     /// When the first of what was left happened.
     waiting_since: Option<Timestamp>,
     refused: u32,
@@ -206,6 +209,7 @@ pub async fn send(
         leases: Leases::new(app.ids.new_uuid(now)),
         projects: HashMap::new(),
         plotted: HashMap::new(),
+        frequent: HashMap::new(),
         waiting_since: None,
         refused: 0,
         failure: None,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use shared::app::App;
 use shared::dynamodb::StoreError;
 use shared::error_tracking::ErrorId;
+use shared::error_tracking::spike::Hour;
 use shared::error_tracking::store::{EventsByHour, EventsOfError};
 use shared::notifications::address::{Refusal, UserAddress};
 use shared::notifications::feed::{Step, most_important};
@@ -16,6 +17,7 @@ use shared::notifications::token_key;
 use shared::projects::api_key::UserId;
 use shared::projects::happening::{Happening, HappeningKind, Scene};
 use shared::projects::project::Organization;
+use shared::timestamp::Timestamp;
 
 use crate::Run;
 use crate::audience::recipient;
@@ -25,6 +27,8 @@ use crate::outside::{Mailer, NotSent};
 const PLOTTED_EVENTS: i32 = 1_000;
 /// How many hours a plot shows.
 const PLOTTED_HOURS: u32 = 24;
+/// How many errors of a project are weighed at most: those of the most events, old ones among them.
+const WEIGHED: usize = 100;
 
 /// Sends all mails that are due. Organizations take turns of one user and kind each, so that none waits for all
 /// the users of another.
@@ -360,7 +364,13 @@ async fn write(
             }),
             _ => None,
         };
-        let lines = most_important(steps.iter().flat_map(|step| &step.lines));
+        let mut lines: Vec<Happening> =
+            steps.iter().flat_map(|step| step.lines.iter().cloned()).collect();
+        // A mail in another order is better than none.
+        let since = steps.iter().map(|step| step.since).min();
+        let weighed = weigh(run, &mut lines, since).await;
+        run.unless_failed(weighed);
+        let lines = most_important(lines.iter());
         stories.push(Story { place, count: steps.iter().map(|step| step.count).sum(), lines });
     }
     let first = most_important(stories.iter().flat_map(|story| &story.lines)).into_iter().next();
@@ -391,6 +401,34 @@ async fn write(
         held_back,
     };
     Ok(letter.mail())
+}
+
+/// Weighs errors of one project by the events that they have since the hour in which the first of them was told.
+/// These are counted once in a run, however many users are told.
+async fn weigh(
+    run: &mut Run<'_>,
+    lines: &mut [Happening],
+    since: Option<Timestamp>,
+) -> Result<(), StoreError> {
+    let is_weighed_later = lines.first().is_some_and(|line| line.kind.is_weighed_later());
+    let project = lines.first().map(|line| &line.scene);
+    let (Some(Scene::Project(project)), Some(since)) = (project, since) else { return Ok(()) };
+    if lines.len() < 2 || !is_weighed_later {
+        return Ok(());
+    }
+    let (project, hour) = (*project, Hour::of(since));
+    let counts = if let Some(known) = run.frequent.get(&(project, hour)) {
+        known
+    } else {
+        let (store, now) = (&run.app.store, run.app.clock.now());
+        let counts = store.most_frequent_errors(project, hour, WEIGHED, now).await?;
+        run.frequent.entry((project, hour)).or_insert(counts)
+    };
+    for line in lines {
+        let events = ErrorId::parse(&line.subject).and_then(|id| counts.get(&id));
+        line.weight = events.copied().unwrap_or_default();
+    }
+    Ok(())
 }
 
 /// The events of the last 24 hours of what is told first, if that is an error. They are counted once in a run,

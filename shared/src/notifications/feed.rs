@@ -19,7 +19,8 @@ pub struct Step {
     pub count: u64,
     /// When the first of them happened.
     pub since: Timestamp,
-    /// The most important of them, which come first. There is at least one.
+    /// The most important of them, which come first; all of errors, of which only later events tell how important they
+    /// are. There is at least one.
     pub lines: Vec<Happening>,
 }
 
@@ -28,7 +29,10 @@ impl Step {
     pub fn of(number: u64, happenings: &[Happening]) -> Option<Self> {
         let since = happenings.iter().map(|it| it.at).min()?;
         let count = u64::try_from(happenings.len()).unwrap_or(u64::MAX);
-        Some(Self { number, count, since, lines: most_important(happenings.iter()) })
+        let is_weighed = happenings.iter().any(|it| !it.kind.is_weighed_later());
+        let lines =
+            if is_weighed { most_important(happenings.iter()) } else { happenings.to_vec() };
+        Some(Self { number, count, since, lines })
     }
 
     /// What happened.
@@ -82,7 +86,7 @@ mod tests {
     fn happening(weight: u64, at: i64) -> Happening {
         let project = Scene::Project(ProjectId::new(uuid::Uuid::nil()));
         let at = Timestamp::from_millis(at);
-        Happening::new(HappeningKind::ErrorCreated, project, weight, "x", at).weighing(weight)
+        Happening::new(HappeningKind::InsightCreated, project, weight, "x", at).weighing(weight)
     }
 
     #[test]
@@ -93,6 +97,9 @@ mod tests {
         let weights: Vec<u64> = step.lines.iter().map(|line| line.weight).collect();
         assert_eq!(weights, [39, 39, 38, 38, 37, 37, 36, 36, 35, 35]);
         assert_eq!(Step::of(1, &[]), None);
+        let of_error = |it: Happening| Happening { kind: HappeningKind::ErrorCreated, ..it };
+        let errors: Vec<Happening> = all.into_iter().map(of_error).collect();
+        assert_eq!(Step::of(3, &errors).unwrap().lines.len(), 80, "what has most is not known yet");
         let latest = Step::of(1, &[happening(1, 1), happening(1, 2)]).unwrap();
         assert_eq!(latest.lines[0].at, Timestamp::from_millis(2));
         assert_eq!(latest.since, Timestamp::from_millis(1));

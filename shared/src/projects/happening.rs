@@ -75,6 +75,11 @@ impl HappeningKind {
         })
     }
 
+    /// Whether only what comes later tells how important it is: an error, by its events.
+    pub fn is_weighed_later(self) -> bool {
+        matches!(self, Self::ErrorCreated | Self::ErrorReopened)
+    }
+
     /// Its name in tables.
     pub fn as_str(self) -> &'static str {
         self.notification_type().as_str()

@@ -11,7 +11,9 @@ use shared::projects::api_key::{ApiKeyRecord, UserId};
 use tests::app::{PROJECT, app_over};
 use tests::notifications::{run, user};
 
-use super::actions::{create_insight, deliver, event, make_errors, nowhere, start, subjects};
+use super::actions::{
+    create_insight, deliver, deliver_many, event, make_errors, nowhere, start, subjects,
+};
 
 #[tokio::test]
 async fn the_first_is_mailed_at_once_and_what_follows_together() {
@@ -53,6 +55,31 @@ async fn the_first_is_mailed_at_once_and_what_follows_together() {
     let is_on_its_way = |sk: &str| sk.starts_with("outbox") || sk.starts_with("feed");
     let left = left.iter().map(|item| item["sk"].as_s().unwrap());
     assert_eq!(left.filter(|sk| is_on_its_way(sk)).count(), 0);
+}
+
+#[tokio::test]
+async fn of_many_errors_those_of_the_most_events_are_told() {
+    let (test, post) = start().await;
+    make_errors(&test, 0, 1).await;
+    post.run(&test.app).await;
+    // One of many events, then many of one each, some of them taken with the first.
+    deliver_many(&test, 1_000, 30, "Frequent").await;
+    make_errors(&test, 1, 9).await;
+    post.run(&test.app).await;
+    make_errors(&test, 10, 9).await;
+    deliver_many(&test, 2_000, 3, "ErrorbRare").await;
+    post.run(&test.app).await;
+    deliver_many(&test, 3_000, 12, "Frequent").await;
+    test.pass(Duration::from_mins(10));
+    post.run(&test.app).await;
+    let mails = post.mails().await;
+    assert_eq!((mails.len(), &mails[0]["subject"]), (2, &json!("20 new errors in Shop")));
+    let mail = mails[0]["text"].as_str().unwrap();
+    assert!(mail.contains("42 events of Frequent: cart"), "{mail}");
+    let [first, second] = ["Frequent: cart is undefined\n", "ErrorbRare: cart is undefined\n"]
+        .map(|title| mail.find(title).unwrap_or_else(|| panic!("{title} {mail}")));
+    assert!(first < second && mail[first..].contains("42 events"), "{mail}");
+    assert!(mail.contains("\nand 10 more\n"), "{mail}");
 }
 
 #[tokio::test]

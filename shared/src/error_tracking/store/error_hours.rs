@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
@@ -141,6 +142,34 @@ impl Store {
             new_errors: u64::try_from(new.len()).unwrap_or(u64::MAX),
             most_frequent: shown.collect(),
         })
+    }
+
+    /// The errors of a project that have most events since an hour began, up to so many, and how many they have.
+    pub async fn most_frequent_errors(
+        &self,
+        project: ProjectId,
+        since: Hour,
+        most: usize,
+        now: Timestamp,
+    ) -> Result<HashMap<ErrorId, u64>, StoreError> {
+        // Clocks of those who sent them may be ahead.
+        let range = since..=Hour::of(now.plus(Duration::from_hours(1)));
+        let received_from = Some(since.start().minus(EARLIEST_RECEIPT));
+        let wanted = ErrorHours { range: range.clone(), received_from };
+        let add = |counts: &mut HashMap<Fingerprint, u64>, fingerprint, of, events| {
+            if range.contains(&of) {
+                *counts.entry(fingerprint).or_default() += events;
+            }
+        };
+        let (counts, _) = self.count_error_hours(project, &wanted, add, now).await?;
+        let mut ranked: Vec<(u64, Fingerprint)> =
+            counts.into_iter().map(|(fingerprint, events)| (events, fingerprint)).collect();
+        ranked.sort_unstable_by(|one, other| other.cmp(one));
+        ranked.truncate(most);
+        let fingerprints = ranked.iter().map(|(_, fingerprint)| *fingerprint);
+        let errors = self.find_errors_of(project, fingerprints, now).await?;
+        let counted = ranked.iter().filter_map(|(events, it)| Some((errors.get(it)?.id, *events)));
+        Ok(counted.collect())
     }
 
     /// How many events an hour has at most: exactly, if they are few, by the totals of runs and the number

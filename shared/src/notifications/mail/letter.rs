@@ -193,6 +193,7 @@ impl Letter<'_> {
         if !detail.is_empty() {
             details.push(detail);
         }
+        let weight = weight.filter(|_| happening.weight > 0);
         details.extend(weight.map(|words| counted(happening.weight, words)));
         if self.stories.len() > 1 {
             details.extend(place.map(Place::shown));

@@ -8,14 +8,14 @@ pub(super) struct Wording {
     pub(super) one: &'static str,
     /// After the number of several: `new errors`.
     pub(super) many: &'static str,
-    /// What the weight counts, if it says anything.
+    /// What the weight counts, if it says anything; of errors that were not weighed, it is 0.
     pub(super) weight: Option<(&'static str, &'static str)>,
 }
 
 pub(super) fn wording(kind: HappeningKind) -> Wording {
     let (one, many, weight) = match kind {
-        HappeningKind::ErrorCreated => ("New error", "new errors", None),
-        HappeningKind::ErrorReopened => ("Back again", "errors are back", None),
+        HappeningKind::ErrorCreated => ("New error", "new errors", Some(EVENTS)),
+        HappeningKind::ErrorReopened => ("Back again", "errors are back", Some(EVENTS)),
         HappeningKind::ErrorSpiked => ("Spike", "spikes of errors", Some(EVENTS)),
         HappeningKind::InsightCreated => ("New insight", "new insights", Some(SESSIONS)),
         HappeningKind::InsightTrending => ("Trending insight", "insights trend", Some(SESSIONS)),
