@@ -43,7 +43,13 @@ export function useMarks(projects: readonly Project[], range: Range) {
   const key = `marks ${keyOf(projects)} ${range.from} ${range.to}`;
   const loaded = useLoaded(key, (signal) => loadMarks(projects, range, can, signal));
   const { data, error, reload } = loaded;
-  return { marks: data ?? NONE, isThere: data !== undefined, error, reload };
+  return {
+    marks: data?.marks ?? NONE,
+    isAll: data?.isAll ?? true,
+    isThere: data !== undefined,
+    error,
+    reload,
+  };
 }
 
 interface ViewBarProps {

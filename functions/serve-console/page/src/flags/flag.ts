@@ -183,15 +183,31 @@ export function patchFlag(
 /** At most 2,000 flags are not archived: so many pages of 100. */
 const ALL_PAGES = 20;
 
+export interface FlagList {
+  flags: Flag[];
+  /** How many requests it took. */
+  pages: number;
+  /** Whether nothing is missing, as may be of more archived ones. */
+  isAll: boolean;
+}
+
 export async function loadFlags(
   project: Project,
   archived: boolean,
   signal?: AbortSignal,
-  mostPages = ALL_PAGES,
 ): Promise<Flag[]> {
+  return (await listFlags(project, archived, signal)).flags;
+}
+
+export async function listFlags(
+  project: Project,
+  archived: boolean,
+  signal?: AbortSignal,
+): Promise<FlagList> {
   const flags: Flag[] = [];
   let cursor: string | null = null;
-  for (let pages = 0; pages < mostPages; pages++) {
+  let pages = 0;
+  do {
     const query: { limit: number; archived?: boolean; cursor?: string } = { limit: 100, archived };
     if (cursor) query.cursor = cursor;
     const page: { items: unknown[]; nextCursor: string | null } = await answered(
@@ -202,9 +218,9 @@ export async function loadFlags(
     );
     flags.push(...(page.items as Flag[]));
     cursor = page.nextCursor;
-    if (!cursor) break;
-  }
-  return flags;
+    pages++;
+  } while (cursor && pages < ALL_PAGES);
+  return { flags, pages, isAll: cursor === null };
 }
 
 export const plural = (count: number, one: string) => `${count} ${one}${count === 1 ? "" : "s"}`;

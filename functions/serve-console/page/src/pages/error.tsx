@@ -53,7 +53,7 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
   const { project } = useHere();
   const mayWrite = useCan()("errors:write");
   const { range, reload: loadAgain } = useRange();
-  const { marks } = useMarks([project], range);
+  const { marks, isAll } = useMarks([project], range);
   const [asking, ask] = useState(false);
   const own = viewOfError(error.errorId);
   const key = `${project.id} ${error.errorId} ${viewKey(own, range)}`;
@@ -168,6 +168,7 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
         <Plot
           series={series.data}
           marks={marks}
+          isAll={isAll}
           height={120}
           single
           stale={series.loading}

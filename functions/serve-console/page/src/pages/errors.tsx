@@ -40,7 +40,7 @@ export function ErrorsPage() {
   const { range, reload } = useRange();
   const view = useView("open");
   const categories = useCategories();
-  const { marks } = useMarks([project], range);
+  const { marks, isAll } = useMarks([project], range);
   const asked = address.query.get("sort") as Sort | null;
   const sort = asked && SORTS.includes(asked) ? asked : "lastSeen";
   const base = `${project.id} ${viewKey(view, range)}`;
@@ -91,6 +91,7 @@ export function ErrorsPage() {
         <Plot
           series={series.data}
           marks={marks}
+          isAll={isAll}
           height={140}
           stale={series.loading}
           onZoom={(from, to) => go(changed(address, rangeParams({ from, to })))}

@@ -1,8 +1,9 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { changed, go, Link, useAddress } from "../address";
 import { answered, api, idempotencyKey, Refusal, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
+import { type Newest, newestOf } from "../errors/newest";
 import { counted, number } from "../time/format";
 import { Confirm } from "../ui/confirm";
 import { RowTitle } from "../ui/row-parts";
@@ -12,6 +13,11 @@ import { tell, tellRefusal } from "../ui/toast";
 
 type Collection = Schemas["EventMarkerCollection"];
 type Marker = Schemas["EventMarker"];
+
+/** Before this nothing happens: the year 0. */
+const FIRST_TIME = Date.parse("0000-01-01T00:00:00Z");
+/** Pages of 100 that are read of a collection at once; of a larger one, the newest. */
+const MOST_PAGES = 5;
 
 export function MarkersPage() {
   const address = useAddress();
@@ -148,26 +154,48 @@ function Events({ collection, mayWrite, onChange }: EventsProps) {
   const address = useAddress();
   const { project } = useHere();
   const [asking, ask] = useState(false);
-  const [more, setMore] = useState<{ items: Marker[]; next: string | null } | null>(null);
+  const [older, setOlder] = useState<Newest<Marker>[]>([]);
+  const [busy, setBusy] = useState(false);
   const path = { idOrSlug: project.slug, collectionId: collection.id };
-  const load = (cursor?: string | null) =>
-    answered(
-      api.GET("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
-        params: { path, query: { limit: 100, ...(cursor && { cursor }) } },
-      }),
+  /** The newest before a time. */
+  const load = (before: number | null) =>
+    newestOf(
+      (from, cursor) =>
+        answered(
+          api.GET("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
+            params: {
+              path,
+              query: {
+                limit: 100,
+                from,
+                ...(before !== null && { to: before }),
+                ...(cursor && { cursor }),
+              },
+            },
+          }),
+        ),
+      FIRST_TIME,
+      before ?? Date.now(),
+      MOST_PAGES,
     );
   const loaded = useLoaded(`markers ${project.id} ${collection.id} ${collection.eventCount}`, () =>
-    load(),
+    load(null),
   );
-  const items = [...(loaded.data?.items ?? []), ...(more?.items ?? [])];
-  const next = more ? more.next : (loaded.data?.nextCursor ?? null);
+  // What was added makes the first part another one, which the older parts no longer meet.
+  useEffect(() => setOlder([]), [collection.eventCount]);
+  const parts = loaded.data ? [loaded.data, ...older] : [];
+  const items = parts.flatMap((it) => it.items.toReversed());
+  const last = parts.at(-1);
   const showMore = async () => {
+    if (!last || busy) return;
+    setBusy(true);
     try {
-      const page = await load(next);
-      setMore({ items: [...(more?.items ?? []), ...page.items], next: page.nextCursor });
+      const part = await load(last.from);
+      setOlder((was) => [...was, part]);
     } catch (error) {
       tellRefusal(error);
     }
+    setBusy(false);
   };
   const remove = async () => {
     ask(false);
@@ -225,9 +253,9 @@ function Events({ collection, mayWrite, onChange }: EventsProps) {
           </li>
         ))}
       </ul>
-      {next && (
-        <button type="button" class="more" onClick={() => void showMore()}>
-          Show more
+      {last && !last.isAll && (
+        <button type="button" class="more" disabled={busy} onClick={() => void showMore()}>
+          {busy ? "Loading…" : `Show more: these are the newest ${number(items.length)}`}
         </button>
       )}
       {asking && (

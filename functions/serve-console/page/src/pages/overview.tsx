@@ -68,6 +68,7 @@ export function OverviewPage() {
         <Plot
           series={series.data}
           marks={happened.marks}
+          isAll={happened.isAll}
           height={240}
           stale={series.loading}
           onZoom={(from, to) => go(changed(address, rangeParams({ from, to })))}
@@ -248,7 +249,7 @@ function TopErrors(props: TopErrorsProps) {
   );
 }
 
-function Happenings({ marks, isThere, error, reload }: ReturnType<typeof useMarks>) {
+function Happenings({ marks, isAll, isThere, error, reload }: ReturnType<typeof useMarks>) {
   const address = useAddress();
   const newest = [...marks].reverse();
   return (
@@ -280,6 +281,11 @@ function Happenings({ marks, isThere, error, reload }: ReturnType<typeof useMark
       </ul>
       {newest.length > 14 && (
         <p class="quiet small nothing">and {newest.length - 14} before these</p>
+      )}
+      {!isAll && (
+        <p class="quiet small nothing">
+          More happened than is read at once: the newest are there, and more of a shorter time.
+        </p>
       )}
     </section>
   );

@@ -19,6 +19,8 @@ export interface Series {
 interface PlotProps {
   series: Series;
   marks?: Mark[];
+  /** Whether these are all that happened. */
+  isAll?: boolean;
   height: number;
   /** Whether it is of one error alone, of which there are no distinct ones. */
   single?: boolean;
@@ -44,7 +46,15 @@ function dataOf(series: Series): uPlot.AlignedData {
   return [[...starts, ...end], values((it) => it.errors), values((it) => it.uniqueErrors)];
 }
 
-export function Plot({ series, marks = [], height, single = false, stale, onZoom }: PlotProps) {
+export function Plot({
+  series,
+  marks = [],
+  isAll = true,
+  height,
+  single = false,
+  stale,
+  onZoom,
+}: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const [box, setBox] = useState<{
@@ -190,7 +200,11 @@ export function Plot({ series, marks = [], height, single = false, stale, onZoom
       <figcaption>
         <span class="key errors">Errors</span>
         {!single && <span class="key distinct">Distinct errors</span>}
-        {marks.length > 0 && <span class="key happening">Markers and flags</span>}
+        {(marks.length > 0 || !isAll) && (
+          <span class="key happening">
+            Markers and flags{!isAll && <b> (not all: choose a shorter time)</b>}
+          </span>
+        )}
         <span class="pointed">
           {bucket ? (
             <>
