@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { go, hrefOf, Link, useAddress } from "./address";
+import { changed, go, hrefOf, Link, useAddress } from "./address";
 import { answered, api, onUnderway, type Refusal } from "./api/client";
 import { forgetLoaded, useLoaded } from "./api/loaded";
 import { type CallerTold, HereContext, type Project, type Scope } from "./caller";
@@ -17,7 +17,7 @@ import { SegmentsPage } from "./pages/segments";
 import { SettingsPage } from "./pages/settings";
 import { SignIn } from "./pages/sign-in";
 import { currentKey, onKeyChange, rememberCaller, rememberedCaller } from "./session";
-import { keptParams } from "./time/range";
+import { keptParams, keptView } from "./time/range";
 import { Dialog } from "./ui/confirm";
 import { Icon, type IconName } from "./ui/icons";
 import { Empty, Refused, SkeletonRows } from "./ui/states";
@@ -116,8 +116,13 @@ function Frame({ caller, refusal, retry }: FrameProps) {
     [caller, shown],
   );
   const place = PLACES.find((it) => it.page === address.page || it.also.includes(address.page));
-  const hrefTo = (page: string) => hrefOf(page, keptParams(address));
+  const hrefTo = (page: string) => hrefOf(page, keptView(address, page));
 
+  // Of two people, another project may be the first: a link is to show both the same.
+  const unsaid = asked ? undefined : shown?.slug;
+  useEffect(() => {
+    if (unsaid) go(changed(address, { project: unsaid }), "replace");
+  }, [unsaid, address]);
   useEffect(watchPrefixes, []);
   useEffect(() => {
     document.title = `${place?.name ?? "Not found"} · Waymark`;

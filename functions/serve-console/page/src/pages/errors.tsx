@@ -13,7 +13,7 @@ import { useKeys } from "../keys";
 import { Plot } from "../plot/plot";
 import { Spark } from "../plot/spark";
 import { counted, number } from "../time/format";
-import { keptParams, rangeParams } from "../time/range";
+import { keptView, rangeParams } from "../time/range";
 import { SelectCell } from "../ui/row-parts";
 import { meant, rowAt, useRows } from "../ui/rows";
 import { Empty, Refused, SkeletonRows } from "../ui/states";
@@ -61,7 +61,7 @@ export function ErrorsPage() {
   const items = more.items;
   const ids = useMemo(() => items.map((it) => it.errorId), [items]);
   useEffect(() => rememberListed(ids), [ids]);
-  const hrefOfError = (id: string) => hrefOf("error", { ...keptParams(address), id });
+  const hrefOfError = (id: string) => hrefOf("error", { ...keptView(address, "error"), id });
   const near = useRowWindow(items.length, 48);
   const rows = useRows(ids, (id) => go(hrefOfError(id)), near.reveal);
   const isFiltered = view.filters.length > 0 || view.search !== "";

@@ -10,7 +10,7 @@ import { useCategories, useMarks, useRange, useView, ViewBar } from "../errors/v
 import { Plot } from "../plot/plot";
 import { Spark } from "../plot/spark";
 import { counted, number, percent } from "../time/format";
-import { before, keptParams, type Range, rangeParams } from "../time/range";
+import { before, keptParams, keptView, type Range, rangeParams } from "../time/range";
 import { RowTitle } from "../ui/row-parts";
 import { Refused, SkeletonRows } from "../ui/states";
 import { Ago } from "../ui/time";
@@ -193,14 +193,8 @@ function TopErrors(props: TopErrorsProps) {
   const loaded = useLoaded(key, (signal) => loadTopErrors(props, signal));
   const isNew = (it: ErrorRow) => Date.parse(it.firstSeen) >= range.from;
   const items = loaded.data?.filter((it) => sort === "count" || isNew(it));
-  const kept = keptParams(address);
-  const all = {
-    ...kept,
-    f: address.query.getAll("f"),
-    q: address.query.get("q"),
-    status: "any",
-    sort,
-  };
+  const kept = keptView(address, "errors");
+  const all = { ...kept, status: address.query.get("status") ?? "any", sort };
   return (
     <section class={loaded.loading && items ? "block stale" : "block"}>
       <header>

@@ -1,6 +1,6 @@
 /** The time that a page is about. */
 
-import type { Address } from "../address";
+import type { Address, Params } from "../address";
 
 export const PRESETS = ["1h", "24h", "7d", "30d", "90d"] as const;
 export type Preset = (typeof PRESETS)[number];
@@ -53,6 +53,24 @@ export function keptParams(address: Address): Record<string, string | null> {
     range: query.get("range"),
     from: query.get("from"),
     to: query.get("to"),
+  };
+}
+
+/** The pages that look at errors by the same filters, words, status and order. */
+const PAGES_OF_ERRORS = ["", "errors", "error"];
+
+/** What links between pages about errors keep besides: going there and back again loses nothing. */
+export function keptView(address: Address, page: string): Params {
+  const kept = keptParams(address);
+  if (!PAGES_OF_ERRORS.includes(address.page) || !PAGES_OF_ERRORS.includes(page)) return kept;
+  const { query } = address;
+  return {
+    ...kept,
+    f: query.getAll("f"),
+    q: query.get("q"),
+    status: query.get("status"),
+    sort: query.get("sort"),
+    by: query.get("by"),
   };
 }
 
