@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { newState, sameAddress, scrollBack, stepNow } from "./steps";
 
 const ROOT = "/console";
 
@@ -20,7 +21,11 @@ const listeners = new Set<() => void>();
 const tell = () => {
   for (const listener of listeners) listener();
 };
-addEventListener("popstate", tell);
+addEventListener("popstate", () => {
+  const step = stepNow();
+  tell();
+  scrollBack(step);
+});
 
 export type Params = Record<string, string | string[] | number | null | undefined>;
 
@@ -37,9 +42,21 @@ export function hrefOf(page: string, params: Params = {}): string {
 
 export function go(href: string, how: "push" | "replace" = "push"): void {
   if (href === location.pathname + location.search) return;
-  if (how === "push") history.pushState(null, "", href);
-  else history.replaceState(null, "", href);
+  const before = location.pathname + location.search;
+  if (how === "push") {
+    history.pushState(newState(), "", href);
+    stepNow().before = before;
+    if (before.split("?")[0] !== location.pathname) scrollTo(0, 0);
+  } else history.replaceState(history.state, "", href);
   tell();
+}
+
+/** Goes back, if that is where a link leads to; what was loaded and where one was is still there then. */
+export function goBack(href: string): boolean {
+  const { before } = stepNow();
+  if (before === null || !sameAddress(before, href)) return false;
+  history.back();
+  return true;
 }
 
 /** The parameters that stand in the address now, with some changed; `null` takes one out. */
@@ -66,11 +83,13 @@ interface LinkProps {
   class?: string;
   title?: string;
   "aria-current"?: "page" | undefined;
+  /** Whether it leads back, if that is where one came from. */
+  back?: boolean;
   children?: ComponentChildren;
 }
 
 /** A link that stays in the page; with a key held down it opens a tab as any link does. */
-export function Link({ href, children, ...rest }: LinkProps) {
+export function Link({ href, back, children, ...rest }: LinkProps) {
   return (
     <a
       {...rest}
@@ -79,6 +98,7 @@ export function Link({ href, children, ...rest }: LinkProps) {
         if (event.defaultPrevented || event.button !== 0) return;
         if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
         event.preventDefault();
+        if (back && goBack(href)) return;
         go(href);
         scrollTo(0, 0);
       }}

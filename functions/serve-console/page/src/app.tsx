@@ -17,6 +17,7 @@ import { SegmentsPage } from "./pages/segments";
 import { SettingsPage } from "./pages/settings";
 import { SignIn } from "./pages/sign-in";
 import { currentKey, onKeyChange, rememberCaller, rememberedCaller } from "./session";
+import { forgetSteps } from "./steps";
 import { keptParams, keptView } from "./time/range";
 import { Dialog } from "./ui/confirm";
 import { Icon, type IconName } from "./ui/icons";
@@ -83,6 +84,7 @@ export function App() {
     () =>
       onKeyChange(() => {
         forgetLoaded();
+        forgetSteps();
         setKey(currentKey());
       }),
     [],

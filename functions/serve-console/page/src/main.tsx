@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { App } from "./app";
 import { takeKeyFromAddress } from "./session";
+import { watchScroll } from "./steps";
 import "uplot/dist/uPlot.min.css";
 import "./styles/base.css";
 import "./styles/frame.css";
@@ -11,5 +12,6 @@ import "./styles/error.css";
 import "./styles/pages.css";
 
 takeKeyFromAddress();
+watchScroll();
 const root = document.getElementById("app");
 if (root) render(<App />, root);

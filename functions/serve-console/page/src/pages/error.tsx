@@ -66,7 +66,7 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
   });
   const inRange = match.data?.count ?? 0;
 
-  const change = (status: Status) => void changeStatus(project, [error], status, reload);
+  const change = (status: Status) => void changeStatus(project, [error], status, () => reload());
   useKeys(
     mayWrite
       ? { e: () => change("resolved"), i: () => change("ignored"), o: () => change("open") }

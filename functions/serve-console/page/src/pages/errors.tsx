@@ -5,13 +5,19 @@ import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
 import { Breakdown } from "../errors/breakdown";
 import { STATUSES, type Status, viewKey } from "../errors/filters";
-import { type ErrorRow, loadErrors, loadSeries } from "../errors/load";
+import {
+  type ErrorPage as ErrorListPage,
+  type ErrorRow,
+  loadErrors,
+  loadSeries,
+} from "../errors/load";
 import { rememberListed } from "../errors/neighbours";
-import { changeStatus } from "../errors/status";
+import { changeStatus, statusNow, useChanges } from "../errors/status";
 import { useCategories, useMarks, useRange, useView, ViewBar } from "../errors/view-bar";
 import { useKeys } from "../keys";
 import { Plot } from "../plot/plot";
 import { Spark } from "../plot/spark";
+import { stepNow } from "../steps";
 import { counted, number } from "../time/format";
 import { keptView, rangeParams } from "../time/range";
 import { SelectCell } from "../ui/row-parts";
@@ -25,7 +31,8 @@ import { Onboarding } from "./onboarding";
 type Sort = NonNullable<Schemas["ErrorsQuery"]["sort"]>;
 const SORTS: Sort[] = ["lastSeen", "firstSeen", "count", "users"];
 const PAGE_SIZE = 50;
-const NO_ROWS: ErrorRow[] = [];
+const NO_ROWS: ListedError[] = [];
+const NO_PAGES: ErrorListPage[] = [];
 
 export const STATUS_NAMES: Record<Status, string> = {
   open: "Open",
@@ -58,7 +65,15 @@ export function ErrorsPage() {
   const more = useMore(listKey, list.data, (cursor) =>
     loadErrors(project, view, range, { sort, limit: 100, cursor, series: true }),
   );
-  const items = more.items;
+  const changes = useChanges();
+  // What was changed here goes, or stays with its new status, without a list that is loaded anew.
+  const items = useMemo(
+    () =>
+      more.items
+        .map((it) => ({ ...it, status: statusNow(it, it.at) }))
+        .filter((it) => view.status === null || it.status === view.status),
+    [more.items, view.status, changes],
+  );
   const ids = useMemo(() => items.map((it) => it.errorId), [items]);
   useEffect(() => rememberListed(ids), [ids]);
   const hrefOfError = (id: string) => hrefOf("error", { ...keptView(address, "error"), id });
@@ -66,11 +81,15 @@ export function ErrorsPage() {
   const rows = useRows(ids, (id) => go(hrefOfError(id)), near.reveal);
   const isFiltered = view.filters.length > 0 || view.search !== "";
   const isFresh = !isFiltered && categories?.every((it) => it.values.length === 0);
-  const refresh = () => {
-    more.forget();
-    list.reload();
+  const refresh = (failed: readonly ErrorRow[]) => {
     series.reload();
+    if (failed.length) rows.selectAll(failed.map((it) => it.errorId));
   };
+  // Where all that were listed are gone, others come.
+  const isUsedUp = items.length === 0 && more.cursor !== null;
+  useEffect(() => {
+    if (isUsedUp && !more.loading) more.load();
+  }, [isUsedUp, more.loading]);
   const change = (status: Status) => {
     const chosen = new Set(meant(rows, ids));
     const errors = items.filter((it) => chosen.has(it.errorId));
@@ -140,6 +159,7 @@ export function ErrorsPage() {
           {!list.data && !list.error && <SkeletonRows rows={8} />}
           {list.data &&
             items.length === 0 &&
+            !isUsedUp &&
             (isFresh ? (
               <Onboarding />
             ) : (
@@ -270,33 +290,43 @@ function SortHead({
   );
 }
 
-interface Page {
-  items: ErrorRow[];
-  nextCursor: string | null;
-}
+type ListedError = ErrorRow & { at: number };
 
-/** The pages after the first, for as long as the list is the same. */
-function useMore(key: string, first: Page | undefined, load: (cursor: string) => Promise<Page>) {
-  const [state, set] = useState<{ key: string; pages: Page[] }>({ key, pages: [] });
+/** The pages after the first, for as long as the list is the same, and for who comes back to it. */
+function useMore(
+  key: string,
+  first: ErrorListPage | undefined,
+  load: (cursor: string) => Promise<ErrorListPage>,
+) {
+  const [, draw] = useState(0);
   const [loading, setLoading] = useState(false);
-  const pages = state.key === key ? state.pages : [];
+  const step = stepNow();
+  const pages = step.more?.key === key ? (step.more.pages as ErrorListPage[]) : NO_PAGES;
   const cursor = (pages.at(-1) ?? first)?.nextCursor ?? null;
   // A new key begins anew.
   useEffect(() => setLoading(false), [key]);
   const items = useMemo(() => {
-    const all = [first, ...pages].flatMap((page) => page?.items ?? []);
-    return all.length ? all : NO_ROWS;
-  }, [first, state, key]);
+    const all = new Map<string, ListedError>();
+    for (const page of [first, ...pages]) {
+      for (const it of page?.items ?? []) {
+        // What moved between two pages while they were loaded is listed once.
+        if (page && !all.has(it.errorId)) all.set(it.errorId, { ...it, at: page.at });
+      }
+    }
+    return all.size ? [...all.values()] : NO_ROWS;
+  }, [first, pages, key]);
   return {
     items,
     cursor,
     loading,
-    forget: () => set({ key, pages: [] }),
     load: () => {
       if (!cursor || loading) return;
       setLoading(true);
       load(cursor)
-        .then((page) => set({ key, pages: [...pages, page] }))
+        .then((page) => {
+          step.more = { key, pages: [...pages, page] };
+          draw((it) => it + 1);
+        })
         .catch(tellRefusal)
         .finally(() => setLoading(false));
     },

@@ -41,7 +41,7 @@ export function One<T>({ list, back, loaded, isIt, what, why, rows, children }: 
 
 export function Back({ list, href }: { list: string; href: string }) {
   return (
-    <Link class="back" href={href}>
+    <Link class="back" href={href} back>
       <Icon name="left" /> {list}
     </Link>
   );

@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { useKeys } from "../keys";
+import { stepNow } from "../steps";
 
 export interface Rows {
   current: number;
@@ -35,7 +36,15 @@ export function useRows(
   open: (id: string) => void,
   reveal?: (index: number) => void,
 ): Rows {
-  const [current, setCurrent] = useState(-1);
+  const [current, setCurrent] = useState(() => ids.indexOf(stepNow().row ?? ""));
+  // Who comes back is where he left; until the rows are there, that is kept.
+  useEffect(() => {
+    const id = ids[current];
+    if (id !== undefined) stepNow().row = id;
+  }, [current]);
+  useEffect(() => {
+    if (current < 0 && ids.length) setCurrent(ids.indexOf(stepNow().row ?? ""));
+  }, [ids.length > 0]);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const move = (step: number) => {
     const next = Math.max(0, Math.min(ids.length - 1, current + step));
