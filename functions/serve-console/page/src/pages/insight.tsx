@@ -5,7 +5,6 @@ import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
 import {
   type Insight,
-  loadInsights,
   loadPainPoints,
   merge,
   type PainPoint,
@@ -13,12 +12,13 @@ import {
   type SettableStatus,
   STATUS_NAMES,
   split,
+  useInsights,
 } from "../insights/insight";
 import { Trend } from "../insights/trend";
 import { useKeys } from "../keys";
 import { counted, number } from "../time/format";
 import { keptParams } from "../time/range";
-import { Dialog } from "../ui/confirm";
+import { Confirm, Dialog } from "../ui/confirm";
 import { One } from "../ui/one";
 import { SelectCell } from "../ui/row-parts";
 import { rowAt, useRows } from "../ui/rows";
@@ -29,6 +29,8 @@ import { useRowWindow, WindowedRows } from "../ui/window";
 
 /** The most that one split takes. */
 const MOST_SPLIT = 500;
+/** How many are offered to be merged into. */
+const MOST_CHOICES = 20;
 /** The API loads 500 pain points here; more are listed by the command line. */
 const NONE: PainPoint[] = [];
 
@@ -124,8 +126,7 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
         moved.length > 0 && moved.length <= MOST_SPLIT && moved.length === insight.occurrences;
       const undo = async () => {
         const again = await split(project, other.id, moved, insight.title);
-        if (insight.description)
-          await patchInsight(project, again.id, { description: insight.description });
+        await patchInsight(project, again.id, asItWas(insight));
         go(hrefOfOther(again.id));
       };
       tell(`Merged into “${other.title}”.`, canUndo ? undo : undefined);
@@ -313,7 +314,7 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
       {dialog === "split" && (
         <SplitDialog
           count={chosen.length}
-          all={chosen.length === ids.length}
+          all={chosen.length >= insight.occurrences}
           onClose={() => setDialog(null)}
           onSplit={(title) => void splitOff(title)}
         />
@@ -327,6 +328,15 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
       )}
     </>
   );
+}
+
+/** What an insight that is split off anew lacks of what it was before. */
+export function asItWas({ description, status, viewed }: Insight) {
+  return {
+    viewed,
+    ...(description && { description }),
+    ...(status !== "merged" && { status }),
+  };
 }
 
 interface SplitDialogProps {
@@ -380,15 +390,34 @@ interface MergeDialogProps {
 function MergeDialog({ insight, onClose, onMerge }: MergeDialogProps) {
   const { project } = useHere();
   const [words, set] = useState("");
-  const loaded = useLoaded(`insights ${project.id} null`, (signal) =>
-    loadInsights(project, null, signal),
-  );
-  const others = (loaded.data ?? []).filter(
+  const [into, setInto] = useState<Insight | null>(null);
+  const loaded = useInsights(project, null);
+  const others = (loaded.data?.items ?? []).filter(
     (it) =>
       it.id !== insight.id &&
       it.status !== "merged" &&
       it.title.toLowerCase().includes(words.toLowerCase()),
   );
+  if (into) {
+    return (
+      <Confirm
+        title={`Merge into “${into.title}”?`}
+        action="Merge"
+        onClose={onClose}
+        onConfirm={() => onMerge(into)}
+      >
+        <p>
+          {counted(insight.occurrences, "pain point")} of “<bdi>{insight.title}</bdi>” move there,
+          and it can only be read from then on.
+        </p>
+        {insight.occurrences > MOST_SPLIT && (
+          <p>
+            <b>This cannot be undone:</b> at most {MOST_SPLIT} can be split off again at once.
+          </p>
+        )}
+      </Confirm>
+    );
+  }
   return (
     <Dialog title="Merge into" onClose={onClose}>
       <p class="quiet">
@@ -398,18 +427,35 @@ function MergeDialog({ insight, onClose, onMerge }: MergeDialogProps) {
         Find
         <input value={words} onInput={(event) => set(event.currentTarget.value)} />
       </label>
-      {!loaded.data && <SkeletonRows rows={3} />}
+      {loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />}
+      {!loaded.data && !loaded.error && <SkeletonRows rows={3} />}
       <ul class="rows choices">
-        {others.slice(0, 20).map((it) => (
+        {others.slice(0, MOST_CHOICES).map((it) => (
           <li key={it.id}>
-            <button type="button" class="link row" onClick={() => onMerge(it)}>
+            <button type="button" class="link row" onClick={() => setInto(it)}>
               <bdi>{it.title}</bdi>
             </button>
           </li>
         ))}
       </ul>
+      {others.length > MOST_CHOICES && (
+        <p class="quiet small">and {number(others.length - MOST_CHOICES)} more: find it by words</p>
+      )}
       {loaded.data && others.length === 0 && (
         <p class="quiet nothing">There is no other insight of this title.</p>
+      )}
+      {loaded.next && (
+        <p class="quiet small">
+          Only the {number(loaded.data?.items.length ?? 0)} that were seen last are looked through.{" "}
+          <button
+            type="button"
+            class="link"
+            disabled={loaded.busy}
+            onClick={() => void loaded.loadMore()}
+          >
+            {loaded.busy ? "Loading…" : "Load more"}
+          </button>
+        </p>
       )}
       <div class="actions">
         <button type="button" onClick={onClose}>
