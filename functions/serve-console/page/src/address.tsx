@@ -24,7 +24,8 @@ const tell = () => {
 addEventListener("popstate", () => {
   const step = stepNow();
   tell();
-  scrollBack(step);
+  // A part of the page that is named is scrolled to by the browser.
+  if (!location.hash) scrollBack(step);
 });
 
 export type Params = Record<string, string | string[] | number | null | undefined>;

@@ -18,6 +18,7 @@ import { SettingsPage } from "./pages/settings";
 import { SignIn } from "./pages/sign-in";
 import { currentKey, onKeyChange, rememberCaller, rememberedCaller } from "./session";
 import { forgetSteps } from "./steps";
+import { askTabs } from "./tabs";
 import { keptParams, keptView } from "./time/range";
 import { Dialog } from "./ui/confirm";
 import { Icon, type IconName } from "./ui/icons";
@@ -89,14 +90,23 @@ export function App() {
       }),
     [],
   );
+  // A tab that is opened from another one is told the key by it.
+  const [isAlone, setAlone] = useState(key !== null);
+  useEffect(() => {
+    if (!key) void askTabs().then(() => setAlone(true));
+  }, []);
+  if (!key) return isAlone ? <SignIn /> : null;
+  return <Signed key={key} apiKey={key} />;
+}
+
+function Signed({ apiKey: key }: { apiKey: string }) {
   // The page need not wait to be told again; what no longer holds is put right once it is.
   const remembered = useMemo(() => rememberedCaller<CallerTold>(), [key]);
-  const caller = useLoaded(key ? `caller ${key.slice(0, 19)}` : null, async (signal) => {
+  const caller = useLoaded(`caller ${key.slice(0, 19)}`, async (signal) => {
     const told = await answered(api.GET("/v0/me", { signal }));
     rememberCaller(told);
     return told;
   });
-  if (!key) return <SignIn />;
   return <Frame caller={caller.data ?? remembered} refusal={caller.error} retry={caller.reload} />;
 }
 

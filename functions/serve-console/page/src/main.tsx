@@ -2,6 +2,7 @@ import { render } from "preact";
 import { App } from "./app";
 import { takeKeyFromAddress } from "./session";
 import { watchScroll } from "./steps";
+import { answerTabs } from "./tabs";
 import "uplot/dist/uPlot.min.css";
 import "./styles/base.css";
 import "./styles/frame.css";
@@ -12,6 +13,9 @@ import "./styles/error.css";
 import "./styles/pages.css";
 
 takeKeyFromAddress();
+// A link with a key that is opened where the page already is changes nothing but this.
+addEventListener("hashchange", takeKeyFromAddress);
+answerTabs();
 watchScroll();
 const root = document.getElementById("app");
 if (root) render(<App />, root);

@@ -43,9 +43,11 @@ export function onKeyChange(listener: Listener): () => void {
 export function takeKeyFromAddress(): void {
   const key = new URLSearchParams(location.hash.slice(1)).get("key");
   if (!key) return;
-  if (key !== currentKey()) sessionStorage.removeItem(CALLER);
+  const isOther = key !== currentKey();
+  if (isOther) sessionStorage.removeItem(CALLER);
   sessionStorage.setItem(NAME, key);
-  history.replaceState(null, "", location.pathname + location.search);
+  history.replaceState(history.state, "", location.pathname + location.search);
+  if (isOther) for (const listener of listeners) listener();
 }
 
 /** Who calls, as far as that was told in this tab before. */
