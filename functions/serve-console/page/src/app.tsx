@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { changed, go, hrefOf, Link, useAddress } from "./address";
 import { answered, api, onUnderway, type Refusal } from "./api/client";
 import { forgetLoaded, useLoaded } from "./api/loaded";
@@ -17,11 +17,12 @@ import { SegmentsPage } from "./pages/segments";
 import { SettingsPage } from "./pages/settings";
 import { SignIn } from "./pages/sign-in";
 import { currentKey, onKeyChange, rememberCaller, rememberedCaller } from "./session";
-import { forgetSteps } from "./steps";
+import { forgetSteps, stepNow } from "./steps";
 import { askTabs } from "./tabs";
 import { keptParams, keptView } from "./time/range";
 import { Dialog } from "./ui/confirm";
 import { Icon, type IconName } from "./ui/icons";
+import { Said } from "./ui/said";
 import { Empty, Refused, SkeletonRows } from "./ui/states";
 import { Toasts, undoLast } from "./ui/toast";
 
@@ -135,6 +136,8 @@ function Frame({ caller, refusal, retry }: FrameProps) {
   useEffect(() => {
     if (unsaid) go(changed(address, { project: unsaid }), "replace");
   }, [unsaid, address]);
+  // What is shown of a page of one thing; not how it is looked at.
+  useHeadFocus(["id", "key", "new"].map((it) => address.query.get(it)).join(" "), address.page);
   useEffect(watchPrefixes, []);
   useEffect(() => {
     document.title = `${place?.name ?? "Not found"} · Waymark`;
@@ -222,9 +225,46 @@ function Frame({ caller, refusal, retry }: FrameProps) {
           </div>
         </Dialog>
       )}
+      <Said />
       <Toasts />
     </div>
   );
+}
+
+/** How long the head of a page may take until it is there. */
+const HEAD_MS = 5_000;
+
+/** Once another page is shown, the focus is at its head, or at the row that one comes back to. */
+function useHeadFocus(thing: string, page: string) {
+  const last = useRef(`${page} ${thing}`);
+  useEffect(() => {
+    const now = `${page} ${thing}`;
+    if (last.current === now) return;
+    last.current = now;
+    const main = document.getElementById("content");
+    if (!main) return;
+    main.focus({ preventScroll: true });
+    const look = () => {
+      // Who went elsewhere meanwhile stays there.
+      if (document.activeElement !== main) return true;
+      const row = stepNow().row && main.querySelector<HTMLElement>("[data-row].current a");
+      const head = main.querySelector<HTMLElement>("h1");
+      if (!row && !head) return false;
+      head?.setAttribute("tabindex", "-1");
+      (row || head)?.focus({ preventScroll: true });
+      return true;
+    };
+    if (look()) return;
+    const observer = new MutationObserver(() => {
+      if (look()) observer.disconnect();
+    });
+    observer.observe(main, { childList: true, subtree: true });
+    const timer = setTimeout(() => observer.disconnect(), HEAD_MS);
+    return () => {
+      observer.disconnect();
+      clearTimeout(timer);
+    };
+  }, [page, thing]);
 }
 
 function ProjectSwitch({ projects, shown }: { projects: Project[]; shown: Project | undefined }) {

@@ -195,6 +195,15 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
   );
 }
 
+/** Whether the arrows scroll what has the focus, such as a long line of source. */
+function scrollsSideways(target: EventTarget | null): boolean {
+  for (let it = target instanceof Element ? target : null; it; it = it.parentElement) {
+    const isWider = it.scrollWidth > it.clientWidth && it !== document.documentElement;
+    if (isWider && /auto|scroll/.test(getComputedStyle(it).overflowX)) return true;
+  }
+  return false;
+}
+
 /** How many events are asked for at once; of those that are paged through for one, more. */
 const PAGE_SIZE = 20;
 const PAGE_SIZE_SOUGHT = 100;
@@ -268,7 +277,10 @@ function Events({ error }: { error: ErrorTold }) {
   };
   const newer = () => show(events[index - 1]);
   const hasOlder = index + 1 < events.length || next !== null;
-  useKeys({ ArrowRight: () => void older(), ArrowLeft: newer });
+  useKeys({
+    ArrowRight: (event) => (scrollsSideways(event.target) ? false : void older()),
+    ArrowLeft: (event) => (scrollsSideways(event.target) ? false : void newer()),
+  });
   if (first.error) return <Refused refusal={first.error} retry={first.reload} />;
   if (!first.data) return <SkeletonRows rows={6} />;
   if (isSought) return <SkeletonRows rows={6} />;

@@ -22,6 +22,7 @@ import { counted, number } from "../time/format";
 import { keptView, rangeParams } from "../time/range";
 import { SelectCell } from "../ui/row-parts";
 import { meant, rowAt, useRows } from "../ui/rows";
+import { useSaid } from "../ui/said";
 import { Empty, Refused, SkeletonRows } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tellRefusal } from "../ui/toast";
@@ -96,6 +97,10 @@ export function ErrorsPage() {
     rows.clear();
     void changeStatus(project, errors, status, refresh);
   };
+  const many = more.cursor
+    ? `${number(items.length)} errors or more`
+    : counted(items.length, "error");
+  useSaid(JSON.stringify(view), list.data && !list.loading ? many : null);
   useKeys(
     mayWrite
       ? { e: () => change("resolved"), i: () => change("ignored"), o: () => change("open") }

@@ -6,8 +6,10 @@ import { doesInWords, type Flag, loadFlags } from "../flags/flag";
 import { FlagSwitch } from "../flags/switch";
 import { FlagTabs } from "../flags/tabs";
 import { useKeys } from "../keys";
+import { counted } from "../time/format";
 import { keptParams } from "../time/range";
 import { rowAt, useRows } from "../ui/rows";
+import { useSaid } from "../ui/said";
 import { Code, Empty, Refused, SkeletonRows } from "../ui/states";
 import { Ago } from "../ui/time";
 import { useRowWindow, WindowedRows } from "../ui/window";
@@ -36,6 +38,10 @@ export function FlagsPage() {
   const rows = useRows(keys, (key) => go(hrefOfFlag(key)), near.reveal);
   const create = hrefOf("flag", { ...keptParams(address), new: 1 });
   useKeys({ "/": () => search.current?.focus(), ...(mayWrite && { c: () => go(create) }) });
+  useSaid(
+    `${show} ${words}`,
+    loaded.data && !loaded.loading ? counted(flags.length, "flag") : null,
+  );
   const replace = (flag: Flag) =>
     loaded.set((all) => all.map((it) => (it.id === flag.id ? flag : it)));
 

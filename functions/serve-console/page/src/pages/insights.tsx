@@ -11,9 +11,10 @@ import {
 } from "../insights/insight";
 import { Trend } from "../insights/trend";
 import { useKeys } from "../keys";
-import { number } from "../time/format";
+import { counted, number } from "../time/format";
 import { keptParams } from "../time/range";
 import { rowAt, useRows } from "../ui/rows";
+import { useSaid } from "../ui/said";
 import { Code, Empty, Refused, SkeletonRows } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tell, tellRefusal } from "../ui/toast";
@@ -63,6 +64,7 @@ export function InsightsPage() {
       tellRefusal(error);
     }
   };
+  useSaid(status, loaded.data && !loaded.loading ? counted(items.length, "insight") : null);
   useKeys(mayWrite ? { e: () => void change("resolved"), i: () => void change("ignored") } : {});
 
   return (

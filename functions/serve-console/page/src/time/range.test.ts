@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { before, keptView, rangeParams, readRange } from "./range";
+import { before, keptView, type Range, rangeParams, readRange, zoomed } from "./range";
 
 const NOW = Date.UTC(2026, 10, 22, 12);
 const HOUR = 3_600_000;
@@ -50,4 +50,19 @@ test("filters, words, status and order stay among the pages about errors, and no
   expect(keptView({ page: "error", query }, "errors")).toEqual({ ...kept, ...view, by: null });
   expect(keptView({ page: "errors", query }, "flags")).toEqual(kept);
   expect(keptView({ page: "insights", query }, "errors")).toEqual(kept);
+});
+
+test("leaving a zoom leads to what was shown before it", () => {
+  const [day, zoom, closer] = [
+    read("range=24h"),
+    read(`from=${NOW - 9 * HOUR}&to=${NOW - 3 * HOUR}`),
+    read(`from=${NOW - 8 * HOUR}&to=${NOW - 7 * HOUR}`),
+  ];
+  const through = (...ranges: Range[]) => ranges.reduce(zoomed, [] as Range[]);
+  expect(through(day, zoom, closer)).toEqual([day, zoom, closer]);
+  expect(through(day, zoom, closer, zoom)).toEqual([day, zoom]);
+  expect(through(day, zoom, day)).toEqual([day]);
+  expect(through(closer)).toEqual([closer]);
+  const elsewhere = read(`from=${NOW - 90 * HOUR}&to=${NOW - 80 * HOUR}`);
+  expect(through(day, zoom, elsewhere)).toEqual([day, elsewhere]);
 });

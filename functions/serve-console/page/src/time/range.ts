@@ -78,3 +78,19 @@ export function keptView(address: Address, page: string): Params {
 export function before(range: Range): { from: number; to: number } {
   return { from: range.from - (range.to - range.from), to: range.from };
 }
+
+/**
+ * The ranges that zooms lead back through, the widest first and the one that is shown last: one within the
+ * one before is a zoom into it, any other one begins anew.
+ */
+export function zoomed(ranges: readonly Range[], shown: Range): Range[] {
+  const isIn = (it: Range) => it.from <= shown.from && shown.to <= it.to;
+  const isSame = (it: Range) =>
+    it.preset === shown.preset &&
+    (it.preset || (isIn(it) && it.from === shown.from && it.to === shown.to));
+  if (shown.preset) return [shown];
+  const known = ranges.findIndex(isSame);
+  if (known >= 0) return ranges.slice(0, known + 1);
+  const outer = ranges.filter((it, index) => index === 0 || isIn(it));
+  return [...outer, shown];
+}

@@ -11,9 +11,24 @@ interface DialogProps {
 
 export function Dialog({ title, onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  const isGone = useRef(false);
+  useEffect(() => {
+    const shown = dialog.current;
+    shown?.showModal();
+    // One that is taken away without being closed does not give back the focus.
+    return () => {
+      isGone.current = true;
+      shown?.close();
+    };
+  }, []);
   return (
-    <dialog ref={dialog} aria-labelledby="dialog-title" onClose={onClose}>
+    <dialog
+      ref={dialog}
+      aria-labelledby="dialog-title"
+      onClose={() => {
+        if (!isGone.current) onClose();
+      }}
+    >
       <h2 id="dialog-title">{title}</h2>
       {children}
     </dialog>

@@ -54,6 +54,15 @@ export function useRows(
     // It is drawn once the window has moved.
     setTimeout(() => requestAnimationFrame(() => focusRow(next)));
   };
+  // What has the focus is what keys mean, however it came to it.
+  useEffect(() => {
+    const listener = ({ target }: FocusEvent) => {
+      const row = target instanceof Element ? target.closest<HTMLElement>("[data-row]") : null;
+      if (row) setCurrent(Number(row.dataset.row));
+    };
+    addEventListener("focusin", listener);
+    return () => removeEventListener("focusin", listener);
+  }, []);
   const toggle = (id: string) =>
     setSelected((was) => {
       const next = new Set(was);
