@@ -11,6 +11,7 @@ import "./styles/plot.css";
 import "./styles/forms.css";
 import "./styles/error.css";
 import "./styles/pages.css";
+import "./styles/forced.css";
 
 takeKeyFromAddress();
 // A link with a key that is opened where the page already is changes nothing but this.

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import type { Schemas } from "../api/client";
 import { dayOf, hourOf, minuteOf, number, short } from "../time/format";
-import { layOut, type Mark } from "./marks";
+import { layOut, type Mark, placeCard } from "./marks";
 
 export type Bucket = Schemas["ErrorTimeseriesBucket"];
 
@@ -14,6 +14,15 @@ export interface Series {
   bucketMs: number;
   from: number;
   to: number;
+}
+
+/** Where the plot is without its axes, and how wide it is with them. */
+interface Box {
+  left: number;
+  width: number;
+  top: number;
+  height: number;
+  whole: number;
 }
 
 interface PlotProps {
@@ -46,6 +55,44 @@ function dataOf(series: Series): uPlot.AlignedData {
   return [[...starts, ...end], values((it) => it.errors), values((it) => it.uniqueErrors)];
 }
 
+/** Less is a tap. */
+const LEAST_DRAG = 6;
+
+/** Selects by a finger what uPlot selects by a mouse; up and down the page is scrolled. */
+function dragByTouch(made: uPlot): () => void {
+  let start: number | null = null;
+  const at = (event: PointerEvent) =>
+    Math.max(
+      0,
+      Math.min(event.clientX - made.over.getBoundingClientRect().left, made.over.clientWidth),
+    );
+  const select = (left: number, width: number, isDone: boolean) =>
+    made.setSelect({ left, width, top: 0, height: made.over.clientHeight }, isDone);
+  const listener = (event: PointerEvent) => {
+    if (event.pointerType === "mouse") return;
+    const x = at(event);
+    if (event.type === "pointerdown") {
+      start = event.isPrimary ? x : null;
+      made.over.setPointerCapture(event.pointerId);
+    } else if (start !== null) {
+      const [left, width] = [Math.min(start, x), Math.abs(x - start)];
+      const isDrag = width >= LEAST_DRAG;
+      if (event.type === "pointermove") select(left, isDrag ? width : 0, false);
+      else {
+        start = null;
+        if (event.type === "pointerup" && isDrag) select(left, width, true);
+        else select(0, 0, false);
+      }
+    }
+    made.setCursor({ left: x, top: 0 });
+  };
+  const names = ["pointerdown", "pointermove", "pointerup", "pointercancel"] as const;
+  for (const name of names) made.over.addEventListener(name, listener);
+  return () => {
+    for (const name of names) made.over.removeEventListener(name, listener);
+  };
+}
+
 export function Plot({
   series,
   marks = [],
@@ -57,12 +104,7 @@ export function Plot({
 }: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
-  const [box, setBox] = useState<{
-    left: number;
-    width: number;
-    top: number;
-    height: number;
-  } | null>(null);
+  const [box, setBox] = useState<Box | null>(null);
   const [pointed, setPointed] = useState<number | null>(null);
   const [theme, setTheme] = useState(0);
   const zoom = useRef(onZoom);
@@ -159,6 +201,7 @@ export function Plot({
                 width: it.bbox.width / ratio,
                 top: it.bbox.top / ratio,
                 height: it.bbox.height / ratio,
+                whole: it.width,
               };
               setBox((was) =>
                 was && was.left === next.left && was.width === next.width ? was : next,
@@ -181,12 +224,14 @@ export function Plot({
       parent,
     );
     plot.current = made;
+    const letGo = dragByTouch(made);
     const observer = new ResizeObserver(() => {
       if (parent.clientWidth) made.setSize({ width: parent.clientWidth, height });
     });
     observer.observe(parent);
     return () => {
       observer.disconnect();
+      letGo();
       made.destroy();
       plot.current = null;
     };
@@ -234,7 +279,7 @@ export function Plot({
 interface MarksProps {
   marks: Mark[];
   series: Series;
-  box: { left: number; width: number; top: number; height: number };
+  box: Box;
 }
 
 function Marks({ marks, series, box }: MarksProps) {
@@ -257,9 +302,10 @@ function Marks({ marks, series, box }: MarksProps) {
       {groups.map((group) => {
         const first = group.marks[0] as Mark;
         const many = group.marks.length > 1;
-        const side = group.x > box.width * 0.7 ? "mark before" : "mark";
+        const edges = { left: -box.left, right: box.whole - box.left };
+        const card = placeCard(group.x, edges, group.x > box.width * 0.7);
         return (
-          <div key={first.id} class={side} style={{ left: `${Math.round(group.x)}px` }}>
+          <div key={first.id} class="mark" style={{ left: `${Math.round(group.x)}px` }}>
             <button
               type="button"
               class={`mark-head ${first.kind}`}
@@ -271,7 +317,10 @@ function Marks({ marks, series, box }: MarksProps) {
                 </span>
               )}
             </button>
-            <ul class="mark-card">
+            <ul
+              class="mark-card"
+              style={{ left: `${Math.round(card.left)}px`, width: `${card.width}px` }}
+            >
               {group.marks.slice(0, 8).map((it) => (
                 <li key={it.id}>
                   <b>{it.name}</b> <span class="quiet">{minuteOf(it.at)}</span>

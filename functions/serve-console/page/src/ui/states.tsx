@@ -32,6 +32,8 @@ export function Empty({ title, children }: { title: string; children?: Component
 
 const REMEDIES: Record<string, string> = {
   unreachable: "Try again in a moment; nothing that you typed is lost.",
+  timed_out:
+    "Try again. What was to be changed may have been carried out: look whether it was, before.",
   insufficient_scope: "Use a key that has this scope: waymark key create --scopes …",
   throttled:
     "The key asked for more than a minute takes. Wait for the next minute, then try again.",
