@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 
 /** A machine that is busy with other tests takes its time. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = Number(process.env.PATIENCE_MS ?? 60_000);
 const LOADED = { waitUntil: "load", timeout: PATIENCE_MS };
 /** For how long nothing must be underway: an answer may lead to the next request. */
 const IDLE_MS = 100;
@@ -65,12 +65,13 @@ export class Visitor {
     if (!this.answers) {
       this.answers = new Map();
       await this.page.setRequestInterception(true);
-      this.page.on("request", (request) => {
+      this.page.on("request", async (request) => {
         const path = new URL(request.url()).pathname;
-        const found = [...this.answers].find(([it]) => path.endsWith(it))?.[1]?.(request);
-        if (!found) return request.continue();
-        if (found.abort) return request.abort();
-        return request.respond({ status: found.status ?? 200, headers: { "retry-after": "0" }, contentType: "application/json", body: JSON.stringify(found.body) });
+        const found = [...this.answers].find(([it]) => path.endsWith(it))?.[1];
+        const answered = await found?.(request);
+        if (!answered) return request.continue();
+        if (answered.abort) return request.abort();
+        return request.respond({ status: answered.status ?? 200, headers: { "retry-after": "0" }, contentType: "application/json", body: JSON.stringify(answered.body) });
       });
     }
     this.answers.set(ending, answer);

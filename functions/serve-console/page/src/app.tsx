@@ -247,11 +247,11 @@ function useHeadFocus(thing: string, page: string) {
     const look = () => {
       // Who went elsewhere meanwhile stays there.
       if (document.activeElement !== main) return true;
-      const row = stepNow().row && main.querySelector<HTMLElement>("[data-row].current a");
-      const head = main.querySelector<HTMLElement>("h1");
-      if (!row && !head) return false;
-      head?.setAttribute("tabindex", "-1");
-      (row || head)?.focus({ preventScroll: true });
+      const isBack = stepNow().row !== undefined;
+      const head = main.querySelector<HTMLElement>(isBack ? "[data-row].current a" : "h1");
+      if (!head) return false;
+      if (!isBack) head.setAttribute("tabindex", "-1");
+      head.focus({ preventScroll: true });
       return true;
     };
     if (look()) return;

@@ -11,24 +11,17 @@ interface DialogProps {
 
 export function Dialog({ title, onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  const isGone = useRef(false);
   useEffect(() => {
-    const shown = dialog.current;
-    shown?.showModal();
+    const before = document.activeElement;
+    dialog.current?.showModal();
     // One that is taken away without being closed does not give back the focus.
     return () => {
-      isGone.current = true;
-      shown?.close();
+      const isLost = document.activeElement === document.body;
+      if (isLost && before instanceof HTMLElement) before.focus({ preventScroll: true });
     };
   }, []);
   return (
-    <dialog
-      ref={dialog}
-      aria-labelledby="dialog-title"
-      onClose={() => {
-        if (!isGone.current) onClose();
-      }}
-    >
+    <dialog ref={dialog} aria-labelledby="dialog-title" onClose={onClose}>
       <h2 id="dialog-title">{title}</h2>
       {children}
     </dialog>

@@ -1,6 +1,6 @@
 /** Rows that are walked through by keys: the current one, and those that are selected. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { useKeys } from "../keys";
 import { stepNow } from "../steps";
 
@@ -36,14 +36,16 @@ export function useRows(
   open: (id: string) => void,
   reveal?: (index: number) => void,
 ): Rows {
-  const [current, setCurrent] = useState(() => ids.indexOf(stepNow().row ?? ""));
-  // Who comes back is where he left; until the rows are there, that is kept.
+  const [current, putCurrent] = useState(() => ids.indexOf(stepNow().row ?? ""));
+  const listed = useRef(ids);
+  listed.current = ids;
+  // Who comes back is where he left.
+  const setCurrent = useCallback((index: number) => {
+    stepNow().row = listed.current[index];
+    putCurrent(index);
+  }, []);
   useEffect(() => {
-    const id = ids[current];
-    if (id !== undefined) stepNow().row = id;
-  }, [current]);
-  useEffect(() => {
-    if (current < 0 && ids.length) setCurrent(ids.indexOf(stepNow().row ?? ""));
+    if (current < 0 && ids.length) putCurrent(ids.indexOf(stepNow().row ?? ""));
   }, [ids.length > 0]);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const move = (step: number) => {
@@ -86,7 +88,7 @@ export function useRows(
   });
   // What is gone can neither be current nor selected.
   useEffect(() => {
-    setCurrent((was) => Math.min(was, ids.length - 1));
+    putCurrent((was) => Math.min(was, ids.length - 1));
     setSelected((was) => {
       if (was.size === 0) return was;
       const there = new Set(ids);
