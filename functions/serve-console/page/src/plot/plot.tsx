@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import type { Schemas } from "../api/client";
-import { dayOf, hourOf, minuteOf, number, short } from "../time/format";
+import { dayOf, hourOf, isOfThisYear, minuteOf, number, short } from "../time/format";
 import { layOut, type Mark, placeCard } from "./marks";
 
 export type Bucket = Schemas["ErrorTimeseriesBucket"];
@@ -132,6 +132,8 @@ export function Plot({
       splits.map((it) => (Number.isInteger(it) ? short(it) : ""));
     const times = (_: uPlot, splits: number[], _axis: number, _space: number, step: number) =>
       splits.map((it) => (step >= 86_400 ? dayOf(it * 1000) : hourOf(it * 1000)));
+    // Days of another year are told with it, which needs room.
+    const isLong = !isOfThisYear(series.from);
     const made = new uPlot(
       {
         width: parent.clientWidth || 600,
@@ -150,7 +152,14 @@ export function Plot({
           distinct: { range: (_u, _min, max) => [0, Math.max(4, max * 1.08)] },
         },
         axes: [
-          { ...axis, font, size: 28, space: 64, values: times, grid: { show: false } },
+          {
+            ...axis,
+            font,
+            size: 28,
+            space: isLong ? 96 : 64,
+            values: times,
+            grid: { show: false },
+          },
           { ...axis, font, size: 44, values, space: 36 },
           {
             ...axis,

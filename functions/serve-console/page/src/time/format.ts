@@ -31,7 +31,7 @@ export const number = (value: number) => whole.format(value);
 export const short = (value: number) =>
   Math.abs(value) < 10_000 ? whole.format(value) : compact.format(value);
 const yearOf = (at: number) => new Date(at).getFullYear();
-const isOfThisYear = (at: number) => yearOf(at) === yearOf(Date.now());
+export const isOfThisYear = (at: number) => yearOf(at) === yearOf(Date.now());
 /** A day; of another year than this with it. */
 export const dayOf = (at: number) => (isOfThisYear(at) ? day : dayOfYear).format(at);
 export const minuteOf = (at: number) => (isOfThisYear(at) ? minute : minuteOfYear).format(at);
