@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 
 /** A machine that is busy with other tests takes its time. */
-const PATIENCE_MS = Number(process.env.PATIENCE_MS ?? 60_000);
+const PATIENCE_MS = 60_000;
 const LOADED = { waitUntil: "load", timeout: PATIENCE_MS };
 /** For how long nothing must be underway: an answer may lead to the next request. */
 const IDLE_MS = 100;

@@ -177,7 +177,8 @@ export const kept = ({ browser, base, project, key, readOnlyKey, api, known, lis
       const visitor = await Visitor.enter(browser, base, key, "/settings");
       await visitor.page.evaluate((it) => { location.hash = `key=${it}`; }, readOnlyKey);
       await visitor.until("it is taken out of the address", () => !visitor.page.url().includes("#"));
-      assert.equal(await visitor.page.evaluate(() => sessionStorage.getItem("waymark.key")), readOnlyKey);
+      const keyNow = () => visitor.page.evaluate(() => sessionStorage.getItem("waymark.key")).catch(() => null);
+      await visitor.until("it is the key of the tab", async () => (await keyNow()) === readOnlyKey);
       await visitor.settle();
       const tab = await visitor.context.newPage();
       await tab.goto(`${base}/console/errors`);

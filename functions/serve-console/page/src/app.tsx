@@ -96,18 +96,14 @@ export function App() {
   useEffect(() => {
     if (!key) void askTabs().then(() => setAlone(true));
   }, []);
-  if (!key) return isAlone ? <SignIn /> : null;
-  return <Signed key={key} apiKey={key} />;
-}
-
-function Signed({ apiKey: key }: { apiKey: string }) {
   // The page need not wait to be told again; what no longer holds is put right once it is.
   const remembered = useMemo(() => rememberedCaller<CallerTold>(), [key]);
-  const caller = useLoaded(`caller ${key.slice(0, 19)}`, async (signal) => {
+  const caller = useLoaded(key ? `caller ${key.slice(0, 19)}` : null, async (signal) => {
     const told = await answered(api.GET("/v0/me", { signal }));
     rememberCaller(told);
     return told;
   });
+  if (!key) return isAlone ? <SignIn /> : null;
   return <Frame caller={caller.data ?? remembered} refusal={caller.error} retry={caller.reload} />;
 }
 

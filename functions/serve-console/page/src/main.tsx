@@ -14,8 +14,10 @@ import "./styles/pages.css";
 import "./styles/forced.css";
 
 takeKeyFromAddress();
-// A link with a key that is opened where the page already is changes nothing but this.
-addEventListener("hashchange", takeKeyFromAddress);
+// A link with a key that is opened where the page already is changes nothing but the fragment.
+addEventListener("hashchange", () => {
+  if (takeKeyFromAddress()) location.reload();
+});
 answerTabs();
 watchScroll();
 const root = document.getElementById("app");

@@ -38,16 +38,17 @@ export function onKeyChange(listener: Listener): () => void {
 
 /**
  * The first visit may bring the key as `#key=…`, which browsers send to nobody. It is taken out of the
- * address before anything else happens, so that it is in no link that is copied from there.
+ * address before anything else happens, so that it is in no link that is copied from there. Answers whether
+ * it is another one than before.
  */
-export function takeKeyFromAddress(): void {
+export function takeKeyFromAddress(): boolean {
   const key = new URLSearchParams(location.hash.slice(1)).get("key");
-  if (!key) return;
+  if (!key) return false;
   const isOther = key !== currentKey();
   if (isOther) sessionStorage.removeItem(CALLER);
   sessionStorage.setItem(NAME, key);
   history.replaceState(history.state, "", location.pathname + location.search);
-  if (isOther) for (const listener of listeners) listener();
+  return isOther;
 }
 
 /** Who calls, as far as that was told in this tab before. */
