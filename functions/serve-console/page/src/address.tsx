@@ -48,6 +48,7 @@ export function go(href: string, how: "push" | "replace" = "push"): void {
     history.pushState(newState(), "", href);
     stepNow().before = before;
     if (before.split("?")[0] !== location.pathname) scrollTo(0, 0);
+    stepNow().scroll = scrollY;
   } else history.replaceState(history.state, "", href);
   tell();
 }

@@ -90,6 +90,10 @@ let isGoingBack = false;
 /** Notes how far each step is scrolled, in place of the browser, which does not know when a page is there. */
 export function watchScroll(): void {
   history.scrollRestoration = "manual";
+  // Of a page that is loaded anew only the browser knows.
+  addEventListener("pagehide", () => {
+    history.scrollRestoration = "auto";
+  });
   addEventListener(
     "scroll",
     () => {

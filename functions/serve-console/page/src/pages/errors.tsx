@@ -86,11 +86,11 @@ export function ErrorsPage() {
     series.reload();
     if (failed.length) rows.selectAll(failed.map((it) => it.errorId));
   };
-  // Where all that were listed are gone, others come.
+  // Where all that were listed are gone, others come; what goes wrong is asked for again by hand.
   const isUsedUp = items.length === 0 && more.cursor !== null;
   useEffect(() => {
-    if (isUsedUp && !more.loading) more.load();
-  }, [isUsedUp, more.loading]);
+    if (isUsedUp) more.load();
+  }, [isUsedUp, more.cursor]);
   const change = (status: Status) => {
     const chosen = new Set(meant(rows, ids));
     const errors = items.filter((it) => chosen.has(it.errorId));
