@@ -209,15 +209,49 @@ export async function loadFlags(
 
 export const plural = (count: number, one: string) => `${count} ${one}${count === 1 ? "" : "s"}`;
 
+/** What weights add up to. One that is not typed yet is `NaN`, and weighs nothing. */
+export function sumOf({ rollout }: Pick<Serve, "rollout">): number {
+  return rollout.reduce((total, it) => total + (it.weight || 0), 0);
+}
+
 export function serveInWords(serve: Serve): string {
   if (serve.variant) return serve.variant;
-  const sum = serve.rollout.reduce((total, it) => total + it.weight, 0);
+  const sum = sumOf(serve);
   if (!sum) return "the application’s own default";
-  const share = (weight: number) => `${Math.round((weight / sum) * 1000) / 10} %`;
   return serve.rollout
     .filter((it) => it.weight > 0)
-    .map((it) => `${it.variant} for ${share(it.weight)}`)
+    .map((it) => `${it.variant} for ${shareInWords((it.weight / sum) * 100)}`)
     .join(", ");
+}
+
+/** Small shares are the ones whose decimals count. */
+function shareInWords(share: number): string {
+  const parts = share < 1 || share > 99 ? 1000 : 10;
+  const rounded = Math.round(share * parts) / parts;
+  if (rounded === 0) return "less than 0.001 %";
+  return rounded === 100 && share < 100 ? "more than 99.999 %" : `${rounded} %`;
+}
+
+/** What shares that do not add up to 100 mean, a line for each place that has such. */
+export function sharesInWords({ rules, fallthrough }: Pick<Draft, "rules" | "fallthrough">) {
+  return [
+    ...rules.map((it, index) => ({ where: `Rule ${index + 1}`, serve: it.serve })),
+    { where: "Everyone else", serve: fallthrough },
+  ]
+    .filter(({ serve }) => serve.rollout.length && Math.abs(sumOf(serve) - 100) >= 1e-9)
+    .map(({ where, serve }) => `${where}: ${serveInWords(serve)}`);
+}
+
+/** Where weights stand that are none: pointers into the body. */
+export function missingWeights({ rules, fallthrough }: Pick<Draft, "rules" | "fallthrough">) {
+  return [
+    ...rules.map((it, index) => ({ at: `/rules/${index}/serve`, serve: it.serve })),
+    { at: "/fallthrough", serve: fallthrough },
+  ].flatMap(({ at, serve }) =>
+    serve.rollout.flatMap((it, index) =>
+      Number.isNaN(it.weight) ? [`${at}/rollout/${index}/weight`] : [],
+    ),
+  );
 }
 
 /** What a flag does once it is on. */

@@ -12,16 +12,18 @@ import {
   type Flag,
   type FlagType,
   loadFlags,
+  missingWeights,
   NEW_FLAG,
   patchFlag,
   patchOf,
+  sharesInWords,
   TYPES,
   told,
 } from "../flags/flag";
 import { History } from "../flags/history-list";
 import { PrerequisitesEditor, TargetsEditor, VariantsEditor } from "../flags/lists-editor";
 import { RulesEditor } from "../flags/rules-editor";
-import { ServeEditor, VariantSelect } from "../flags/serve-editor";
+import { NO_WEIGHT, ServeEditor, VariantSelect } from "../flags/serve-editor";
 import { FlagSwitch } from "../flags/switch";
 import { Tester } from "../flags/tester";
 import { loadSegments, type Segment } from "../segments/segment";
@@ -113,6 +115,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
   const saved = flag ? draftOf(flag) : NEW_FLAG;
   const patch = patchOf(saved, { ...draft, enabled: saved.enabled });
   const isChanged = Object.keys(patch).length > 0;
+  const unevenShares = sharesInWords(draft);
   const set = (change: Partial<Draft>) => setDraft((was) => ({ ...was, ...change }));
 
   // What a switch or a change elsewhere did is taken over, beside what was typed.
@@ -126,6 +129,16 @@ function Editor({ flag, back, onChange }: EditorProps) {
   }, [flag, base]);
 
   const save = async () => {
+    const missing = missingWeights(draft);
+    if (missing.length) {
+      const violations = missing.map((pointer) => ({
+        pointer,
+        code: "invalid_type" as const,
+        message: NO_WEIGHT,
+      }));
+      setRefusal(new Refusal(0, "weight", "A share has no number yet.", violations));
+      return;
+    }
     setBusy(true);
     setRefusal(null);
     try {
@@ -338,6 +351,11 @@ function Editor({ flag, back, onChange }: EditorProps) {
                   </button>
                 )}
                 <span class="quiet small">Once on, it serves {doesInWords(draft)}.</span>
+                {unevenShares.map((it) => (
+                  <span class="fault" key={it}>
+                    The shares do not add up to 100, so in effect {it}.
+                  </span>
+                ))}
               </div>
             )}
             {refusal &&
