@@ -71,6 +71,12 @@ export function useLoaded<T>(
   const set = useCallback(
     (change: (data: T) => T) =>
       setState((was) => {
+        // What is there is still of another key, or what was remembered of this one.
+        if (was.key !== key) {
+          const remembered = key === null ? undefined : (kept.get(key) as T | undefined);
+          if (key !== null && remembered !== undefined) keep(key, change(remembered));
+          return { ...was };
+        }
         const data = was.data === undefined ? undefined : change(was.data);
         if (key !== null && data !== undefined) keep(key, data);
         return data === undefined ? was : { ...was, data };

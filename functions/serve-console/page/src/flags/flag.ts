@@ -1,6 +1,6 @@
 /** A flag as it is edited, and what it does in words. */
 
-import { answered, api, idempotencyKey, type Schemas } from "../api/client";
+import { answered, api, idempotencyKey, Refusal, type Schemas } from "../api/client";
 import type { Project } from "../caller";
 
 type Told = Schemas["FeatureFlag"];
@@ -159,12 +159,12 @@ export function ifMatchOf({ version, id }: Pick<Flag, "version" | "id">): string
   return `"${version}", "${version}-${id}"`;
 }
 
-/** Changes a flag; with what is known of it, only if it still is that. */
+/** Changes a flag, if it still is what is known of it. */
 export function patchFlag(
   project: Project,
   key: string,
   patch: FlagPatch,
-  known?: Flag,
+  known: Flag,
 ): Promise<Flag> {
   const rules = patch.rules && { rules: sent(patch.rules) };
   return told(
@@ -172,12 +172,43 @@ export function patchFlag(
       api.PATCH("/v0/project/{idOrSlug}/feature-flags/{key}", {
         params: {
           path: { idOrSlug: project.slug, key },
-          ...(known && { header: { "If-Match": ifMatchOf(known) } }),
+          header: { "If-Match": ifMatchOf(known) },
         },
         body: { ...patch, ...rules } as never,
       }),
     ),
   );
+}
+
+export function loadFlag(project: Project, key: string, signal?: AbortSignal): Promise<Flag> {
+  const params = { path: { idOrSlug: project.slug, key } };
+  return told(
+    answered(
+      api.GET("/v0/project/{idOrSlug}/feature-flags/{key}", {
+        params,
+        ...(signal && { signal }),
+      }),
+    ),
+  );
+}
+
+/** Whether somebody else changed it since it was read. */
+export function isMismatch(error: unknown): boolean {
+  return error instanceof Refusal && error.code === "version_mismatch";
+}
+
+/** Changes a flag if it still is what was shown; if not, tells what it became meanwhile. */
+export async function patchAsKnown(
+  project: Project,
+  known: Flag,
+  patch: FlagPatch,
+): Promise<{ flag: Flag; isDone: boolean }> {
+  try {
+    return { flag: await patchFlag(project, known.key, patch, known), isDone: true };
+  } catch (error) {
+    if (!isMismatch(error)) throw error;
+    return { flag: await loadFlag(project, known.key), isDone: false };
+  }
 }
 
 /** At most 2,000 flags are not archived: so many pages of 100. */

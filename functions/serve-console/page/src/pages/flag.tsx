@@ -11,14 +11,15 @@ import {
   draftOf,
   type Flag,
   type FlagType,
+  loadFlag,
   loadFlags,
   missingWeights,
   NEW_FLAG,
+  patchAsKnown,
   patchFlag,
   patchOf,
   sharesInWords,
   TYPES,
-  told,
 } from "../flags/flag";
 import { History } from "../flags/history-list";
 import { PrerequisitesEditor, TargetsEditor, VariantsEditor } from "../flags/lists-editor";
@@ -26,6 +27,7 @@ import { RulesEditor } from "../flags/rules-editor";
 import { NO_WEIGHT, ServeEditor, VariantSelect } from "../flags/serve-editor";
 import { FlagSwitch } from "../flags/switch";
 import { Tester } from "../flags/tester";
+import { undoOf } from "../flags/undo";
 import { loadSegments, type Segment } from "../segments/segment";
 import { keptParams } from "../time/range";
 import { Confirm } from "../ui/confirm";
@@ -40,14 +42,7 @@ export function FlagPage() {
   const isNew = address.query.has("new");
   const key = address.query.get("key") ?? "";
   const loaded = useLoaded(isNew ? null : `flag ${project.id} ${key}`, (signal) =>
-    told(
-      answered(
-        api.GET("/v0/project/{idOrSlug}/feature-flags/{key}", {
-          params: { path: { idOrSlug: project.slug, key } },
-          signal,
-        }),
-      ),
-    ),
+    loadFlag(project, key, signal),
   );
   const back = hrefOf("flags", keptParams(address));
   if (isNew) {
@@ -103,7 +98,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
   );
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const [busy, setBusy] = useState(false);
-  const [asking, ask] = useState(false);
+  const [asked, ask] = useState<"delete" | { flag: Flag; archived: boolean } | null>(null);
   const [base, setBase] = useState({ draft, version: flag?.version });
   const flags =
     useLoaded(`flags ${project.id} false`, (signal) => loadFlags(project, false, signal)).data ??
@@ -160,21 +155,24 @@ function Editor({ flag, back, onChange }: EditorProps) {
       setBusy(false);
     }
   };
-  const archive = async (archived: boolean) => {
-    if (!flag) return;
+  const archive = async (known: Flag, archived: boolean) => {
+    ask(null);
+    setBusy(true);
     try {
-      onChange(await patchFlag(project, flag.key, { archived }));
-      const undo = archived
-        ? async () => onChange(await patchFlag(project, flag.key, { archived: false }))
-        : undefined;
-      tell(archived ? `${flag.key} is archived.` : `${flag.key} is back.`, undo);
+      const { flag: now, isDone } = await patchAsKnown(project, known, { archived });
+      onChange(now);
+      if (!isDone && Boolean(now.archivedAt) !== archived) return ask({ flag: now, archived });
+      const undo = archived ? undoOf(project, now, { archived: false }, onChange) : undefined;
+      tell(archived ? `${now.key} is archived.` : `${now.key} is back.`, undo);
     } catch (error) {
       tellRefusal(error);
+    } finally {
+      setBusy(false);
     }
   };
   const remove = async () => {
     if (!flag) return;
-    ask(false);
+    ask(null);
     try {
       const params = { path: { idOrSlug: project.slug, key: flag.key } };
       await answered(api.DELETE("/v0/project/{idOrSlug}/feature-flags/{key}", { params }));
@@ -215,15 +213,15 @@ function Editor({ flag, back, onChange }: EditorProps) {
             {can("flags:write") &&
               (flag.archivedAt ? (
                 <>
-                  <button type="button" onClick={() => void archive(false)}>
+                  <button type="button" disabled={busy} onClick={() => void archive(flag, false)}>
                     Bring back
                   </button>
-                  <button type="button" class="danger" onClick={() => ask(true)}>
+                  <button type="button" class="danger" onClick={() => ask("delete")}>
                     Delete
                   </button>
                 </>
               ) : (
-                <button type="button" onClick={() => void archive(true)}>
+                <button type="button" disabled={busy} onClick={() => void archive(flag, true)}>
                   Archive
                 </button>
               ))}
@@ -374,15 +372,30 @@ function Editor({ flag, back, onChange }: EditorProps) {
           )}
         </aside>
       </div>
-      {asking && flag && (
+      {asked === "delete" && flag && (
         <Confirm
           title={`Delete ${flag.key}?`}
           action="Delete"
-          onClose={() => ask(false)}
+          onClose={() => ask(null)}
           onConfirm={() => void remove()}
         >
           <p>
             The flag is deleted for good. Applications that still ask for it get their own default.
+          </p>
+        </Confirm>
+      )}
+      {asked && asked !== "delete" && (
+        <Confirm
+          title={asked.archived ? `Archive ${asked.flag.key}?` : `Bring ${asked.flag.key} back?`}
+          action={asked.archived ? "Archive" : "Bring back"}
+          onClose={() => ask(null)}
+          onConfirm={() => void archive(asked.flag, asked.archived)}
+        >
+          <p>
+            Somebody changed the flag in the meantime, so nothing was done. It is version{" "}
+            {asked.flag.version} now and{" "}
+            {asked.flag.archivedAt ? "archived" : asked.flag.enabled ? "on" : "off"}; once on, it
+            serves {doesInWords(asked.flag)}.
           </p>
         </Confirm>
       )}

@@ -1,7 +1,7 @@
 /** A question before what cannot be undone. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useId, useRef } from "preact/hooks";
 
 interface DialogProps {
   title: string;
@@ -11,10 +11,20 @@ interface DialogProps {
 
 export function Dialog({ title, onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  const titleId = useId();
+  const gone = useRef(false);
+  useEffect(() => {
+    const shown = dialog.current;
+    shown?.showModal();
+    // Closed before it goes, it gives the focus back to what had it.
+    return () => {
+      gone.current = true;
+      shown?.close();
+    };
+  }, []);
   return (
-    <dialog ref={dialog} aria-labelledby="dialog-title" onClose={onClose}>
-      <h2 id="dialog-title">{title}</h2>
+    <dialog ref={dialog} aria-labelledby={titleId} onClose={() => !gone.current && onClose()}>
+      <h2 id={titleId}>{title}</h2>
       {children}
     </dialog>
   );

@@ -7,10 +7,16 @@ interface Toast {
   id: number;
   text: string;
   wrong: boolean;
-  undo?: (() => Promise<void>) | undefined;
+  undo?: Undo | undefined;
 }
 
+/** The way back. With `false` it was not gone, and why was told already. */
+export type Undo = () => Promise<unknown>;
+
 const SHOWN_MS = 10_000;
+/** How many are shown at once, and can be undone. */
+const MOST_SHOWN = 4;
+/** The newest first. */
 let toasts: Toast[] = [];
 let nextId = 1;
 const watchers = new Set<(toasts: Toast[]) => void>();
@@ -22,8 +28,8 @@ function put(next: Toast[]): void {
 
 function show(toast: Omit<Toast, "id">): void {
   const id = nextId++;
-  // One at a time: what came before is no longer what one would undo.
-  put([{ ...toast, id }]);
+  // What only said something makes room; what can be undone stays for its time.
+  put([{ ...toast, id }, ...toasts.filter((it) => it.undo)].slice(0, MOST_SHOWN));
   setTimeout(() => dismiss(id), SHOWN_MS);
 }
 
@@ -31,7 +37,7 @@ function dismiss(id: number): void {
   put(toasts.filter((it) => it.id !== id));
 }
 
-export function tell(text: string, undo?: () => Promise<void>): void {
+export function tell(text: string, undo?: Undo): void {
   show({ text, undo, wrong: false });
 }
 
@@ -46,13 +52,16 @@ export function wordsOf(refusal: Refusal): string {
   return details.length ? details.join(" ") : refusal.message;
 }
 
+function undo(toast: Toast): void {
+  dismiss(toast.id);
+  toast.undo?.().then((done) => done !== false && tell("Undone."), tellRefusal);
+}
+
 /** Undoes the last thing, if it can be. */
 export function undoLast(): boolean {
   const last = toasts.find((it) => it.undo);
-  if (!last?.undo) return false;
-  dismiss(last.id);
-  last.undo().then(() => tell("Undone."), tellRefusal);
-  return true;
+  if (last) undo(last);
+  return last !== undefined;
 }
 
 export function Toasts() {
@@ -67,9 +76,14 @@ export function Toasts() {
     <div class="toasts" role="status" aria-live="polite">
       {shown.map((toast) => (
         <div key={toast.id} class={toast.wrong ? "toast wrong" : "toast"}>
-          <span>{toast.text}</span>
+          <span id={`toast-${toast.id}`}>{toast.text}</span>
           {toast.undo && (
-            <button type="button" class="link" onClick={undoLast}>
+            <button
+              type="button"
+              class="link"
+              aria-describedby={`toast-${toast.id}`}
+              onClick={() => undo(toast)}
+            >
               Undo
             </button>
           )}
