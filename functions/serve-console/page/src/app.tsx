@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { go, hrefOf, Link, useAddress } from "./address";
 import { answered, api, onUnderway, type Refusal } from "./api/client";
 import { forgetLoaded, useLoaded } from "./api/loaded";
@@ -15,13 +15,13 @@ import { OverviewPage } from "./pages/overview";
 import { SegmentPage } from "./pages/segment";
 import { SegmentsPage } from "./pages/segments";
 import { SettingsPage } from "./pages/settings";
-import { SignIn } from "./pages/sign-in";
-import { currentKey, onKeyChange, rememberCaller, rememberedCaller } from "./session";
+import { KeyForm, SignIn } from "./pages/sign-in";
+import { currentKey, onKeyChange, rememberCaller, rememberedCaller, whyForgotten } from "./session";
 import { keptParams } from "./time/range";
 import { Dialog } from "./ui/confirm";
 import { Icon, type IconName } from "./ui/icons";
 import { Empty, Refused, SkeletonRows } from "./ui/states";
-import { Toasts, undoLast } from "./ui/toast";
+import { Toasts, tell, undoLast } from "./ui/toast";
 
 interface Place {
   page: string;
@@ -79,11 +79,18 @@ const PAGES: Record<string, () => preact.JSX.Element> = {
 
 export function App() {
   const [key, setKey] = useState(currentKey);
+  const [ended, setEnded] = useState(false);
+  const isAtWork = useRef(false);
   useEffect(
     () =>
       onKeyChange(() => {
+        const next = currentKey();
+        // A key that ends takes nothing away that one is at: another is asked for above it.
+        const isAsked = !next && whyForgotten() !== null && isAtWork.current;
+        setEnded(isAsked);
+        if (isAsked) return;
         forgetLoaded();
-        setKey(currentKey());
+        setKey(next);
       }),
     [],
   );
@@ -94,8 +101,27 @@ export function App() {
     rememberCaller(told);
     return told;
   });
+  const shown = caller.data ?? remembered;
+  isAtWork.current = Boolean(key && shown);
   if (!key) return <SignIn />;
-  return <Frame caller={caller.data ?? remembered} refusal={caller.error} retry={caller.reload} />;
+  return (
+    <>
+      <Frame caller={shown} refusal={caller.error} retry={caller.reload} />
+      {ended && (
+        <Dialog
+          title="Another key is needed"
+          onClose={() => {
+            setEnded(false);
+            tell("Without a key nothing is loaded or saved. What you do next asks for one again.");
+          }}
+        >
+          <KeyForm action="Go on">
+            <p>What you typed is still here.</p>
+          </KeyForm>
+        </Dialog>
+      )}
+    </>
+  );
 }
 
 interface FrameProps {

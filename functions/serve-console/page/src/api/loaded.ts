@@ -1,6 +1,7 @@
 /** What was loaded for a key, and is shown again at once when one comes back. */
 
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { currentKey, onKeyChange } from "../session";
 import { Refusal } from "./client";
 
 export interface Loaded<T> {
@@ -68,6 +69,10 @@ export function useLoaded<T>(
   useEffect(() => (when === "then" ? start() : undefined), [key, turn]);
 
   const reload = useCallback(() => setTurn((it) => it + 1), []);
+  // What a key was refused, the next one may get.
+  const isWithoutKey = useRef(false);
+  isWithoutKey.current = state.error?.status === 401;
+  useEffect(() => onKeyChange(() => void (isWithoutKey.current && currentKey() && reload())), []);
   const set = useCallback(
     (change: (data: T) => T) =>
       setState((was) => {

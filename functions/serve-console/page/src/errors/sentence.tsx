@@ -65,7 +65,8 @@ export function Sentence({ view, categories }: SentenceProps) {
       const interpretation = read.interpretation ?? { understood: [], ignored: [] };
       setTold({ query, interpretation });
       if (interpretation.understood.length) {
-        setText("");
+        // What was typed on since then is another sentence.
+        setText((now) => (now.trim() === query ? "" : now));
         put(filters);
       }
     } catch (error) {

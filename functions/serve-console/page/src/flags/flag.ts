@@ -2,6 +2,7 @@
 
 import { answered, api, idempotencyKey, Refusal, type Schemas } from "../api/client";
 import type { Project } from "../caller";
+import { differing } from "../drafts";
 
 type Told = Schemas["FeatureFlag"];
 export type FlagType = Schemas["FlagType"];
@@ -17,7 +18,7 @@ export interface Condition {
 }
 
 export interface Rule {
-  /** `""` for one that is new. */
+  /** Of one that is not saved yet, what `newRuleId` made. */
   id: string;
   name: string;
   conditions: Condition[];
@@ -116,16 +117,32 @@ export type FlagPatch = Partial<Omit<Draft, "key" | "type">> & { archived?: bool
 
 /** The members that differ, as a merge patch. */
 export function patchOf(was: Draft, is: Draft): FlagPatch {
-  const names = Object.keys(is) as (keyof Draft)[];
-  const different = names.filter((name) => JSON.stringify(was[name]) !== JSON.stringify(is[name]));
-  return Object.fromEntries(different.map((name) => [name, is[name]]));
+  return differing(was, is);
+}
+
+/** What rules that are not saved are told apart by. */
+const NEW_ID = "new ";
+
+export function newRuleId(): string {
+  return NEW_ID + crypto.randomUUID();
+}
+
+/** Rules with the ids that those of them got which were sent without one. */
+export function withIds(rules: Rule[], sent: Rule[], saved: Rule[]): Rule[] {
+  const ids = new Map(sent.map((it, index) => [it.id, saved[index]?.id ?? it.id]));
+  return rules.map((it) => ({ ...it, id: ids.get(it.id) ?? it.id }));
+}
+
+/** The version of a flag or segment, told apart from those of others that had its key. */
+export function versionOf(known: Pick<Flag, "version" | "id"> | null): string {
+  return known ? `${known.id} ${known.version}` : "new";
 }
 
 /** Rules as they are sent: a new one has no id yet, and segments ask about no attribute. */
 function sent(rules: Rule[]): unknown[] {
   return rules.map(({ id, conditions, ...rest }) => ({
     ...rest,
-    ...(id && { id }),
+    ...(id && !id.startsWith(NEW_ID) && { id }),
     conditions: conditions.map(({ attribute, ...condition }) =>
       asksAttribute(condition.operator) ? { ...condition, attribute } : condition,
     ),
@@ -273,15 +290,18 @@ export function sharesInWords({ rules, fallthrough }: Pick<Draft, "rules" | "fal
     .map(({ where, serve }) => `${where}: ${serveInWords(serve)}`);
 }
 
+/** Whether it was typed: what is not is `NaN`, and `null` once it was kept as JSON. */
+export function isWeight({ weight }: { weight: number }): boolean {
+  return Number.isFinite(weight);
+}
+
 /** Where weights stand that are none: pointers into the body. */
 export function missingWeights({ rules, fallthrough }: Pick<Draft, "rules" | "fallthrough">) {
   return [
     ...rules.map((it, index) => ({ at: `/rules/${index}/serve`, serve: it.serve })),
     { at: "/fallthrough", serve: fallthrough },
   ].flatMap(({ at, serve }) =>
-    serve.rollout.flatMap((it, index) =>
-      Number.isNaN(it.weight) ? [`${at}/rollout/${index}/weight`] : [],
-    ),
+    serve.rollout.flatMap((it, index) => (isWeight(it) ? [] : [`${at}/rollout/${index}/weight`])),
   );
 }
 

@@ -5,7 +5,7 @@ import type { Segment } from "../segments/segment";
 import { Icon } from "../ui/icons";
 import { FieldFault } from "../ui/states";
 import { Conditions, NEW_CONDITION } from "./conditions-editor";
-import type { Draft, Rule } from "./flag";
+import { type Draft, newRuleId, type Rule } from "./flag";
 import { ServeEditor } from "./serve-editor";
 
 interface RulesEditorProps {
@@ -29,7 +29,7 @@ export function RulesEditor({ draft, segments, refusal, disabled, onChange }: Ru
   };
   const add = () => {
     const serve = { variant: variants[0]?.key ?? null, rollout: [] };
-    onChange([...rules, { id: "", name: "", conditions: [NEW_CONDITION], serve }]);
+    onChange([...rules, { id: newRuleId(), name: "", conditions: [NEW_CONDITION], serve }]);
   };
   return (
     <section class="part">

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { Refusal } from "../api/client";
 import { Icon } from "../ui/icons";
 import { FieldFault } from "../ui/states";
-import { type Draft, type Serve, sumOf } from "./flag";
+import { type Draft, isWeight, type Serve, sumOf } from "./flag";
 
 type Mode = "variant" | "rollout" | "default";
 
@@ -100,13 +100,13 @@ export function ServeEditor(props: ServeEditorProps) {
                   </button>
                 )}
               </div>
-              {Number.isNaN(it.weight) && (
+              {!isWeight(it) && (
                 <p class="fault" id={`weight${pointer}/${index}`}>
                   {NO_WEIGHT}
                 </p>
               )}
               <FieldFault refusal={refusal} at={`${pointer}/rollout/${index}/variant`} />
-              {!Number.isNaN(it.weight) && (
+              {isWeight(it) && (
                 <FieldFault refusal={refusal} at={`${pointer}/rollout/${index}/weight`} />
               )}
             </div>
@@ -173,15 +173,16 @@ function WeightField(props: WeightFieldProps) {
   const { label, weight, faultId, pointer, refusal, disabled, onChange } = props;
   const [text, setText] = useState("");
   const isSame = Object.is(readWeight(text), weight);
+  const isNumber = Number.isFinite(weight);
   return (
     <input
       inputMode="decimal"
       autocomplete="off"
       class="number"
       aria-label={label}
-      value={isSame ? text : Number.isNaN(weight) ? "" : weight}
+      value={isSame ? text : isNumber ? weight : ""}
       disabled={disabled}
-      aria-invalid={Number.isNaN(weight) || Boolean(refusal?.at(pointer))}
+      aria-invalid={!isNumber || Boolean(refusal?.at(pointer))}
       aria-describedby={faultId}
       onInput={(event) => {
         setText(event.currentTarget.value);

@@ -1,9 +1,11 @@
-import { useEffect, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { go, hrefOf, useAddress } from "../address";
 import { answered, api, Refusal } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
+import { useDraft } from "../drafts";
 import { AttributeNames } from "../flags/attributes";
+import { Conflict, type Met, meet } from "../flags/conflict";
 import {
   createFlag,
   type Draft,
@@ -11,6 +13,7 @@ import {
   draftOf,
   type Flag,
   type FlagType,
+  isMismatch,
   loadFlag,
   loadFlags,
   missingWeights,
@@ -20,6 +23,8 @@ import {
   patchOf,
   sharesInWords,
   TYPES,
+  versionOf,
+  withIds,
 } from "../flags/flag";
 import { History } from "../flags/history-list";
 import { PrerequisitesEditor, TargetsEditor, VariantsEditor } from "../flags/lists-editor";
@@ -32,7 +37,7 @@ import { loadSegments, type Segment } from "../segments/segment";
 import { keptParams } from "../time/range";
 import { Confirm } from "../ui/confirm";
 import { Back, One } from "../ui/one";
-import { Changed, FieldFault, Refused } from "../ui/states";
+import { FieldFault, Refused } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tell, tellRefusal } from "../ui/toast";
 
@@ -72,7 +77,11 @@ export function FlagPage() {
           key={flag.id}
           flag={flag}
           back={back}
-          onChange={(changed) => loaded.set(() => changed)}
+          onChange={(changed) =>
+            loaded.set((was) =>
+              was.id === changed.id && was.version > changed.version ? was : changed,
+            )
+          }
         />
       )}
     </One>
@@ -93,13 +102,14 @@ function Editor({ flag, back, onChange }: EditorProps) {
   const address = useAddress();
   const { project } = useHere();
   const can = useCan();
-  const [draft, setDraft] = useState<Draft>(() =>
-    flag ? draftOf(flag) : structuredClone(NEW_FLAG),
-  );
+  const saved = useMemo(() => (flag ? draftOf(flag) : NEW_FLAG), [flag]);
+  const nameOf = (key: string) => `flag ${project.id} ${key}`;
+  const edited = useDraft<Draft>(nameOf(flag?.key ?? ""), versionOf(flag), saved);
+  const { draft, isChanged, set } = edited;
+  const [met, setMet] = useState<Met | null>(null);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const [busy, setBusy] = useState(false);
   const [asked, ask] = useState<"delete" | { flag: Flag; archived: boolean } | null>(null);
-  const [base, setBase] = useState({ draft, version: flag?.version });
   const flags =
     useLoaded(`flags ${project.id} false`, (signal) => loadFlags(project, false, signal)).data ??
     [];
@@ -107,21 +117,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
     useLoaded(`segments ${project.id}`, (signal) => loadSegments(project, signal)).data ??
     NO_SEGMENTS;
   const disabled = !can("flags:write") || Boolean(flag?.archivedAt);
-  const saved = flag ? draftOf(flag) : NEW_FLAG;
-  const patch = patchOf(saved, { ...draft, enabled: saved.enabled });
-  const isChanged = Object.keys(patch).length > 0;
   const unevenShares = sharesInWords(draft);
-  const set = (change: Partial<Draft>) => setDraft((was) => ({ ...was, ...change }));
-
-  // What a switch or a change elsewhere did is taken over, beside what was typed.
-  useEffect(() => {
-    if (!flag || flag.version === base.version) return;
-    setBase({ draft: draftOf(flag), version: flag.version });
-    setDraft((was) => {
-      const typed = patchOf(base.draft, was) as Partial<Draft>;
-      return { ...draftOf(flag), ...typed, enabled: flag.enabled };
-    });
-  }, [flag, base]);
 
   const save = async () => {
     const missing = missingWeights(draft);
@@ -134,25 +130,45 @@ function Editor({ flag, back, onChange }: EditorProps) {
       setRefusal(new Refusal(0, "weight", "A share has no number yet.", violations));
       return;
     }
+    const sent = draft;
+    const accepted = (now: Flag) =>
+      [
+        versionOf(now),
+        draftOf(now),
+        (it: Draft) => ({ ...it, rules: withIds(it.rules, sent.rules, now.rules) }),
+      ] as const;
     setBusy(true);
     setRefusal(null);
+    setMet(null);
     try {
       if (!flag) {
-        const made = await createFlag(project, draft);
+        const made = await createFlag(project, sent);
+        edited.handOver(sent, nameOf(made.key), ...accepted(made));
         tell(`${made.key} was made. It is off.`);
         go(hrefOf("flag", { ...keptParams(address), key: made.key }), "replace");
         return;
       }
-      const changed = await patchFlag(project, flag.key, patch, flag);
-      setDraft(draftOf(changed));
-      setBase({ draft: draftOf(changed), version: changed.version });
+      const changed = await patchFlag(project, flag.key, patchOf(saved, sent), flag);
+      edited.accept(sent, ...accepted(changed));
       onChange(changed);
       tell(`Saved as version ${changed.version}.`);
     } catch (error) {
-      if (error instanceof Refusal) setRefusal(error);
-      else tellRefusal(error);
+      if (flag && isMismatch(error)) await takeOver(flag, sent);
+      else refuse(error);
     } finally {
       setBusy(false);
+    }
+  };
+  const refuse = (error: unknown) =>
+    error instanceof Refusal ? setRefusal(error) : tellRefusal(error);
+  /** What somebody else saved comes in beside what was typed, and is told. */
+  const takeOver = async (known: Flag, sent: Draft) => {
+    try {
+      const now = await loadFlag(project, known.key);
+      setMet(meet(edited.base, sent, draftOf(now), now.version));
+      onChange(now);
+    } catch (error) {
+      refuse(error);
     }
   };
   const archive = async (known: Flag, archived: boolean) => {
@@ -332,21 +348,27 @@ function Editor({ flag, back, onChange }: EditorProps) {
               onChange={set}
               flags={flags}
             />
+            {met && <Conflict what="flag" met={met} isLeft={isChanged} />}
+            {refusal && <Refused refusal={refusal} />}
             {!disabled && (isChanged || !flag) && (
               <div class="save-bar">
                 <button type="submit" class="primary" disabled={busy}>
-                  {flag ? "Save" : "Make the flag"}
+                  {!flag ? "Make the flag" : met ? "Save over it" : "Save"}
                 </button>
-                {flag && (
+                {isChanged && (
                   <button
                     type="button"
                     onClick={() => {
-                      setDraft(draftOf(flag));
+                      edited.discard();
                       setRefusal(null);
+                      setMet(null);
                     }}
                   >
                     Discard
                   </button>
+                )}
+                {edited.wasKept && isChanged && (
+                  <span class="small">You typed this before and did not save it.</span>
                 )}
                 <span class="quiet small">Once on, it serves {doesInWords(draft)}.</span>
                 {unevenShares.map((it) => (
@@ -356,12 +378,6 @@ function Editor({ flag, back, onChange }: EditorProps) {
                 ))}
               </div>
             )}
-            {refusal &&
-              (refusal.code === "version_mismatch" ? (
-                <Changed what="flag" />
-              ) : (
-                <Refused refusal={refusal} />
-              ))}
           </form>
           {flag && <History key={flag.id} flag={flag} onChange={onChange} />}
         </div>

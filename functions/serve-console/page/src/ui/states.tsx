@@ -83,21 +83,6 @@ export function Refused({ refusal, retry, small = false }: RefusedProps) {
   );
 }
 
-/** What stands where somebody else was faster. */
-export function Changed({ what }: { what: string }) {
-  return (
-    <div class="refused" role="alert">
-      <p>
-        <b>Somebody changed this {what} in the meantime.</b>
-      </p>
-      <p class="quiet">
-        Nothing was saved, and what you typed is still here. Load the page again to see the other
-        change.
-      </p>
-    </div>
-  );
-}
-
 /** What the API says of one field, below it. */
 export function FieldFault({
   id,
