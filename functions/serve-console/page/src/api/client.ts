@@ -122,11 +122,6 @@ export async function answeredWithHeaders<T>(
   throw refusal;
 }
 
-/** A key under which a request can be sent again without being carried out twice. */
-export function idempotencyKey(): { "Idempotency-Key": string } {
-  return { "Idempotency-Key": crypto.randomUUID() };
-}
-
 /** Carries out tasks, so many at once. */
 export async function inTurn<T, R>(
   items: readonly T[],

@@ -1,6 +1,7 @@
 /** A flag as it is edited, and what it does in words. */
 
-import { answered, api, idempotencyKey, Refusal, type Schemas } from "../api/client";
+import type { KeyHeader } from "../api/attempt";
+import { answered, api, Refusal, type Schemas } from "../api/client";
 import type { Project } from "../caller";
 import { differing } from "../drafts";
 
@@ -158,11 +159,11 @@ export function told(flag: Promise<unknown>): Promise<Flag> {
   return flag as Promise<Flag>;
 }
 
-export function createFlag(project: Project, draft: Draft): Promise<Flag> {
+export function createFlag(project: Project, draft: Draft, header: KeyHeader): Promise<Flag> {
   return told(
     answered(
       api.POST("/v0/project/{idOrSlug}/feature-flags", {
-        params: { path: { idOrSlug: project.slug }, header: idempotencyKey() },
+        params: { path: { idOrSlug: project.slug }, header },
         // What the description says of conditions is more than the types made of it can say.
         body: { ...draft, rules: sent(draft.rules) } as never,
       }),

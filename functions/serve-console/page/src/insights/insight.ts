@@ -1,6 +1,7 @@
 /** What pages about insights ask the API for. */
 
-import { answered, api, idempotencyKey, type Schemas } from "../api/client";
+import type { KeyHeader } from "../api/attempt";
+import { answered, api, type Schemas } from "../api/client";
 import type { Project } from "../caller";
 
 export type Insight = Schemas["Insight"];
@@ -84,19 +85,25 @@ export function split(
   insightId: string,
   painPointIds: string[],
   title: string,
+  header: KeyHeader,
 ): Promise<Insight> {
   return answered(
     api.POST("/v0/projects/{idOrSlug}/replay-insights/{insightId}/split", {
-      params: { path: { idOrSlug: project.slug, insightId }, header: idempotencyKey() },
+      params: { path: { idOrSlug: project.slug, insightId }, header },
       body: { painPointIds, ...(title && { title }) },
     }),
   );
 }
 
-export function merge(project: Project, insightId: string, into: string): Promise<Insight> {
+export function merge(
+  project: Project,
+  insightId: string,
+  into: string,
+  header: KeyHeader,
+): Promise<Insight> {
   return answered(
     api.POST("/v0/projects/{idOrSlug}/replay-insights/{insightId}/merge", {
-      params: { path: { idOrSlug: project.slug, insightId }, header: idempotencyKey() },
+      params: { path: { idOrSlug: project.slug, insightId }, header },
       body: { into },
     }),
   );

@@ -1,5 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import { go, hrefOf, useAddress } from "../address";
+import { useAttempts } from "../api/attempt";
 import { answered, api, Refusal } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
@@ -108,6 +109,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
   const { draft, isChanged, set } = edited;
   const [met, setMet] = useState<Met | null>(null);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const attempts = useAttempts();
   const [busy, setBusy] = useState(false);
   const [asked, ask] = useState<"delete" | { flag: Flag; archived: boolean } | null>(null);
   const flags =
@@ -142,7 +144,8 @@ function Editor({ flag, back, onChange }: EditorProps) {
     setMet(null);
     try {
       if (!flag) {
-        const made = await createFlag(project, sent);
+        const made = await createFlag(project, sent, attempts.keyFor(sent));
+        attempts.succeeded();
         edited.handOver(sent, nameOf(made.key), ...accepted(made));
         tell(`${made.key} was made. It is off.`);
         go(hrefOf("flag", { ...keptParams(address), key: made.key }), "replace");

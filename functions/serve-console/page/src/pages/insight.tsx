@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { go, hrefOf, Link, useAddress } from "../address";
+import { useAttempts } from "../api/attempt";
 import { answered, api } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
@@ -99,39 +100,59 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
   };
   useKeys(mayWrite ? { e: () => void change("resolved"), i: () => void change("ignored") } : {});
 
+  const attempts = useAttempts();
+  const undoing = useAttempts();
+  const [busy, setBusy] = useState(false);
   const chosen = [...rows.selected];
   const splitOff = async (title: string) => {
     setDialog(null);
+    setBusy(true);
     try {
-      const made = await split(project, insight.id, chosen, title);
+      const key = attempts.keyFor("split", insight.id, chosen, title);
+      const made = await split(project, insight.id, chosen, title, key);
+      attempts.succeeded();
       rows.clear();
       refresh();
       tell(`Split ${counted(chosen.length, "pain point")} off into “${made.title}”.`, async () => {
-        await merge(project, made.id, insight.id);
+        await merge(project, made.id, insight.id, undoing.keyFor(made.id, insight.id));
+        undoing.succeeded();
         refresh();
       });
     } catch (error) {
       tellRefusal(error);
+    } finally {
+      setBusy(false);
     }
   };
   const mergeInto = async (other: Insight) => {
     setDialog(null);
     const moved = items.map((it) => it.id);
+    setBusy(true);
     try {
-      await merge(project, insight.id, other.id);
+      await merge(project, insight.id, other.id, attempts.keyFor("merge", insight.id, other.id));
+      attempts.succeeded();
       // Merging is for good; what it did is undone by splitting the same pain points off again.
       const canUndo =
         moved.length > 0 && moved.length <= MOST_SPLIT && moved.length === insight.occurrences;
       const undo = async () => {
-        const again = await split(project, other.id, moved, insight.title);
+        const again = await split(
+          project,
+          other.id,
+          moved,
+          insight.title,
+          undoing.keyFor(other.id, moved, insight.title),
+        );
         if (insight.description)
           await patchInsight(project, again.id, { description: insight.description });
+        undoing.succeeded();
         go(hrefOfOther(again.id));
       };
       tell(`Merged into “${other.title}”.`, canUndo ? undo : undefined);
       go(hrefOfOther(other.id));
     } catch (error) {
       tellRefusal(error);
+    } finally {
+      setBusy(false);
     }
   };
 
@@ -170,7 +191,7 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
                   Reopen
                 </button>
               )}
-              <button type="button" onClick={() => setDialog("merge")}>
+              <button type="button" disabled={busy} onClick={() => setDialog("merge")}>
                 Merge into…
               </button>
               <button
@@ -235,7 +256,7 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
         {rows.selected.size > 0 ? (
           <>
             <b>{counted(rows.selected.size, "pain point")} selected</b>
-            <button type="button" onClick={() => setDialog("split")}>
+            <button type="button" disabled={busy} onClick={() => setDialog("split")}>
               Split off…
             </button>
             <button type="button" class="link" onClick={rows.clear}>

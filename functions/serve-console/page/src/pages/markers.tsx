@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { changed, go, Link, useAddress } from "../address";
-import { answered, api, idempotencyKey, Refusal, type Schemas } from "../api/client";
+import { useAttempts } from "../api/attempt";
+import { answered, api, Refusal, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
 import { counted, number } from "../time/format";
@@ -91,21 +92,29 @@ function NewCollection({ onMade }: { onMade: () => void }) {
   const [name, setName] = useState("");
   const [description, setDescription] = useState("");
   const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [busy, setBusy] = useState(false);
+  const attempts = useAttempts();
   const make = async () => {
     setRefusal(null);
+    setBusy(true);
+    const body = { name, description };
     try {
       const made = await answered(
         api.POST("/v0/projects/{idOrSlug}/event-marker-collections", {
-          params: { path: { idOrSlug: project.slug }, header: idempotencyKey() },
-          body: { name, description },
+          params: { path: { idOrSlug: project.slug }, header: attempts.keyFor(body) },
+          body,
         }),
       );
-      setName("");
-      setDescription("");
+      attempts.succeeded();
+      // What was typed since it was sent is the next one.
+      setName((now) => (now === body.name ? "" : now));
+      setDescription((now) => (now === body.description ? "" : now));
       onMade();
       go(changed(address, { collection: made.id }));
     } catch (error) {
       if (error instanceof Refusal) setRefusal(error);
+    } finally {
+      setBusy(false);
     }
   };
   return (
@@ -132,7 +141,9 @@ function NewCollection({ onMade }: { onMade: () => void }) {
       <FieldFault refusal={refusal} at="/description" />
       {refusal && refusal.violations.length === 0 && <Refused refusal={refusal} />}
       <div>
-        <button type="submit">Make it</button>
+        <button type="submit" disabled={busy}>
+          Make it
+        </button>
       </div>
     </form>
   );
@@ -263,23 +274,30 @@ function NewEvent({
   const [at, setAt] = useState(nowAsField);
   const [description, setDescription] = useState("");
   const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [busy, setBusy] = useState(false);
+  const attempts = useAttempts();
   const add = async () => {
     setRefusal(null);
+    setBusy(true);
     try {
       const occurredAt = new Date(at).toISOString();
+      const body = { events: [{ name, occurredAt, description }] };
       await answered(
         api.POST("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
-          params: { path, header: idempotencyKey() },
-          body: { events: [{ name, occurredAt, description }] },
+          params: { path, header: attempts.keyFor(path.collectionId, body) },
+          body,
         }),
       );
-      setName("");
-      setDescription("");
+      attempts.succeeded();
+      setName((now) => (now === name ? "" : now));
+      setDescription((now) => (now === description ? "" : now));
       onAdded();
     } catch (error) {
       setRefusal(
         error instanceof Refusal ? error : new Refusal(0, "fault", "Choose when it happened."),
       );
+    } finally {
+      setBusy(false);
     }
   };
   return (
@@ -315,7 +333,9 @@ function NewEvent({
             onInput={(event) => setAt(event.currentTarget.value)}
           />
         </label>
-        <button type="submit">Add</button>
+        <button type="submit" disabled={busy}>
+          Add
+        </button>
       </div>
       <FieldFault refusal={refusal} at="/events/0/name" />
       <FieldFault refusal={refusal} at="/events/0/description" />

@@ -1,5 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import { go, hrefOf, Link, useAddress } from "../address";
+import { useAttempts } from "../api/attempt";
 import { Refusal } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
@@ -95,6 +96,7 @@ function Editor({ segment, back, onChange }: EditorProps) {
   const { draft, isChanged, set } = edited;
   const [met, setMet] = useState<Met | null>(null);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const attempts = useAttempts();
   const [busy, setBusy] = useState(false);
   const [asking, ask] = useState(false);
   const flags = useLoaded(segment && `flags ${project.id} true`, (signal) =>
@@ -119,7 +121,8 @@ function Editor({ segment, back, onChange }: EditorProps) {
     attempt(async () => {
       const sent = draft;
       if (!segment) {
-        const made = await createSegment(project, sent);
+        const made = await createSegment(project, sent, attempts.keyFor(sent));
+        attempts.succeeded();
         edited.handOver(sent, nameOf(made.key), versionOf(made), draftOf(made));
         tell(`${made.key} was made. Rules of flags can ask for it now.`);
         go(hrefOf("segment", { ...keptParams(address), key: made.key }), "replace");

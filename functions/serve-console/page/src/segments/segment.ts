@@ -1,6 +1,7 @@
 /** A segment: conditions with a name, which rules of flags ask for. */
 
-import { answered, api, idempotencyKey } from "../api/client";
+import type { KeyHeader } from "../api/attempt";
+import { answered, api } from "../api/client";
 import type { Project } from "../caller";
 import { differing } from "../drafts";
 import { conditionInWords } from "../flags/conditions-editor";
@@ -48,8 +49,12 @@ export function loadSegment(project: Project, key: string, signal?: AbortSignal)
   );
 }
 
-export function createSegment(project: Project, draft: SegmentDraft): Promise<Segment> {
-  const params = { path: { idOrSlug: project.slug }, header: idempotencyKey() };
+export function createSegment(
+  project: Project,
+  draft: SegmentDraft,
+  header: KeyHeader,
+): Promise<Segment> {
+  const params = { path: { idOrSlug: project.slug }, header };
   return told(
     answered(api.POST("/v0/project/{idOrSlug}/segments", { params, body: { ...draft } as never })),
   );

@@ -54,7 +54,15 @@ export function wordsOf(refusal: Refusal): string {
 
 function undo(toast: Toast): void {
   dismiss(toast.id);
-  toast.undo?.().then((done) => done !== false && tell("Undone."), tellRefusal);
+  toast.undo?.().then(
+    (done) => done !== false && tell("Undone."),
+    (error: unknown) => {
+      // Nobody knows whether it was done; the same way back can be tried again.
+      const mayHelp = error instanceof Refusal && (error.status === 0 || error.status >= 429);
+      if (mayHelp) show({ text: wordsOf(error), undo: toast.undo, wrong: true });
+      else tellRefusal(error);
+    },
+  );
 }
 
 /** Undoes the last thing, if it can be. */
