@@ -1,7 +1,7 @@
 /** The address is the state: what is shown follows from it alone, so that a link shows the same. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 
 const ROOT = "/console";
 
@@ -36,7 +36,7 @@ export function hrefOf(page: string, params: Params = {}): string {
 }
 
 export function go(href: string, how: "push" | "replace" = "push"): void {
-  if (href === location.pathname + location.search) return;
+  if (href === currentHref()) return;
   if (how === "push") history.pushState(null, "", href);
   else history.replaceState(null, "", href);
   tell();
@@ -59,6 +59,29 @@ export function useAddress(): Address {
     };
   }, []);
   return address;
+}
+
+/** Where one is, as a link says it. */
+export function currentHref(): string {
+  return location.pathname + location.search;
+}
+
+/**
+ * For what goes elsewhere once an answer is there. Called when it is asked for, it gives what tells later
+ * whether one is still where one was: whoever went on is not pulled away.
+ */
+export function useStay(): () => () => boolean {
+  const isShown = useRef(true);
+  useEffect(() => {
+    isShown.current = true;
+    return () => {
+      isShown.current = false;
+    };
+  }, []);
+  return useCallback(() => {
+    const from = currentHref();
+    return () => isShown.current && currentHref() === from;
+  }, []);
 }
 
 interface LinkProps {

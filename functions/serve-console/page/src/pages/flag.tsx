@@ -1,10 +1,10 @@
 import { useMemo, useState } from "preact/hooks";
-import { go, hrefOf, useAddress } from "../address";
+import { go, hrefOf, useAddress, useStay } from "../address";
 import { useAttempts } from "../api/attempt";
 import { answered, api, Refusal } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
-import { useDraft } from "../drafts";
+import { dropDraft, useDraft } from "../drafts";
 import { AttributeNames } from "../flags/attributes";
 import { Conflict, type Met, meet } from "../flags/conflict";
 import {
@@ -110,6 +110,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
   const [met, setMet] = useState<Met | null>(null);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const attempts = useAttempts();
+  const stay = useStay();
   const [busy, setBusy] = useState(false);
   const [asked, ask] = useState<"delete" | { flag: Flag; archived: boolean } | null>(null);
   const flags =
@@ -139,6 +140,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
         draftOf(now),
         (it: Draft) => ({ ...it, rules: withIds(it.rules, sent.rules, now.rules) }),
       ] as const;
+    const isHere = stay();
     setBusy(true);
     setRefusal(null);
     setMet(null);
@@ -147,8 +149,14 @@ function Editor({ flag, back, onChange }: EditorProps) {
         const made = await createFlag(project, sent, attempts.keyFor(sent));
         attempts.succeeded();
         edited.handOver(sent, nameOf(made.key), ...accepted(made));
-        tell(`${made.key} was made. It is off.`);
-        go(hrefOf("flag", { ...keptParams(address), key: made.key }), "replace");
+        const href = hrefOf("flag", { ...keptParams(address), key: made.key });
+        const isStill = isHere();
+        tell(
+          `${made.key} was made. It is off.`,
+          undefined,
+          isStill ? undefined : { href, text: "Open it" },
+        );
+        if (isStill) go(href, "replace");
         return;
       }
       const changed = await patchFlag(project, flag.key, patchOf(saved, sent), flag);
@@ -156,7 +164,8 @@ function Editor({ flag, back, onChange }: EditorProps) {
       onChange(changed);
       tell(`Saved as version ${changed.version}.`);
     } catch (error) {
-      if (flag && isMismatch(error)) await takeOver(flag, sent);
+      if (!isHere()) tellRefusal(error);
+      else if (flag && isMismatch(error)) await takeOver(flag, sent);
       else refuse(error);
     } finally {
       setBusy(false);
@@ -191,12 +200,14 @@ function Editor({ flag, back, onChange }: EditorProps) {
   };
   const remove = async () => {
     if (!flag) return;
+    const isHere = stay();
     ask(null);
     try {
       const params = { path: { idOrSlug: project.slug, key: flag.key } };
       await answered(api.DELETE("/v0/project/{idOrSlug}/feature-flags/{key}", { params }));
+      dropDraft(nameOf(flag.key));
       tell(`${flag.key} is gone.`);
-      go(back);
+      if (isHere()) go(back);
     } catch (error) {
       tellRefusal(error);
     }

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { go, hrefOf, Link, useAddress } from "../address";
+import { currentHref, go, hrefOf, Link, useAddress, useStay } from "../address";
 import { useAttempts } from "../api/attempt";
 import { answered, api } from "../api/client";
 import { useLoaded } from "../api/loaded";
@@ -100,6 +100,7 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
   };
   useKeys(mayWrite ? { e: () => void change("resolved"), i: () => void change("ignored") } : {});
 
+  const stay = useStay();
   const attempts = useAttempts();
   const undoing = useAttempts();
   const [busy, setBusy] = useState(false);
@@ -126,6 +127,8 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
   };
   const mergeInto = async (other: Insight) => {
     setDialog(null);
+    const href = hrefOfOther(other.id);
+    const isHere = stay();
     const moved = items.map((it) => it.id);
     setBusy(true);
     try {
@@ -135,6 +138,7 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
       const canUndo =
         moved.length > 0 && moved.length <= MOST_SPLIT && moved.length === insight.occurrences;
       const undo = async () => {
+        const from = currentHref();
         const again = await split(
           project,
           other.id,
@@ -145,14 +149,27 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
         if (insight.description)
           await patchInsight(project, again.id, { description: insight.description });
         undoing.succeeded();
-        go(hrefOfOther(again.id));
+        // Whoever looks at what it was merged into sees what came out of it again.
+        if (from === href && currentHref() === from) go(hrefOfOther(again.id));
       };
-      tell(`Merged into “${other.title}”.`, canUndo ? undo : undefined);
-      go(hrefOfOther(other.id));
+      const isStill = isHere();
+      const link = isStill ? undefined : { href, text: "Open it" };
+      tell(`Merged into “${other.title}”.`, canUndo ? undo : undefined, link);
+      if (isStill) go(href);
     } catch (error) {
       tellRefusal(error);
     } finally {
       setBusy(false);
+    }
+  };
+
+  const putBack = async () => {
+    const isHere = stay();
+    try {
+      await patchInsight(project, insight.id, { viewed: false });
+      if (isHere()) go(hrefOf("insights", keptParams(address)));
+    } catch (error) {
+      tellRefusal(error);
     }
   };
 
@@ -194,15 +211,7 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
               <button type="button" disabled={busy} onClick={() => setDialog("merge")}>
                 Merge into…
               </button>
-              <button
-                type="button"
-                onClick={() =>
-                  patchInsight(project, insight.id, { viewed: false }).then(
-                    () => go(hrefOf("insights", keptParams(address))),
-                    tellRefusal,
-                  )
-                }
-              >
+              <button type="button" onClick={() => void putBack()}>
                 Not viewed
               </button>
             </>

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { changed, go, Link, useAddress } from "../address";
+import { changed, go, Link, useAddress, useStay } from "../address";
 import { useAttempts } from "../api/attempt";
 import { answered, api, Refusal, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
@@ -94,7 +94,9 @@ function NewCollection({ onMade }: { onMade: () => void }) {
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const [busy, setBusy] = useState(false);
   const attempts = useAttempts();
+  const stay = useStay();
   const make = async () => {
+    const isHere = stay();
     setRefusal(null);
     setBusy(true);
     const body = { name, description };
@@ -110,7 +112,9 @@ function NewCollection({ onMade }: { onMade: () => void }) {
       setName((now) => (now === body.name ? "" : now));
       setDescription((now) => (now === body.description ? "" : now));
       onMade();
-      go(changed(address, { collection: made.id }));
+      const href = changed(address, { collection: made.id });
+      if (isHere()) go(href);
+      else tell(`“${made.name}” was made.`, undefined, { href, text: "Open it" });
     } catch (error) {
       if (error instanceof Refusal) setRefusal(error);
     } finally {
@@ -180,7 +184,9 @@ function Events({ collection, mayWrite, onChange }: EventsProps) {
       tellRefusal(error);
     }
   };
+  const stay = useStay();
   const remove = async () => {
+    const isHere = stay();
     ask(false);
     try {
       await answered(
@@ -189,7 +195,7 @@ function Events({ collection, mayWrite, onChange }: EventsProps) {
         }),
       );
       tell(`“${collection.name}” and its events are gone.`);
-      go(changed(address, { collection: null }), "replace");
+      if (isHere()) go(changed(address, { collection: null }), "replace");
       onChange();
     } catch (error) {
       tellRefusal(error);

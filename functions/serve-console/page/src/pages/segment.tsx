@@ -1,10 +1,10 @@
 import { useMemo, useState } from "preact/hooks";
-import { go, hrefOf, Link, useAddress } from "../address";
+import { go, hrefOf, Link, useAddress, useStay } from "../address";
 import { useAttempts } from "../api/attempt";
 import { Refusal } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
-import { useDraft } from "../drafts";
+import { dropDraft, useDraft } from "../drafts";
 import { AttributeNames } from "../flags/attributes";
 import { Conditions, conditionsInWords, NEW_CONDITION } from "../flags/conditions-editor";
 import { Conflict, type Met } from "../flags/conflict";
@@ -97,6 +97,7 @@ function Editor({ segment, back, onChange }: EditorProps) {
   const [met, setMet] = useState<Met | null>(null);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const attempts = useAttempts();
+  const stay = useStay();
   const [busy, setBusy] = useState(false);
   const [asking, ask] = useState(false);
   const flags = useLoaded(segment && `flags ${project.id} true`, (signal) =>
@@ -105,13 +106,14 @@ function Editor({ segment, back, onChange }: EditorProps) {
   const using = segment && flags.data ? usersOf(segment.key, flags.data) : null;
 
   const attempt = async (task: () => Promise<void>) => {
+    const isHere = stay();
     setBusy(true);
     setRefusal(null);
     setMet(null);
     try {
       await task();
     } catch (error) {
-      if (error instanceof Refusal) setRefusal(error);
+      if (error instanceof Refusal && isHere()) setRefusal(error);
       else tellRefusal(error);
     } finally {
       setBusy(false);
@@ -120,12 +122,19 @@ function Editor({ segment, back, onChange }: EditorProps) {
   const save = () =>
     attempt(async () => {
       const sent = draft;
+      const isHere = stay();
       if (!segment) {
         const made = await createSegment(project, sent, attempts.keyFor(sent));
         attempts.succeeded();
         edited.handOver(sent, nameOf(made.key), versionOf(made), draftOf(made));
-        tell(`${made.key} was made. Rules of flags can ask for it now.`);
-        go(hrefOf("segment", { ...keptParams(address), key: made.key }), "replace");
+        const href = hrefOf("segment", { ...keptParams(address), key: made.key });
+        const isStill = isHere();
+        tell(
+          `${made.key} was made. Rules of flags can ask for it now.`,
+          undefined,
+          isStill ? undefined : { href, text: "Open it" },
+        );
+        if (isStill) go(href, "replace");
         return;
       }
       const { name, conditions } = sent;
@@ -147,10 +156,12 @@ function Editor({ segment, back, onChange }: EditorProps) {
   const remove = () =>
     attempt(async () => {
       if (!segment) return;
+      const isHere = stay();
       ask(false);
       await deleteSegment(project, segment.key);
+      dropDraft(nameOf(segment.key));
       tell(`${segment.key} is gone.`);
-      go(back);
+      if (isHere()) go(back);
     });
 
   return (

@@ -1,6 +1,7 @@
 /** What was just done, and for ten seconds the way back. */
 
 import { useEffect, useState } from "preact/hooks";
+import { go } from "../address";
 import { Refusal } from "../api/client";
 
 interface Toast {
@@ -8,6 +9,8 @@ interface Toast {
   text: string;
   wrong: boolean;
   undo?: Undo | undefined;
+  /** What it is about, for whoever is elsewhere by now. */
+  link?: { href: string; text: string } | undefined;
 }
 
 /** The way back. With `false` it was not gone, and why was told already. */
@@ -28,8 +31,8 @@ function put(next: Toast[]): void {
 
 function show(toast: Omit<Toast, "id">): void {
   const id = nextId++;
-  // What only said something makes room; what can be undone stays for its time.
-  put([{ ...toast, id }, ...toasts.filter((it) => it.undo)].slice(0, MOST_SHOWN));
+  // What only said something makes room; what leads somewhere stays for its time.
+  put([{ ...toast, id }, ...toasts.filter((it) => it.undo || it.link)].slice(0, MOST_SHOWN));
   setTimeout(() => dismiss(id), SHOWN_MS);
 }
 
@@ -37,8 +40,8 @@ function dismiss(id: number): void {
   put(toasts.filter((it) => it.id !== id));
 }
 
-export function tell(text: string, undo?: Undo): void {
-  show({ text, undo, wrong: false });
+export function tell(text: string, undo?: Undo, link?: Toast["link"]): void {
+  show({ text, undo, link, wrong: false });
 }
 
 export function tellRefusal(error: unknown): void {
@@ -85,6 +88,19 @@ export function Toasts() {
       {shown.map((toast) => (
         <div key={toast.id} class={toast.wrong ? "toast wrong" : "toast"}>
           <span id={`toast-${toast.id}`}>{toast.text}</span>
+          {toast.link && (
+            <a
+              href={toast.link.href}
+              onClick={(event) => {
+                if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+                event.preventDefault();
+                dismiss(toast.id);
+                if (toast.link) go(toast.link.href);
+              }}
+            >
+              {toast.link.text}
+            </a>
+          )}
           {toast.undo && (
             <button
               type="button"
