@@ -84,7 +84,7 @@ interface Outcome<T> {
   response: Response;
 }
 
-function refusalOf(status: number, body: unknown): Refusal {
+export function refusalOf(status: number, body: unknown): Refusal {
   const it = (typeof body === "object" && body !== null ? body : {}) as Partial<Problem> & {
     errorCode?: string;
     errorDetails?: string;
@@ -92,7 +92,11 @@ function refusalOf(status: number, body: unknown): Refusal {
   };
   const code = it.code ?? it.errorCode ?? `status_${status}`;
   const text = it.detail ?? it.errorDetails ?? it.message ?? `The API answered ${status}.`;
-  return new Refusal(status, code, text, it.errors ?? [], it.requestId ?? null);
+  // A key that is taken is said without a place; it has one all the same.
+  const isTaken = code === "flag_exists" || code === "segment_exists";
+  const taken: Violation[] = [{ pointer: "/key", code: "duplicate", message: text }];
+  const violations = it.errors ?? (isTaken ? taken : []);
+  return new Refusal(status, code, text, violations, it.requestId ?? null);
 }
 
 /** The body of an answer. Throws a `Refusal` for all that is no success. */

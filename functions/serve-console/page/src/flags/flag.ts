@@ -128,9 +128,18 @@ export function newRuleId(): string {
   return NEW_ID + crypto.randomUUID();
 }
 
+/** What rules were told apart by before they were saved. */
+const firstIds = new Map<string, string>();
+
+/** What a rule is told apart by for as long as it is shown, saved meanwhile or not. */
+export function keyOf({ id }: Rule): string {
+  return firstIds.get(id) ?? id;
+}
+
 /** Rules with the ids that those of them got which were sent without one. */
 export function withIds(rules: Rule[], sent: Rule[], saved: Rule[]): Rule[] {
   const ids = new Map(sent.map((it, index) => [it.id, saved[index]?.id ?? it.id]));
+  for (const [before, id] of ids) if (before !== id) firstIds.set(id, before);
   return rules.map((it) => ({ ...it, id: ids.get(it.id) ?? it.id }));
 }
 

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import type { Refusal } from "../api/client";
 import { Icon } from "../ui/icons";
-import { FieldFault } from "../ui/states";
+import { FieldFault, faulty } from "../ui/states";
 import { type Draft, isWeight, type Serve, sumOf } from "./flag";
 
 type Mode = "variant" | "rollout" | "default";
@@ -42,6 +42,7 @@ export function ServeEditor(props: ServeEditorProps) {
           aria-label={label}
           value={mode}
           disabled={disabled}
+          {...faulty(refusal, pointer, `${pointer}/rollout`)}
           onChange={(event) => choose(event.currentTarget.value as Mode)}
         >
           <option value="variant">Serve a variant</option>
@@ -54,6 +55,7 @@ export function ServeEditor(props: ServeEditorProps) {
             value={serve.variant ?? ""}
             variants={variants}
             disabled={disabled}
+            fault={faulty(refusal, `${pointer}/variant`)}
             onChange={(variant) => onChange({ variant, rollout: [] })}
           />
         )}
@@ -70,14 +72,14 @@ export function ServeEditor(props: ServeEditorProps) {
                   value={it.variant}
                   variants={variants}
                   disabled={disabled}
+                  fault={faulty(refusal, `${pointer}/rollout/${index}/variant`)}
                   onChange={(variant) => setEntry(index, { variant })}
                 />
                 <WeightField
                   label={`${label}: weight of ${it.variant}`}
                   weight={it.weight}
                   faultId={`weight${pointer}/${index}`}
-                  pointer={`${pointer}/rollout/${index}/weight`}
-                  refusal={refusal}
+                  fault={faulty(refusal, `${pointer}/rollout/${index}/weight`)}
                   disabled={disabled}
                   onChange={(weight) => setEntry(index, { weight })}
                 />
@@ -162,15 +164,14 @@ interface WeightFieldProps {
   label: string;
   weight: number;
   faultId: string;
-  pointer: string;
-  refusal: Refusal | null;
+  fault: ReturnType<typeof faulty>;
   disabled: boolean;
   onChange: (weight: number) => void;
 }
 
 /** A weight as text. What was typed stays as it was while it means the same: `0.` is on its way to `0.5`. */
 function WeightField(props: WeightFieldProps) {
-  const { label, weight, faultId, pointer, refusal, disabled, onChange } = props;
+  const { label, weight, faultId, fault, disabled, onChange } = props;
   const [text, setText] = useState("");
   const isSame = Object.is(readWeight(text), weight);
   const isNumber = Number.isFinite(weight);
@@ -182,8 +183,7 @@ function WeightField(props: WeightFieldProps) {
       aria-label={label}
       value={isSame ? text : isNumber ? weight : ""}
       disabled={disabled}
-      aria-invalid={!isNumber || Boolean(refusal?.at(pointer))}
-      aria-describedby={faultId}
+      {...(isNumber ? fault : { "aria-invalid": true, "aria-describedby": faultId })}
       onInput={(event) => {
         setText(event.currentTarget.value);
         onChange(readWeight(event.currentTarget.value));
@@ -226,6 +226,7 @@ interface VariantSelectProps {
   variants: Draft["variants"];
   disabled: boolean;
   none?: string;
+  fault?: ReturnType<typeof faulty>;
   onChange: (key: string) => void;
 }
 
@@ -235,6 +236,7 @@ export function VariantSelect({
   variants,
   disabled,
   none,
+  fault,
   onChange,
 }: VariantSelectProps) {
   return (
@@ -242,6 +244,7 @@ export function VariantSelect({
       aria-label={label}
       value={value}
       disabled={disabled}
+      {...fault}
       onChange={(event) => onChange(event.currentTarget.value)}
     >
       {none !== undefined && <option value="">{none}</option>}

@@ -38,7 +38,7 @@ import { loadSegments, type Segment } from "../segments/segment";
 import { keptParams } from "../time/range";
 import { Confirm } from "../ui/confirm";
 import { Back, One } from "../ui/one";
-import { FieldFault, Refused } from "../ui/states";
+import { FieldFault, faulty, Refused, useFirstFault } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tell, tellRefusal } from "../ui/toast";
 
@@ -109,6 +109,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
   const { draft, isChanged, set } = edited;
   const [met, setMet] = useState<Met | null>(null);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const form = useFirstFault(refusal ?? met);
   const attempts = useAttempts();
   const stay = useStay();
   const [busy, setBusy] = useState(false);
@@ -261,6 +262,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
       <div class="editor">
         <div>
           <form
+            ref={form}
             onSubmit={(event) => {
               event.preventDefault();
               void save();
@@ -276,7 +278,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
                       placeholder="new-checkout"
                       spellcheck={false}
                       autocomplete="off"
-                      aria-invalid={Boolean(refusal?.at("/key"))}
+                      {...faulty(refusal, "/key")}
                       onInput={(event) => set({ key: event.currentTarget.value })}
                     />
                   </label>
@@ -287,7 +289,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
                     value={draft.name}
                     placeholder="New checkout"
                     disabled={disabled}
-                    aria-invalid={Boolean(refusal?.at("/name"))}
+                    {...faulty(refusal, "/name")}
                     onInput={(event) => set({ name: event.currentTarget.value })}
                   />
                 </label>
@@ -313,6 +315,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
                   rows={2}
                   value={draft.description}
                   disabled={disabled}
+                  {...faulty(refusal, "/description")}
                   onInput={(event) => set({ description: event.currentTarget.value })}
                 />
               </label>
@@ -351,6 +354,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
                 variants={draft.variants}
                 none="The application’s own default"
                 disabled={disabled}
+                fault={faulty(refusal, "/offVariant")}
                 onChange={(key) => set({ offVariant: key || null })}
               />
               <FieldFault refusal={refusal} at="/offVariant" />

@@ -7,7 +7,7 @@ import { useCan, useHere } from "../caller";
 import { counted, number } from "../time/format";
 import { Confirm } from "../ui/confirm";
 import { RowTitle } from "../ui/row-parts";
-import { Empty, FieldFault, Refused, SkeletonRows } from "../ui/states";
+import { Empty, FieldFault, faulty, Refused, SkeletonRows, useFirstFault } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tell, tellRefusal } from "../ui/toast";
 
@@ -93,6 +93,7 @@ function NewCollection({ onMade }: { onMade: () => void }) {
   const [description, setDescription] = useState("");
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const [busy, setBusy] = useState(false);
+  const form = useFirstFault(refusal);
   const attempts = useAttempts();
   const stay = useStay();
   const make = async () => {
@@ -123,6 +124,7 @@ function NewCollection({ onMade }: { onMade: () => void }) {
   };
   return (
     <form
+      ref={form}
       class="form block"
       onSubmit={(event) => {
         event.preventDefault();
@@ -134,13 +136,18 @@ function NewCollection({ onMade }: { onMade: () => void }) {
         <input
           value={name}
           placeholder="Releases"
+          {...faulty(refusal, "/name")}
           onInput={(event) => setName(event.currentTarget.value)}
         />
       </label>
       <FieldFault refusal={refusal} at="/name" />
       <label class="field">
         What it is for
-        <input value={description} onInput={(event) => setDescription(event.currentTarget.value)} />
+        <input
+          value={description}
+          {...faulty(refusal, "/description")}
+          onInput={(event) => setDescription(event.currentTarget.value)}
+        />
       </label>
       <FieldFault refusal={refusal} at="/description" />
       {refusal && refusal.violations.length === 0 && <Refused refusal={refusal} />}
@@ -281,6 +288,7 @@ function NewEvent({
   const [description, setDescription] = useState("");
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const [busy, setBusy] = useState(false);
+  const form = useFirstFault(refusal);
   const attempts = useAttempts();
   const add = async () => {
     setRefusal(null);
@@ -308,6 +316,7 @@ function NewEvent({
   };
   return (
     <form
+      ref={form}
       class="part"
       onSubmit={(event) => {
         event.preventDefault();
@@ -320,6 +329,7 @@ function NewEvent({
           <input
             value={name}
             placeholder="Release 2.5.3"
+            {...faulty(refusal, "/events/0/name")}
             onInput={(event) => setName(event.currentTarget.value)}
           />
         </label>
@@ -327,6 +337,7 @@ function NewEvent({
           More about it
           <input
             value={description}
+            {...faulty(refusal, "/events/0/description")}
             onInput={(event) => setDescription(event.currentTarget.value)}
           />
         </label>
@@ -336,6 +347,7 @@ function NewEvent({
             type="datetime-local"
             required
             value={at}
+            {...faulty(refusal, "/events/0/occurredAt")}
             onInput={(event) => setAt(event.currentTarget.value)}
           />
         </label>

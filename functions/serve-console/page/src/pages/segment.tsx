@@ -22,7 +22,7 @@ import {
 import { keptParams } from "../time/range";
 import { Confirm } from "../ui/confirm";
 import { Back, One } from "../ui/one";
-import { FieldFault, Refused } from "../ui/states";
+import { FieldFault, faulty, Refused, useFirstFault } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tell, tellRefusal } from "../ui/toast";
 
@@ -96,6 +96,7 @@ function Editor({ segment, back, onChange }: EditorProps) {
   const { draft, isChanged, set } = edited;
   const [met, setMet] = useState<Met | null>(null);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const form = useFirstFault(refusal ?? met);
   const attempts = useAttempts();
   const stay = useStay();
   const [busy, setBusy] = useState(false);
@@ -187,6 +188,7 @@ function Editor({ segment, back, onChange }: EditorProps) {
       </div>
       <div class="editor">
         <form
+          ref={form}
           onSubmit={(event) => {
             event.preventDefault();
             void save();
@@ -202,7 +204,7 @@ function Editor({ segment, back, onChange }: EditorProps) {
                     placeholder="beta-testers"
                     spellcheck={false}
                     autocomplete="off"
-                    aria-invalid={Boolean(refusal?.at("/key"))}
+                    {...faulty(refusal, "/key")}
                     onInput={(event) => set({ key: event.currentTarget.value })}
                   />
                 </label>
@@ -213,7 +215,7 @@ function Editor({ segment, back, onChange }: EditorProps) {
                   value={draft.name}
                   placeholder="Beta testers"
                   disabled={!mayWrite}
-                  aria-invalid={Boolean(refusal?.at("/name"))}
+                  {...faulty(refusal, "/name")}
                   onInput={(event) => set({ name: event.currentTarget.value })}
                 />
               </label>
