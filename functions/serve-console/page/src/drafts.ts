@@ -78,7 +78,7 @@ export function useDraft<T extends object>(name: string, of: string, saved: T): 
     if (isChanged) keep(name, now);
     else dropDraft(name);
   }, [name, isChanged, now.of, now.base, now.draft]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isChanged) return;
     const listener = (event: BeforeUnloadEvent) => event.preventDefault();
     addEventListener("beforeunload", listener);

@@ -400,7 +400,9 @@ function Editor({ flag, back, onChange }: EditorProps) {
           {flag && <History key={flag.id} flag={flag} onChange={onChange} />}
         </div>
         <aside>
-          {flag && can("flags:evaluate") && <Tester key={flag.id} flag={flag} />}
+          {flag && can("flags:evaluate") && (
+            <Tester key={flag.id} flag={flag} isEdited={isChanged} />
+          )}
           {flag && !can("flags:evaluate") && (
             <p class="quiet small">To try it out here, a key needs the scope flags:evaluate.</p>
           )}
