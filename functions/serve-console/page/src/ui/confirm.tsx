@@ -12,18 +12,19 @@ interface DialogProps {
 export function Dialog({ title, onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  const gone = useRef(false);
   useEffect(() => {
-    const shown = dialog.current;
-    shown?.showModal();
-    // Closed before it goes, it gives the focus back to what had it.
+    const before = document.activeElement;
+    dialog.current?.showModal();
     return () => {
-      gone.current = true;
-      shown?.close();
+      // What had the focus gets it back, once nothing modal is in the way.
+      setTimeout(() => {
+        const isFree = document.activeElement === document.body;
+        if (isFree && before instanceof HTMLElement && before.isConnected) before.focus();
+      });
     };
   }, []);
   return (
-    <dialog ref={dialog} aria-labelledby={titleId} onClose={() => !gone.current && onClose()}>
+    <dialog ref={dialog} aria-labelledby={titleId} onClose={onClose}>
       <h2 id={titleId}>{title}</h2>
       {children}
     </dialog>
