@@ -12,22 +12,21 @@ export const edits = ({ browser, base, project, key, api }) => {
   const focused = (visitor) => visitor.page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.closest("label")?.textContent);
   const isOn = (visitor, name) => visitor.page.$eval(`[role=switch][aria-label="${name}"]`, (it) => it.getAttribute("aria-checked") === "true");
 
-  /** Holds requests of a method until `window.release()`. */
-  const hold = (visitor, method) =>
-    visitor.page.evaluate((held) => {
+  /** Holds the next request of a method until `window.release()`, of those whose paths end so. */
+  const hold = (visitor, method, ending = "") =>
+    visitor.page.evaluate((held, end) => {
       const send = window.fetch;
       window.held = 0;
       window.fetch = async (request) => {
-        if (request.method === held) {
-          window.held++;
+        if (!window.held && request.method === held && new URL(request.url).pathname.endsWith(end)) {
+          window.held = 1;
           await new Promise((resume) => {
             window.release = resume;
           });
-          window.fetch = send;
         }
         return send(request);
       };
-    }, method);
+    }, method, ending);
   const isHeld = (visitor) => visitor.until("it is underway", () => visitor.page.evaluate(() => window.held > 0));
   const release = (visitor) => visitor.page.evaluate(() => window.release());
 
@@ -39,7 +38,7 @@ export const edits = ({ browser, base, project, key, api }) => {
       const [on, off] = ["Everyone else gets: weight of on", "Everyone else gets: weight of off"];
       await visitor.type(on, "0.5");
       assert.equal(await valueOf(visitor, on), "0.5");
-      assert.match(await visitor.text(".save-bar"), /add up to 100[\s\S]*on for 0\.99 %, off for 99\.01 %/);
+      assert.match(await visitor.text(".save-bar"), /do not add up to 100[\s\S]*on for 0\.99 %, off for 99\.01 %/);
       await visitor.type(off, "9");
       await visitor.page.keyboard.press("Backspace");
       assert.equal(await valueOf(visitor, off), "", "an empty field is empty");
@@ -48,7 +47,7 @@ export const edits = ({ browser, base, project, key, api }) => {
       assert.equal(await focused(visitor), off, "what is missing has the focus");
       assert.equal((await getFlag("shares")).version, 1);
       await visitor.type(off, "99.5");
-      assert.doesNotMatch(await visitor.text(".save-bar"), /add up/);
+      assert.doesNotMatch(await visitor.text(".save-bar"), /do not add up/);
       await visitor.click("Save");
       await visitor.until("it is saved", async () => (await getFlag("shares")).version === 2);
       assert.deepEqual((await getFlag("shares")).fallthrough.rollout, [{ variant: "on", weight: 0.5 }, { variant: "off", weight: 99.5 }]);
@@ -219,6 +218,20 @@ export const edits = ({ browser, base, project, key, api }) => {
       await visitor.until("the link leads there", () => visitor.page.url().includes("key=late"));
       await visitor.open("/flag?new=1");
       assert.equal(await valueOf(visitor, "Key"), "", "what was made is no draft any more");
+
+      await visitor.open("/errors?range=7d");
+      await visitor.type("Filter errors in words", "unhandled errors");
+      await hold(visitor, "POST", "/interpret");
+      await visitor.page.keyboard.press("Enter");
+      await isHeld(visitor);
+      await visitor.type("Filter errors in words", "in staging");
+      await visitor.click("24h");
+      await visitor.until("another time is shown", () => visitor.page.url().includes("24h"));
+      await visitor.settle();
+      await release(visitor);
+      await visitor.see(".toast a");
+      assert.match(visitor.page.url(), /range=24h/);
+      assert.equal(await valueOf(visitor, "Filter errors in words"), "in staging");
       await visitor.leave();
     },
 

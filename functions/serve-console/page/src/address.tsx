@@ -20,7 +20,6 @@ const listeners = new Set<() => void>();
 const tell = () => {
   for (const listener of listeners) listener();
 };
-addEventListener("popstate", tell);
 
 export type Params = Record<string, string | string[] | number | null | undefined>;
 
@@ -54,6 +53,8 @@ export function useAddress(): Address {
   useEffect(() => {
     const listener = () => set(read());
     listeners.add(listener);
+    // The same listener counts once.
+    addEventListener("popstate", tell);
     return () => {
       listeners.delete(listener);
     };

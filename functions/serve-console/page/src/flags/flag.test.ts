@@ -55,11 +55,13 @@ test("shares that do not add up to 100 are said as what they are", () => {
   });
   expect(sharesInWords({ rules: [], fallthrough: weigh(0.5, 99.5) })).toEqual([]);
   expect(sharesInWords({ rules: [], fallthrough: weigh(50, 150) })).toEqual([
-    "Everyone else: v0 for 25 %, v1 for 75 %",
+    "The shares do not add up to 100. Everyone else gets v0 for 25 %, v1 for 75 %.",
   ]);
   expect(serveInWords(weigh(0.125, 99.875))).toBe("v0 for 0.125 %, v1 for 99.875 %");
   const unfinished = { rules: [], fallthrough: weigh(50, Number.NaN) };
-  expect(sharesInWords(unfinished)).toEqual(["Everyone else: v0 for 100 %"]);
+  expect(sharesInWords(unfinished)).toEqual([
+    "The shares do not add up to 100. Everyone else gets v0 for 100 %.",
+  ]);
   expect(missingWeights(unfinished)).toEqual(["/fallthrough/rollout/1/weight"]);
 });
 

@@ -290,14 +290,14 @@ function shareInWords(share: number): string {
   return rounded === 100 && share < 100 ? "more than 99.999 %" : `${rounded} %`;
 }
 
-/** What shares that do not add up to 100 mean, a line for each place that has such. */
+/** What shares that do not add up to 100 mean, a sentence for each place that has such. */
 export function sharesInWords({ rules, fallthrough }: Pick<Draft, "rules" | "fallthrough">) {
   return [
-    ...rules.map((it, index) => ({ where: `Rule ${index + 1}`, serve: it.serve })),
-    { where: "Everyone else", serve: fallthrough },
+    ...rules.map((it, index) => ({ who: `Rule ${index + 1} serves`, serve: it.serve })),
+    { who: "Everyone else gets", serve: fallthrough },
   ]
     .filter(({ serve }) => serve.rollout.length && Math.abs(sumOf(serve) - 100) >= 1e-9)
-    .map(({ where, serve }) => `${where}: ${serveInWords(serve)}`);
+    .map(({ who, serve }) => `The shares do not add up to 100. ${who} ${serveInWords(serve)}.`);
 }
 
 /** Whether it was typed: what is not is `NaN`, and `null` once it was kept as JSON. */

@@ -38,7 +38,7 @@ import { loadSegments, type Segment } from "../segments/segment";
 import { keptParams } from "../time/range";
 import { Confirm } from "../ui/confirm";
 import { Back, One } from "../ui/one";
-import { FieldFault, faulty, Refused, useFirstFault } from "../ui/states";
+import { FieldFault, faulty, Refused, shownHere, useFirstFault } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tell, tellRefusal } from "../ui/toast";
 
@@ -173,7 +173,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
     }
   };
   const refuse = (error: unknown) =>
-    error instanceof Refusal ? setRefusal(error) : tellRefusal(error);
+    error instanceof Refusal ? setRefusal(shownHere(error)) : tellRefusal(error);
   /** What somebody else saved comes in beside what was typed, and is told. */
   const takeOver = async (known: Flag, sent: Draft) => {
     try {
@@ -388,12 +388,12 @@ function Editor({ flag, back, onChange }: EditorProps) {
                 {edited.wasKept && isChanged && (
                   <span class="small">You typed this before and did not save it.</span>
                 )}
-                <span class="quiet small">Once on, it serves {doesInWords(draft)}.</span>
                 {unevenShares.map((it) => (
                   <span class="fault" key={it}>
-                    The shares do not add up to 100, so in effect {it}.
+                    {it}
                   </span>
                 ))}
+                <span class="quiet small">Once on, it serves {doesInWords(draft)}.</span>
               </div>
             )}
           </form>

@@ -22,7 +22,7 @@ import {
 import { keptParams } from "../time/range";
 import { Confirm } from "../ui/confirm";
 import { Back, One } from "../ui/one";
-import { FieldFault, faulty, Refused, useFirstFault } from "../ui/states";
+import { FieldFault, faulty, Refused, shownHere, useFirstFault } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tell, tellRefusal } from "../ui/toast";
 
@@ -114,7 +114,7 @@ function Editor({ segment, back, onChange }: EditorProps) {
     try {
       await task();
     } catch (error) {
-      if (error instanceof Refusal && isHere()) setRefusal(error);
+      if (error instanceof Refusal && isHere()) setRefusal(shownHere(error));
       else tellRefusal(error);
     } finally {
       setBusy(false);

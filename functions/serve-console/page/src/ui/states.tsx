@@ -84,6 +84,11 @@ export function Refused({ refusal, retry, small = false }: RefusedProps) {
   );
 }
 
+/** A refusal that a form shows: another key is asked for above it. */
+export function shownHere(refusal: Refusal): Refusal | null {
+  return refusal.status === 401 ? null : refusal;
+}
+
 /** What the API says of one field, below it. */
 export function FieldFault({ refusal, at }: { refusal: Refusal | null; at: string }) {
   const text = refusal?.at(at);
