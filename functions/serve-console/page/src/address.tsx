@@ -1,7 +1,7 @@
 /** The address is the state: what is shown follows from it alone, so that a link shows the same. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { newState, sameAddress, scrollBack, stepNow } from "./steps";
 
 const ROOT = "/console";
@@ -21,12 +21,12 @@ const listeners = new Set<() => void>();
 const tell = () => {
   for (const listener of listeners) listener();
 };
-addEventListener("popstate", () => {
+const goneBack = () => {
   const step = stepNow();
   tell();
   // A part of the page that is named is scrolled to by the browser.
   if (!location.hash) scrollBack(step);
-});
+};
 
 export type Params = Record<string, string | string[] | number | null | undefined>;
 
@@ -42,8 +42,8 @@ export function hrefOf(page: string, params: Params = {}): string {
 }
 
 export function go(href: string, how: "push" | "replace" = "push"): void {
-  if (href === location.pathname + location.search) return;
-  const before = location.pathname + location.search;
+  const before = currentHref();
+  if (href === before) return;
   if (how === "push") {
     history.pushState(newState(), "", href);
     stepNow().before = before;
@@ -73,11 +73,36 @@ export function useAddress(): Address {
   useEffect(() => {
     const listener = () => set(read());
     listeners.add(listener);
+    // The same listener counts once.
+    addEventListener("popstate", goneBack);
     return () => {
       listeners.delete(listener);
     };
   }, []);
   return address;
+}
+
+/** Where one is, as a link says it. */
+export function currentHref(): string {
+  return location.pathname + location.search;
+}
+
+/**
+ * For what goes elsewhere once an answer is there. Called when it is asked for, it gives what tells later
+ * whether one is still where one was: whoever went on is not pulled away.
+ */
+export function useStay(): () => () => boolean {
+  const isShown = useRef(true);
+  useEffect(() => {
+    isShown.current = true;
+    return () => {
+      isShown.current = false;
+    };
+  }, []);
+  return useCallback(() => {
+    const from = currentHref();
+    return () => isShown.current && currentHref() === from;
+  }, []);
 }
 
 interface LinkProps {

@@ -15,8 +15,8 @@ import { OverviewPage } from "./pages/overview";
 import { SegmentPage } from "./pages/segment";
 import { SegmentsPage } from "./pages/segments";
 import { SettingsPage } from "./pages/settings";
-import { SignIn } from "./pages/sign-in";
-import { currentKey, onKeyChange, rememberCaller, rememberedCaller } from "./session";
+import { KeyForm, SignIn } from "./pages/sign-in";
+import { currentKey, onKeyChange, rememberCaller, rememberedCaller, whyForgotten } from "./session";
 import { forgetSteps, stepNow } from "./steps";
 import { askTabs } from "./tabs";
 import { keptParams, keptView } from "./time/range";
@@ -24,7 +24,7 @@ import { Dialog } from "./ui/confirm";
 import { Icon, type IconName } from "./ui/icons";
 import { Said } from "./ui/said";
 import { Empty, Refused, SkeletonRows } from "./ui/states";
-import { Toasts, undoLast } from "./ui/toast";
+import { Toasts, tell, undoLast } from "./ui/toast";
 
 interface Place {
   page: string;
@@ -82,12 +82,19 @@ const PAGES: Record<string, () => preact.JSX.Element> = {
 
 export function App() {
   const [key, setKey] = useState(currentKey);
+  const [ended, setEnded] = useState(false);
+  const isAtWork = useRef(false);
   useEffect(
     () =>
       onKeyChange(() => {
+        const next = currentKey();
+        // A key that ends takes nothing away that one is at: another is asked for above it.
+        const isAsked = !next && whyForgotten() !== null && isAtWork.current;
+        setEnded(isAsked);
+        if (isAsked) return;
         forgetLoaded();
         forgetSteps();
-        setKey(currentKey());
+        setKey(next);
       }),
     [],
   );
@@ -103,8 +110,27 @@ export function App() {
     rememberCaller(told);
     return told;
   });
+  const shown = caller.data ?? remembered;
+  isAtWork.current = Boolean(key && shown);
   if (!key) return isAlone ? <SignIn /> : null;
-  return <Frame caller={caller.data ?? remembered} refusal={caller.error} retry={caller.reload} />;
+  return (
+    <>
+      <Frame caller={shown} refusal={caller.error} retry={caller.reload} />
+      {ended && (
+        <Dialog
+          title="Another key is needed"
+          onClose={() => {
+            setEnded(false);
+            tell("Without a key nothing is loaded or saved. What you do next asks for one again.");
+          }}
+        >
+          <KeyForm action="Go on">
+            <p>What you typed is still here.</p>
+          </KeyForm>
+        </Dialog>
+      )}
+    </>
+  );
 }
 
 interface FrameProps {

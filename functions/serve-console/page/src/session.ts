@@ -1,5 +1,7 @@
 /** The API key of this tab: kept until the tab is closed, and nowhere else. */
 
+import { dropAllDrafts } from "./drafts";
+
 const NAME = "waymark.key";
 /** What the key was last said to be and to may: a page that is opened again need not wait for it. */
 const CALLER = "waymark.caller";
@@ -12,6 +14,7 @@ export function currentKey(): string | null {
 }
 
 export function openWithKey(key: string): void {
+  notice = null;
   sessionStorage.setItem(NAME, key);
   sessionStorage.removeItem(CALLER);
   for (const listener of listeners) listener();
@@ -24,8 +27,10 @@ export function whyForgotten(): string | null {
   return notice;
 }
 
+/** Forgets it because somebody wants that, or because of what `why` says: then drafts stay for the next. */
 export function forgetKey(why: string | null = null): void {
   notice = why;
+  if (why === null) dropAllDrafts();
   sessionStorage.removeItem(NAME);
   sessionStorage.removeItem(CALLER);
   for (const listener of listeners) listener();

@@ -100,7 +100,7 @@ interface Outcome<T> {
   response: Response;
 }
 
-function refusalOf(status: number, body: unknown): Refusal {
+export function refusalOf(status: number, body: unknown): Refusal {
   const it = (typeof body === "object" && body !== null ? body : {}) as Partial<Problem> & {
     errorCode?: string;
     errorDetails?: string;
@@ -108,7 +108,11 @@ function refusalOf(status: number, body: unknown): Refusal {
   };
   const code = it.code ?? it.errorCode ?? `status_${status}`;
   const text = it.detail ?? it.errorDetails ?? it.message ?? `The API answered ${status}.`;
-  return new Refusal(status, code, text, it.errors ?? [], it.requestId ?? null);
+  // A key that is taken is said without a place; it has one all the same.
+  const isTaken = code === "flag_exists" || code === "segment_exists";
+  const taken: Violation[] = [{ pointer: "/key", code: "duplicate", message: text }];
+  const violations = it.errors ?? (isTaken ? taken : []);
+  return new Refusal(status, code, text, violations, it.requestId ?? null);
 }
 
 /** The body of an answer. Throws a `Refusal` for all that is no success. */
@@ -139,11 +143,6 @@ export async function answeredWithHeaders<T>(
   // A key that has ended is of no use to anybody.
   if (refusal.status === 401) forgetKey(refusal.message);
   throw refusal;
-}
-
-/** A key under which a request can be sent again without being carried out twice. */
-export function idempotencyKey(): { "Idempotency-Key": string } {
-  return { "Idempotency-Key": crypto.randomUUID() };
 }
 
 /** Carries out tasks, so many at once. */

@@ -1,7 +1,8 @@
 /** What pages about insights ask the API for. */
 
 import { useState } from "preact/hooks";
-import { answered, api, idempotencyKey, type Schemas } from "../api/client";
+import type { KeyHeader } from "../api/attempt";
+import { answered, api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import type { Project } from "../caller";
 import { stepNow } from "../steps";
@@ -121,19 +122,25 @@ export function split(
   insightId: string,
   painPointIds: string[],
   title: string,
+  header: KeyHeader,
 ): Promise<Insight> {
   return answered(
     api.POST("/v0/projects/{idOrSlug}/replay-insights/{insightId}/split", {
-      params: { path: { idOrSlug: project.slug, insightId }, header: idempotencyKey() },
+      params: { path: { idOrSlug: project.slug, insightId }, header },
       body: { painPointIds, ...(title && { title }) },
     }),
   );
 }
 
-export function merge(project: Project, insightId: string, into: string): Promise<Insight> {
+export function merge(
+  project: Project,
+  insightId: string,
+  into: string,
+  header: KeyHeader,
+): Promise<Insight> {
   return answered(
     api.POST("/v0/projects/{idOrSlug}/replay-insights/{insightId}/merge", {
-      params: { path: { idOrSlug: project.slug, insightId }, header: idempotencyKey() },
+      params: { path: { idOrSlug: project.slug, insightId }, header },
       body: { into },
     }),
   );

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { changed, go, hrefOf, useAddress } from "../address";
+import { changed, go, hrefOf, useAddress, useStay } from "../address";
 import { answered, api, Refusal, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
@@ -77,13 +77,15 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
     if (id) go(hrefOf("error", { ...keptView(address, "error"), id }));
   };
   useKeys({ j: () => step(1), k: () => step(-1) });
+  const stay = useStay();
   const remove = async () => {
+    const isHere = stay();
     ask(false);
     try {
       const params = { path: { idOrSlug: project.slug, errorId: error.errorId } };
       await answered(api.DELETE("/v0/projects/{idOrSlug}/errors/{errorId}", { params }));
       tell("The error and its events are gone.");
-      go(back);
+      if (isHere()) go(back);
     } catch (refusal) {
       tellRefusal(refusal);
     }
@@ -264,13 +266,15 @@ function Events({ error }: { error: ErrorTold }) {
       changed(address, { event: it.eventId === events[0]?.eventId ? null : it.eventId }),
       "replace",
     );
+  const stay = useStay();
   const older = async () => {
+    const isHere = stay();
     if (index + 1 < events.length) return show(events[index + 1]);
     if (!next) return;
     try {
       const page = await load(next);
       add(page);
-      show(page.items[0]);
+      if (isHere()) show(page.items[0]);
     } catch (refusal) {
       tellRefusal(refusal);
     }

@@ -1,4 +1,4 @@
-import { useMemo, useRef } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { changed, go, hrefOf, Link, useAddress } from "../address";
 import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
@@ -17,6 +17,8 @@ import { useRowWindow, WindowedRows } from "../ui/window";
 type Show = "all" | "on" | "off" | "archived";
 const SHOWS: Show[] = ["all", "on", "off", "archived"];
 
+const NONE: ReadonlyMap<string, Flag> = new Map();
+
 export function FlagsPage() {
   const address = useAddress();
   const { project } = useHere();
@@ -28,9 +30,19 @@ export function FlagsPage() {
   const loaded = useLoaded(`flags ${project.id} ${isArchive}`, (signal) =>
     loadFlags(project, isArchive, signal),
   );
+  // What is switched stays where it is until something else is asked for: in its place would be another.
+  const filter = `${project.id} ${show} ${words}`;
+  const current = useRef(filter);
+  current.current = filter;
+  const [switched, setSwitched] = useState({ filter, flags: NONE });
   const flags = useMemo(
-    () => (loaded.data ?? []).filter((it) => isShown(it, show) && hasWords(it, words)),
-    [loaded.data, show, words],
+    () =>
+      listed(
+        loaded.data ?? [],
+        switched.filter === filter ? switched.flags : NONE,
+        (it) => isShown(it, show) && hasWords(it, words),
+      ),
+    [loaded.data, switched, filter, show, words],
   );
   const keys = useMemo(() => flags.map((it) => it.key), [flags]);
   const hrefOfFlag = (key: string) => hrefOf("flag", { ...keptParams(address), key });
@@ -42,8 +54,13 @@ export function FlagsPage() {
     `${show} ${words}`,
     loaded.data && !loaded.loading ? counted(flags.length, "flag") : null,
   );
-  const replace = (flag: Flag) =>
+  const replace = (flag: Flag) => {
     loaded.set((all) => all.map((it) => (it.id === flag.id ? flag : it)));
+    setSwitched((was) => {
+      const before = was.filter === current.current ? was.flags : NONE;
+      return { filter: current.current, flags: new Map(before).set(flag.id, flag) };
+    });
+  };
 
   return (
     <>
@@ -137,6 +154,20 @@ export function FlagsPage() {
       )}
     </>
   );
+}
+
+/** Those that are asked for and those that were switched here, each as it is known last. */
+export function listed(
+  flags: readonly Flag[],
+  switched: ReadonlyMap<string, Flag>,
+  isAskedFor: (flag: Flag) => boolean,
+): Flag[] {
+  return flags
+    .filter((it) => switched.has(it.id) || isAskedFor(it))
+    .map((it) => {
+      const known = switched.get(it.id);
+      return known && known.version > it.version ? known : it;
+    });
 }
 
 function isShown(flag: Flag, show: Show): boolean {

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
-import { go, hrefOf, Link, useAddress } from "../address";
+import { currentHref, go, hrefOf, Link, useAddress, useStay } from "../address";
+import { useAttempts } from "../api/attempt";
 import { answered, api } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
@@ -101,36 +102,73 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
   };
   useKeys(mayWrite ? { e: () => void change("resolved"), i: () => void change("ignored") } : {});
 
+  const stay = useStay();
+  const attempts = useAttempts();
+  const undoing = useAttempts();
+  const [busy, setBusy] = useState(false);
   const chosen = [...rows.selected];
   const splitOff = async (title: string) => {
     setDialog(null);
+    setBusy(true);
     try {
-      const made = await split(project, insight.id, chosen, title);
+      const key = attempts.keyFor("split", insight.id, chosen, title);
+      const made = await split(project, insight.id, chosen, title, key);
+      attempts.succeeded();
       rows.clear();
       refresh();
       tell(`Split ${counted(chosen.length, "pain point")} off into “${made.title}”.`, async () => {
-        await merge(project, made.id, insight.id);
+        await merge(project, made.id, insight.id, undoing.keyFor(made.id, insight.id));
+        undoing.succeeded();
         refresh();
       });
     } catch (error) {
       tellRefusal(error);
+    } finally {
+      setBusy(false);
     }
   };
   const mergeInto = async (other: Insight) => {
     setDialog(null);
+    const href = hrefOfOther(other.id);
+    const isHere = stay();
     const moved = items.map((it) => it.id);
+    setBusy(true);
     try {
-      await merge(project, insight.id, other.id);
+      await merge(project, insight.id, other.id, attempts.keyFor("merge", insight.id, other.id));
+      attempts.succeeded();
       // Merging is for good; what it did is undone by splitting the same pain points off again.
       const canUndo =
         moved.length > 0 && moved.length <= MOST_SPLIT && moved.length === insight.occurrences;
       const undo = async () => {
-        const again = await split(project, other.id, moved, insight.title);
+        const from = currentHref();
+        const again = await split(
+          project,
+          other.id,
+          moved,
+          insight.title,
+          undoing.keyFor(other.id, moved, insight.title),
+        );
         await patchInsight(project, again.id, asItWas(insight));
-        go(hrefOfOther(again.id));
+        undoing.succeeded();
+        // Whoever looks at what it was merged into sees what came out of it again.
+        if (from === href && currentHref() === from) go(hrefOfOther(again.id));
       };
-      tell(`Merged into “${other.title}”.`, canUndo ? undo : undefined);
-      go(hrefOfOther(other.id));
+      const isStill = isHere();
+      const link = isStill ? undefined : { href, text: "Open it" };
+      tell(`Merged into “${other.title}”.`, canUndo ? undo : undefined, link);
+      if (isStill) go(href);
+    } catch (error) {
+      tellRefusal(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+
+  const putBack = async () => {
+    const isHere = stay();
+    try {
+      await patchInsight(project, insight.id, { viewed: false });
+      if (isHere()) go(hrefOf("insights", keptParams(address)));
     } catch (error) {
       tellRefusal(error);
     }
@@ -171,18 +209,10 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
                   Reopen
                 </button>
               )}
-              <button type="button" onClick={() => setDialog("merge")}>
+              <button type="button" disabled={busy} onClick={() => setDialog("merge")}>
                 Merge into…
               </button>
-              <button
-                type="button"
-                onClick={() =>
-                  patchInsight(project, insight.id, { viewed: false }).then(
-                    () => go(hrefOf("insights", keptParams(address))),
-                    tellRefusal,
-                  )
-                }
-              >
+              <button type="button" onClick={() => void putBack()}>
                 Not viewed
               </button>
             </>
@@ -236,7 +266,7 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
         {rows.selected.size > 0 ? (
           <>
             <b>{counted(rows.selected.size, "pain point")} selected</b>
-            <button type="button" onClick={() => setDialog("split")}>
+            <button type="button" disabled={busy} onClick={() => setDialog("split")}>
               Split off…
             </button>
             <button type="button" class="link" onClick={rows.clear}>

@@ -1,13 +1,14 @@
 import { useEffect, useState } from "preact/hooks";
-import { changed, go, Link, useAddress } from "../address";
-import { answered, api, idempotencyKey, Refusal, type Schemas } from "../api/client";
+import { changed, go, Link, useAddress, useStay } from "../address";
+import { useAttempts } from "../api/attempt";
+import { answered, api, Refusal, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
 import { type Newest, newestOf } from "../errors/newest";
 import { counted, number } from "../time/format";
 import { Confirm } from "../ui/confirm";
 import { RowTitle } from "../ui/row-parts";
-import { Empty, FieldFault, Refused, SkeletonRows } from "../ui/states";
+import { Empty, FieldFault, faulty, Refused, SkeletonRows, useFirstFault } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tell, tellRefusal } from "../ui/toast";
 
@@ -97,25 +98,39 @@ function NewCollection({ onMade }: { onMade: () => void }) {
   const [name, setName] = useState("");
   const [description, setDescription] = useState("");
   const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [busy, setBusy] = useState(false);
+  const form = useFirstFault(refusal);
+  const attempts = useAttempts();
+  const stay = useStay();
   const make = async () => {
+    const isHere = stay();
     setRefusal(null);
+    setBusy(true);
+    const body = { name, description };
     try {
       const made = await answered(
         api.POST("/v0/projects/{idOrSlug}/event-marker-collections", {
-          params: { path: { idOrSlug: project.slug }, header: idempotencyKey() },
-          body: { name, description },
+          params: { path: { idOrSlug: project.slug }, header: attempts.keyFor(body) },
+          body,
         }),
       );
-      setName("");
-      setDescription("");
+      attempts.succeeded();
+      // What was typed since it was sent is the next one.
+      setName((now) => (now === body.name ? "" : now));
+      setDescription((now) => (now === body.description ? "" : now));
       onMade();
-      go(changed(address, { collection: made.id }));
+      const href = changed(address, { collection: made.id });
+      if (isHere()) go(href);
+      else tell(`“${made.name}” was made.`, undefined, { href, text: "Open it" });
     } catch (error) {
       if (error instanceof Refusal) setRefusal(error);
+    } finally {
+      setBusy(false);
     }
   };
   return (
     <form
+      ref={form}
       class="form block"
       onSubmit={(event) => {
         event.preventDefault();
@@ -127,18 +142,25 @@ function NewCollection({ onMade }: { onMade: () => void }) {
         <input
           value={name}
           placeholder="Releases"
+          {...faulty(refusal, "/name")}
           onInput={(event) => setName(event.currentTarget.value)}
         />
       </label>
       <FieldFault refusal={refusal} at="/name" />
       <label class="field">
         What it is for
-        <input value={description} onInput={(event) => setDescription(event.currentTarget.value)} />
+        <input
+          value={description}
+          {...faulty(refusal, "/description")}
+          onInput={(event) => setDescription(event.currentTarget.value)}
+        />
       </label>
       <FieldFault refusal={refusal} at="/description" />
       {refusal && refusal.violations.length === 0 && <Refused refusal={refusal} />}
       <div>
-        <button type="submit">Make it</button>
+        <button type="submit" disabled={busy}>
+          Make it
+        </button>
       </div>
     </form>
   );
@@ -197,7 +219,9 @@ function Events({ collection, mayWrite, onChange }: EventsProps) {
     }
     setBusy(false);
   };
+  const stay = useStay();
   const remove = async () => {
+    const isHere = stay();
     ask(false);
     try {
       await answered(
@@ -206,7 +230,7 @@ function Events({ collection, mayWrite, onChange }: EventsProps) {
         }),
       );
       tell(`“${collection.name}” and its events are gone.`);
-      go(changed(address, { collection: null }), "replace");
+      if (isHere()) go(changed(address, { collection: null }), "replace");
       onChange();
     } catch (error) {
       tellRefusal(error);
@@ -291,27 +315,36 @@ function NewEvent({
   const [at, setAt] = useState(nowAsField);
   const [description, setDescription] = useState("");
   const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [busy, setBusy] = useState(false);
+  const form = useFirstFault(refusal);
+  const attempts = useAttempts();
   const add = async () => {
     setRefusal(null);
+    setBusy(true);
     try {
       const occurredAt = new Date(at).toISOString();
+      const body = { events: [{ name, occurredAt, description }] };
       await answered(
         api.POST("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
-          params: { path, header: idempotencyKey() },
-          body: { events: [{ name, occurredAt, description }] },
+          params: { path, header: attempts.keyFor(path.collectionId, body) },
+          body,
         }),
       );
-      setName("");
-      setDescription("");
+      attempts.succeeded();
+      setName((now) => (now === name ? "" : now));
+      setDescription((now) => (now === description ? "" : now));
       onAdded();
     } catch (error) {
       setRefusal(
         error instanceof Refusal ? error : new Refusal(0, "fault", "Choose when it happened."),
       );
+    } finally {
+      setBusy(false);
     }
   };
   return (
     <form
+      ref={form}
       class="part"
       onSubmit={(event) => {
         event.preventDefault();
@@ -324,6 +357,7 @@ function NewEvent({
           <input
             value={name}
             placeholder="Release 2.5.3"
+            {...faulty(refusal, "/events/0/name")}
             onInput={(event) => setName(event.currentTarget.value)}
           />
         </label>
@@ -331,6 +365,7 @@ function NewEvent({
           More about it
           <input
             value={description}
+            {...faulty(refusal, "/events/0/description")}
             onInput={(event) => setDescription(event.currentTarget.value)}
           />
         </label>
@@ -340,10 +375,13 @@ function NewEvent({
             type="datetime-local"
             required
             value={at}
+            {...faulty(refusal, "/events/0/occurredAt")}
             onInput={(event) => setAt(event.currentTarget.value)}
           />
         </label>
-        <button type="submit">Add</button>
+        <button type="submit" disabled={busy}>
+          Add
+        </button>
       </div>
       <FieldFault refusal={refusal} at="/events/0/name" />
       <FieldFault refusal={refusal} at="/events/0/description" />
