@@ -33,6 +33,8 @@ export const kept = ({ browser, base, project, key, readOnlyKey, api, known, lis
       const name = (number) => `Marker ${number}`;
       const collection = { id: uuid(1), name: "Many", description: "", eventCount: count, createdAt: new Date().toISOString(), updatedAt: new Date().toISOString() };
       await visitor.answer("/event-marker-collections", () => ({ body: { items: [collection], nextCursor: null } }));
+      // What others do to flags meanwhile is newer still.
+      await visitor.answer("/feature-flags", () => ({ body: { items: [], nextCursor: null } }));
       let requests = 0;
       await visitor.answer(`/${collection.id}/events`, (request) => {
         requests++;
