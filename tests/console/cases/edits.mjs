@@ -100,6 +100,18 @@ export const edits = ({ browser, base, project, key, api }) => {
       const { name, description, enabled } = await getFlag("shared");
       assert.deepEqual([name, description, enabled], ["Mine", "Theirs", true]);
 
+      // What comes in by another way than a refused save is told as well, before it is saved over.
+      await visitor.type("Name", "Mine again");
+      await visitor.click("Flags");
+      await visitor.until("it is elsewhere", () => visitor.page.url().includes("/flags"));
+      await api.send("PATCH", flagPath("shared"), { name: "Theirs again" });
+      await visitor.page.goBack();
+      await visitor.see(".refused .differences");
+      assert.match(await visitor.text(".refused"), /Theirs again[\s\S]*its name too/);
+      assert.equal(await valueOf(visitor, "Name"), "Mine again");
+      await visitor.click("Discard");
+      await visitor.until("theirs is shown", async () => (await valueOf(visitor, "Name")) === "Theirs again");
+
       const conditions = [{ attribute: "plan", operator: "equals", values: ["pro"] }];
       await api.send("POST", `${path}/segments`, { key: "shared", name: "Shared", conditions });
       await visitor.open("/segment?key=shared");

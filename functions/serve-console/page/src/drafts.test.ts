@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { rebased } from "./drafts";
+import { carried, rebased } from "./drafts";
 
 test("what was typed stands over what others changed, member by member", () => {
   const base = { name: "Old", description: "", rules: [1] };
@@ -17,4 +17,18 @@ test("of what was sent and then typed on, only what was typed since stays", () =
     name: "Trimmed",
     description: "",
   });
+});
+
+test("it is told where others changed the same, and only there", () => {
+  const base = { name: "Old", description: "" };
+  const was = { of: "1", base, draft: { ...base, name: "Mine" } };
+  const beside = carried(was, "2", { name: "Old", description: "Why" });
+  expect(beside.draft).toEqual({ name: "Mine", description: "Why" });
+  expect(beside.overtaken).toBeNull();
+  const same = carried(was, "2", { name: "Theirs", description: "" });
+  expect(same.draft.name).toBe("Mine");
+  expect(same.overtaken).toEqual({ base, typed: was.draft });
+  const later = carried(same, "3", { name: "Theirs", description: "More" });
+  expect(later.overtaken?.base).toBe(base);
+  expect(carried(was, "2", { name: "Mine", description: "" }).overtaken).toBeNull();
 });

@@ -21,6 +21,30 @@ interface State<T> {
   of: string;
   base: T;
   draft: T;
+  overtaken?: Overtaken<T> | null;
+}
+
+/** What was typed, and over what, when others changed the same members. */
+export interface Overtaken<T> {
+  base: T;
+  typed: T;
+}
+
+/** The draft over the version `of`, and whether saving it would undo what others did. */
+export function carried<T extends object>(was: State<T>, of: string, saved: T): State<T> {
+  if (was.of === of) return was;
+  const [theirs, own] = [differing(was.base, saved), differing(was.base, was.draft)];
+  const names = Object.keys(theirs) as (keyof T)[];
+  const isBoth = names.some(
+    (name) => name in own && JSON.stringify(own[name]) !== JSON.stringify(theirs[name]),
+  );
+  return {
+    of,
+    base: saved,
+    draft: rebased(was.base, was.draft, saved),
+    // The first of several counts: its base shows all that others did since.
+    overtaken: was.overtaken ?? (isBoth ? { base: was.base, typed: was.draft } : null),
+  };
 }
 
 /** Drafts are kept for as long as the tab is open. */
@@ -53,6 +77,8 @@ export interface Edited<T> {
   /** What it was typed over. */
   base: T;
   isChanged: boolean;
+  /** Set where others changed the same since it was typed, until it is saved or discarded. */
+  overtaken: Overtaken<T> | null;
   /** Whether it was typed before, and found again. */
   wasKept: boolean;
   set: (change: Partial<T>) => void;
@@ -67,8 +93,7 @@ export interface Edited<T> {
 export function useDraft<T extends object>(name: string, of: string, saved: T): Edited<T> {
   const [found] = useState(() => kept<T>(name));
   const [state, setState] = useState<State<T>>(found ?? { of, base: saved, draft: saved });
-  const onto = (was: State<T>): State<T> =>
-    was.of === of ? was : { of, base: saved, draft: rebased(was.base, was.draft, saved) };
+  const onto = (was: State<T>) => carried(was, of, saved);
   const now = onto(state);
   useLayoutEffect(() => {
     if (state.of !== of) setState(onto);
@@ -88,6 +113,7 @@ export function useDraft<T extends object>(name: string, of: string, saved: T): 
     draft: now.draft,
     base: now.base,
     isChanged,
+    overtaken: (isChanged && now.overtaken) || null,
     wasKept: found !== null,
     set: (change) =>
       setState((was) => {

@@ -6,6 +6,8 @@ import { type Difference, differences, type MemberChange, nounOf } from "./histo
 import { Differences } from "./history-list";
 
 export interface Met {
+  /** Whether it came out when one saved. */
+  isRefused: boolean;
   /** The version that the other change made. */
   version: number;
   theirs: Difference[];
@@ -14,7 +16,12 @@ export interface Met {
 }
 
 /** What others made of a flag that was known as `base`, and what of it was changed here too. */
-export function meet(base: Draft, typed: Draft, theirs: Draft, version: number): Met {
+export function meet(
+  base: Draft,
+  typed: Draft,
+  theirs: Draft,
+  version: number,
+): Omit<Met, "isRefused"> {
   const [changed, own] = [differing(base, theirs), differing(base, typed)];
   const members = Object.keys(changed) as (keyof Draft)[];
   const changes = members.map(
@@ -39,18 +46,22 @@ export function Conflict({ what, met, isLeft }: { what: string; met: Met; isLeft
   return (
     <div class="refused" role="alert" tabIndex={-1}>
       <p>
-        <b>Somebody changed this {what} in the meantime, so nothing was saved.</b>
+        <b>
+          {met.isRefused
+            ? `Somebody changed this ${what} in the meantime, so nothing was saved.`
+            : `This ${what} was changed since you began to type.`}
+        </b>
       </p>
       <p>
-        It is version {met.version} now. Their changes are taken over
+        It is version {met.version} now. What was changed is taken over
         {isLeft ? ", and what you typed is still here:" : "; what you typed is among them:"}
       </p>
       <Differences told={met.theirs} />
       {isLeft && (
         <p>
           {met.both.length
-            ? `You both changed ${met.both.join(" and ")}: “Save over it” puts yours in place of theirs.`
-            : "You changed other things than they did: “Save over it” keeps both."}
+            ? `You changed ${met.both.join(" and ")} too: “Save over it” puts yours in its place.`
+            : "You changed other things: “Save over it” keeps both."}
         </p>
       )}
     </div>

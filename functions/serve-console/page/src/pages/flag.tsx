@@ -107,9 +107,14 @@ function Editor({ flag, back, onChange }: EditorProps) {
   const nameOf = (key: string) => `flag ${project.id} ${key}`;
   const edited = useDraft<Draft>(nameOf(flag?.key ?? ""), versionOf(flag), saved);
   const { draft, isChanged, set } = edited;
-  const [met, setMet] = useState<Met | null>(null);
+  const [refused, setMet] = useState<Met | null>(null);
+  const { overtaken } = edited;
+  const met = useMemo(() => {
+    if (refused || !overtaken || !flag) return refused;
+    return { ...meet(overtaken.base, overtaken.typed, saved, flag.version), isRefused: false };
+  }, [refused, overtaken, saved, flag]);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
-  const form = useFirstFault(refusal ?? met);
+  const form = useFirstFault(refusal ?? refused);
   const attempts = useAttempts();
   const stay = useStay();
   const [busy, setBusy] = useState(false);
@@ -178,7 +183,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
   const takeOver = async (known: Flag, sent: Draft) => {
     try {
       const now = await loadFlag(project, known.key);
-      setMet(meet(edited.base, sent, draftOf(now), now.version));
+      setMet({ ...meet(edited.base, sent, draftOf(now), now.version), isRefused: true });
       onChange(now);
     } catch (error) {
       refuse(error);

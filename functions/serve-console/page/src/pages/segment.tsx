@@ -94,9 +94,15 @@ function Editor({ segment, back, onChange }: EditorProps) {
   const nameOf = (key: string) => `segment ${project.id} ${key}`;
   const edited = useDraft(nameOf(segment?.key ?? ""), versionOf(segment), saved);
   const { draft, isChanged, set } = edited;
-  const [met, setMet] = useState<Met | null>(null);
+  const [refused, setMet] = useState<Met | null>(null);
+  const { overtaken } = edited;
+  const met = useMemo(() => {
+    if (refused || !overtaken || !segment) return refused;
+    const { base, typed } = overtaken;
+    return { ...meetSegment(base, typed, saved, segment.version), isRefused: false };
+  }, [refused, overtaken, saved, segment]);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
-  const form = useFirstFault(refusal ?? met);
+  const form = useFirstFault(refusal ?? refused);
   const attempts = useAttempts();
   const stay = useStay();
   const [busy, setBusy] = useState(false);
@@ -146,7 +152,7 @@ function Editor({ segment, back, onChange }: EditorProps) {
         if (!isMismatch(error)) throw error;
         // What somebody else saved comes in beside what was typed, and is told.
         const now = await loadSegment(project, segment.key);
-        setMet(meetSegment(edited.base, sent, draftOf(now), now.version));
+        setMet({ ...meetSegment(edited.base, sent, draftOf(now), now.version), isRefused: true });
         onChange(now);
         return;
       }

@@ -86,7 +86,7 @@ export function meetSegment(
   typed: SegmentDraft,
   theirs: SegmentDraft,
   version: number,
-): Met {
+): Omit<Met, "isRefused"> {
   const [changed, own] = [differing(base, theirs), differing(base, typed)];
   const isBoth = (it: "name" | "conditions") =>
     it in changed && it in own && JSON.stringify(own[it]) !== JSON.stringify(changed[it]);
