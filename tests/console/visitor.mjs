@@ -65,12 +65,13 @@ export class Visitor {
     if (!this.answers) {
       this.answers = new Map();
       await this.page.setRequestInterception(true);
-      this.page.on("request", (request) => {
+      this.page.on("request", async (request) => {
         const path = new URL(request.url()).pathname;
-        const found = [...this.answers].find(([it]) => path.endsWith(it))?.[1]?.(request);
-        if (!found) return request.continue();
-        if (found.abort) return request.abort();
-        return request.respond({ status: found.status ?? 200, headers: { "retry-after": "0" }, contentType: "application/json", body: JSON.stringify(found.body) });
+        const found = [...this.answers].find(([it]) => path.endsWith(it))?.[1];
+        const answered = await found?.(request);
+        if (!answered) return request.continue();
+        if (answered.abort) return request.abort();
+        return request.respond({ status: answered.status ?? 200, headers: { "retry-after": "0" }, contentType: "application/json", body: JSON.stringify(answered.body) });
       });
     }
     this.answers.set(ending, answer);

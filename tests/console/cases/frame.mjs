@@ -12,7 +12,7 @@ export const frame = ({ browser, base, project, other, key, readOnlyKey, known, 
     async "the key leaves the address, and the page is small, soon there and kept to itself"() {
       const visitor = await Visitor.enter(browser, base, key);
       const { page } = visitor;
-      assert.equal(page.url(), `${base}/console`);
+      assert.equal(page.url(), `${base}/console?project=${project}`);
       const again = performance.now();
       await page.reload({ waitUntil: "domcontentloaded" });
       await visitor.see(".side nav a");

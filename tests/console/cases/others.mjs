@@ -52,6 +52,7 @@ export const others = ({ browser, base, project, key, readOnlyKey, api, known })
       return api.send("POST", insights, { title, painPoints: [point] });
     };
     const [one, other] = [await make("Rage clicks on pay", "01"), await make("Dead pay button", "02")];
+    await api.send("PATCH", `${insights}/${one.id}`, { status: "ignored" });
     const visitor = await Visitor.enter(browser, base, key, `/insight?id=${one.id}`);
     await visitor.click("Merge into…");
     await visitor.see("dialog .choices button");
@@ -59,9 +60,14 @@ export const others = ({ browser, base, project, key, readOnlyKey, api, known })
     const titles = await visitor.texts("dialog .choices button");
     await choices[titles.findIndex((it) => it.startsWith("Dead pay button"))].click();
     const read = (it) => api.send("GET", `${insights}/${it.id}`);
+    await visitor.until("it is asked first", async () => /Merge into “Dead pay button”/.test(await visitor.text("dialog")));
+    assert.equal((await read(one)).status, "ignored");
+    await (await visitor.see("dialog button.danger")).click();
     await visitor.until("it is merged", async () => (await read(one)).status === "merged" && (await read(other)).occurrences === 2);
     await visitor.click("Undo");
     await visitor.until("each has its own again", async () => (await read(other)).occurrences === 1);
+    const again = () => api.send("GET", `${insights}?status=ignored`);
+    await visitor.until("it is ignored as before", async () => (await again()).items.some((it) => it.title === "Rage clicks on pay"));
     await visitor.leave();
   },
 

@@ -1,7 +1,8 @@
 /** The address is the state: what is shown follows from it alone, so that a link shows the same. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { newState, sameAddress, scrollBack, stepNow } from "./steps";
 
 const ROOT = "/console";
 
@@ -20,7 +21,12 @@ const listeners = new Set<() => void>();
 const tell = () => {
   for (const listener of listeners) listener();
 };
-addEventListener("popstate", tell);
+const goneBack = () => {
+  const step = stepNow();
+  tell();
+  // A part of the page that is named is scrolled to by the browser.
+  if (!location.hash) scrollBack(step);
+};
 
 export type Params = Record<string, string | string[] | number | null | undefined>;
 
@@ -36,10 +42,23 @@ export function hrefOf(page: string, params: Params = {}): string {
 }
 
 export function go(href: string, how: "push" | "replace" = "push"): void {
-  if (href === location.pathname + location.search) return;
-  if (how === "push") history.pushState(null, "", href);
-  else history.replaceState(null, "", href);
+  const before = currentHref();
+  if (href === before) return;
+  if (how === "push") {
+    history.pushState(newState(), "", href);
+    stepNow().before = before;
+    if (before.split("?")[0] !== location.pathname) scrollTo(0, 0);
+    stepNow().scroll = scrollY;
+  } else history.replaceState(history.state, "", href);
   tell();
+}
+
+/** Goes back, if that is where a link leads to; what was loaded and where one was is still there then. */
+export function goBack(href: string): boolean {
+  const { before } = stepNow();
+  if (before === null || !sameAddress(before, href)) return false;
+  history.back();
+  return true;
 }
 
 /** The parameters that stand in the address now, with some changed; `null` takes one out. */
@@ -54,6 +73,8 @@ export function useAddress(): Address {
   useEffect(() => {
     const listener = () => set(read());
     listeners.add(listener);
+    // The same listener counts once.
+    addEventListener("popstate", goneBack);
     return () => {
       listeners.delete(listener);
     };
@@ -61,16 +82,41 @@ export function useAddress(): Address {
   return address;
 }
 
+/** Where one is, as a link says it. */
+export function currentHref(): string {
+  return location.pathname + location.search;
+}
+
+/**
+ * For what goes elsewhere once an answer is there. Called when it is asked for, it gives what tells later
+ * whether one is still where one was: whoever went on is not pulled away.
+ */
+export function useStay(): () => () => boolean {
+  const isShown = useRef(true);
+  useEffect(() => {
+    isShown.current = true;
+    return () => {
+      isShown.current = false;
+    };
+  }, []);
+  return useCallback(() => {
+    const from = currentHref();
+    return () => isShown.current && currentHref() === from;
+  }, []);
+}
+
 interface LinkProps {
   href: string;
   class?: string;
   title?: string;
   "aria-current"?: "page" | undefined;
+  /** Whether it leads back, if that is where one came from. */
+  back?: boolean;
   children?: ComponentChildren;
 }
 
 /** A link that stays in the page; with a key held down it opens a tab as any link does. */
-export function Link({ href, children, ...rest }: LinkProps) {
+export function Link({ href, back, children, ...rest }: LinkProps) {
   return (
     <a
       {...rest}
@@ -79,6 +125,7 @@ export function Link({ href, children, ...rest }: LinkProps) {
         if (event.defaultPrevented || event.button !== 0) return;
         if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
         event.preventDefault();
+        if (back && goBack(href)) return;
         go(href);
         scrollTo(0, 0);
       }}

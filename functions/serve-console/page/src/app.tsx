@@ -1,5 +1,5 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
-import { go, hrefOf, Link, useAddress } from "./address";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { changed, go, hrefOf, Link, useAddress } from "./address";
 import { answered, api, onUnderway, type Refusal } from "./api/client";
 import { forgetLoaded, useLoaded } from "./api/loaded";
 import { type CallerTold, HereContext, type Project, type Scope } from "./caller";
@@ -15,13 +15,16 @@ import { OverviewPage } from "./pages/overview";
 import { SegmentPage } from "./pages/segment";
 import { SegmentsPage } from "./pages/segments";
 import { SettingsPage } from "./pages/settings";
-import { SignIn } from "./pages/sign-in";
-import { currentKey, onKeyChange, rememberCaller, rememberedCaller } from "./session";
-import { keptParams } from "./time/range";
+import { KeyForm, SignIn } from "./pages/sign-in";
+import { currentKey, onKeyChange, rememberCaller, rememberedCaller, whyForgotten } from "./session";
+import { forgetSteps, stepNow } from "./steps";
+import { askTabs } from "./tabs";
+import { keptParams, keptView } from "./time/range";
 import { Dialog } from "./ui/confirm";
 import { Icon, type IconName } from "./ui/icons";
+import { Said } from "./ui/said";
 import { Empty, Refused, SkeletonRows } from "./ui/states";
-import { Toasts, undoLast } from "./ui/toast";
+import { Toasts, tell, undoLast } from "./ui/toast";
 
 interface Place {
   page: string;
@@ -79,14 +82,27 @@ const PAGES: Record<string, () => preact.JSX.Element> = {
 
 export function App() {
   const [key, setKey] = useState(currentKey);
+  const [ended, setEnded] = useState(false);
+  const isAtWork = useRef(false);
   useEffect(
     () =>
       onKeyChange(() => {
+        const next = currentKey();
+        // A key that ends takes nothing away that one is at: another is asked for above it.
+        const isAsked = !next && whyForgotten() !== null && isAtWork.current;
+        setEnded(isAsked);
+        if (isAsked) return;
         forgetLoaded();
-        setKey(currentKey());
+        forgetSteps();
+        setKey(next);
       }),
     [],
   );
+  // A tab that is opened from another one is told the key by it.
+  const [isAlone, setAlone] = useState(key !== null);
+  useEffect(() => {
+    if (!key) void askTabs().then(() => setAlone(true));
+  }, []);
   // The page need not wait to be told again; what no longer holds is put right once it is.
   const remembered = useMemo(() => rememberedCaller<CallerTold>(), [key]);
   const caller = useLoaded(key ? `caller ${key.slice(0, 19)}` : null, async (signal) => {
@@ -94,8 +110,27 @@ export function App() {
     rememberCaller(told);
     return told;
   });
-  if (!key) return <SignIn />;
-  return <Frame caller={caller.data ?? remembered} refusal={caller.error} retry={caller.reload} />;
+  const shown = caller.data ?? remembered;
+  isAtWork.current = Boolean(key && shown);
+  if (!key) return isAlone ? <SignIn /> : null;
+  return (
+    <>
+      <Frame caller={shown} refusal={caller.error} retry={caller.reload} />
+      {ended && (
+        <Dialog
+          title="Another key is needed"
+          onClose={() => {
+            setEnded(false);
+            tell("Without a key nothing is loaded or saved. What you do next asks for one again.");
+          }}
+        >
+          <KeyForm action="Go on">
+            <p>What you typed is still here.</p>
+          </KeyForm>
+        </Dialog>
+      )}
+    </>
+  );
 }
 
 interface FrameProps {
@@ -116,8 +151,15 @@ function Frame({ caller, refusal, retry }: FrameProps) {
     [caller, shown],
   );
   const place = PLACES.find((it) => it.page === address.page || it.also.includes(address.page));
-  const hrefTo = (page: string) => hrefOf(page, keptParams(address));
+  const hrefTo = (page: string) => hrefOf(page, keptView(address, page));
 
+  // Of two people, another project may be the first: a link is to show both the same.
+  const unsaid = asked ? undefined : shown?.slug;
+  useEffect(() => {
+    if (unsaid) go(changed(address, { project: unsaid }), "replace");
+  }, [unsaid, address]);
+  // What is shown of a page of one thing; not how it is looked at.
+  useHeadFocus(["id", "key", "new"].map((it) => address.query.get(it)).join(" "), address.page);
   useEffect(watchPrefixes, []);
   useEffect(() => {
     document.title = `${place?.name ?? "Not found"} · Waymark`;
@@ -205,9 +247,46 @@ function Frame({ caller, refusal, retry }: FrameProps) {
           </div>
         </Dialog>
       )}
+      <Said />
       <Toasts />
     </div>
   );
+}
+
+/** How long the head of a page may take until it is there. */
+const HEAD_MS = 5_000;
+
+/** Once another page is shown, the focus is at its head, or at the row that one comes back to. */
+function useHeadFocus(thing: string, page: string) {
+  const last = useRef(`${page} ${thing}`);
+  useEffect(() => {
+    const now = `${page} ${thing}`;
+    if (last.current === now) return;
+    last.current = now;
+    const main = document.getElementById("content");
+    if (!main) return;
+    main.focus({ preventScroll: true });
+    const look = () => {
+      // Who went elsewhere meanwhile stays there.
+      if (document.activeElement !== main) return true;
+      const isBack = stepNow().row !== undefined;
+      const head = main.querySelector<HTMLElement>(isBack ? "[data-row].current a" : "h1");
+      if (!head) return false;
+      if (!isBack) head.setAttribute("tabindex", "-1");
+      head.focus({ preventScroll: true });
+      return true;
+    };
+    if (look()) return;
+    const observer = new MutationObserver(() => {
+      if (look()) observer.disconnect();
+    });
+    observer.observe(main, { childList: true, subtree: true });
+    const timer = setTimeout(() => observer.disconnect(), HEAD_MS);
+    return () => {
+      observer.disconnect();
+      clearTimeout(timer);
+    };
+  }, [page, thing]);
 }
 
 function ProjectSwitch({ projects, shown }: { projects: Project[]; shown: Project | undefined }) {

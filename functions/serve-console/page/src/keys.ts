@@ -14,8 +14,11 @@ export const SHORTCUTS: Shortcut[] = [
   { keys: "x", what: "Select the row" },
   { keys: "e", what: "Resolve" },
   { keys: "i", what: "Ignore" },
+  { keys: "o", what: "Reopen" },
+  { keys: "c", what: "New flag" },
   { keys: "z", what: "Undo the last change" },
   { keys: "← →", what: "Newer and older event of an error" },
+  { keys: "r", what: "Load again" },
   { keys: "Esc", what: "Back from a zoom; close" },
   { keys: "g o", what: "Go to Overview" },
   { keys: "g e", what: "Go to Errors" },
@@ -26,7 +29,8 @@ export const SHORTCUTS: Shortcut[] = [
   { keys: "?", what: "Show these" },
 ];
 
-type Handlers = Record<string, (event: KeyboardEvent) => void>;
+/** One that answers `false` leaves the key to the browser. */
+type Handlers = Record<string, (event: KeyboardEvent) => unknown>;
 
 /** How long after `g` the second key counts. */
 const PREFIX_MS = 1_500;
@@ -51,8 +55,7 @@ export function useKeys(handlers: Handlers): void {
       const name = prefix ? `${prefix} ${event.key}` : event.key;
       const handler = current.current[name];
       if (!handler) return;
-      event.preventDefault();
-      handler(event);
+      if (handler(event) !== false) event.preventDefault();
     };
     addEventListener("keydown", listener);
     return () => removeEventListener("keydown", listener);

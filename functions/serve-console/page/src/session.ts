@@ -1,5 +1,7 @@
 /** The API key of this tab: kept until the tab is closed, and nowhere else. */
 
+import { dropAllDrafts } from "./drafts";
+
 const NAME = "waymark.key";
 /** What the key was last said to be and to may: a page that is opened again need not wait for it. */
 const CALLER = "waymark.caller";
@@ -12,6 +14,7 @@ export function currentKey(): string | null {
 }
 
 export function openWithKey(key: string): void {
+  notice = null;
   sessionStorage.setItem(NAME, key);
   sessionStorage.removeItem(CALLER);
   for (const listener of listeners) listener();
@@ -24,8 +27,10 @@ export function whyForgotten(): string | null {
   return notice;
 }
 
+/** Forgets it because somebody wants that, or because of what `why` says: then drafts stay for the next. */
 export function forgetKey(why: string | null = null): void {
   notice = why;
+  if (why === null) dropAllDrafts();
   sessionStorage.removeItem(NAME);
   sessionStorage.removeItem(CALLER);
   for (const listener of listeners) listener();
@@ -38,14 +43,17 @@ export function onKeyChange(listener: Listener): () => void {
 
 /**
  * The first visit may bring the key as `#key=…`, which browsers send to nobody. It is taken out of the
- * address before anything else happens, so that it is in no link that is copied from there.
+ * address before anything else happens, so that it is in no link that is copied from there. Answers whether
+ * it is another one than before.
  */
-export function takeKeyFromAddress(): void {
+export function takeKeyFromAddress(): boolean {
   const key = new URLSearchParams(location.hash.slice(1)).get("key");
-  if (!key) return;
-  if (key !== currentKey()) sessionStorage.removeItem(CALLER);
+  if (!key) return false;
+  const isOther = key !== currentKey();
+  if (isOther) sessionStorage.removeItem(CALLER);
   sessionStorage.setItem(NAME, key);
-  history.replaceState(null, "", location.pathname + location.search);
+  history.replaceState(history.state, "", location.pathname + location.search);
+  return isOther;
 }
 
 /** Who calls, as far as that was told in this tab before. */

@@ -52,16 +52,32 @@ function count(change: number): void {
 /** What only reads may be sent again where there was no room for it. */
 const MOST_TRIES = 3;
 const READS = /\/(query|interpret)$/;
+/** Longer than this nobody waits without being told; it is for people to try again then. */
+const LONGEST_WAIT_SECONDS = 5;
+/** After so long without an answer there will be none. */
+const TIME_OUT_MS = 30_000;
 
-async function counted(request: Request): Promise<Response> {
+/** How long to wait before a request is sent again, in seconds; `null` where that is too long. */
+export function waitOf(response: Response): number | null {
+  const told = response.headers.get("retry-after");
+  if (told === null) return 1;
+  // Not a number: a date.
+  const seconds = /^\d+$/.test(told) ? Number(told) : (Date.parse(told) - Date.now()) / 1000;
+  if (Number.isNaN(seconds)) return 1;
+  return seconds > LONGEST_WAIT_SECONDS ? null : Math.max(0, seconds);
+}
+
+export async function counted(request: Request): Promise<Response> {
   count(1);
   try {
     const isRead = request.method === "GET" || READS.test(new URL(request.url).pathname);
     for (let tries = 1; ; tries++) {
-      const response = await fetch(isRead ? request.clone() : request);
+      const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TIME_OUT_MS)]);
+      const response = await fetch(isRead ? request.clone() : request, { signal });
       if (!isRead || tries === MOST_TRIES || ![429, 503].includes(response.status)) return response;
-      const seconds = Number(response.headers.get("retry-after") ?? 1);
-      await new Promise((resume) => setTimeout(resume, Math.min(seconds, 5) * 1000 * tries));
+      const seconds = waitOf(response);
+      if (seconds === null) return response;
+      await new Promise((resume) => setTimeout(resume, seconds * 1000 * tries));
       request.signal.throwIfAborted();
     }
   } finally {
@@ -84,7 +100,7 @@ interface Outcome<T> {
   response: Response;
 }
 
-function refusalOf(status: number, body: unknown): Refusal {
+export function refusalOf(status: number, body: unknown): Refusal {
   const it = (typeof body === "object" && body !== null ? body : {}) as Partial<Problem> & {
     errorCode?: string;
     errorDetails?: string;
@@ -92,7 +108,11 @@ function refusalOf(status: number, body: unknown): Refusal {
   };
   const code = it.code ?? it.errorCode ?? `status_${status}`;
   const text = it.detail ?? it.errorDetails ?? it.message ?? `The API answered ${status}.`;
-  return new Refusal(status, code, text, it.errors ?? [], it.requestId ?? null);
+  // A key that is taken is said without a place; it has one all the same.
+  const isTaken = code === "flag_exists" || code === "segment_exists";
+  const taken: Violation[] = [{ pointer: "/key", code: "duplicate", message: text }];
+  const violations = it.errors ?? (isTaken ? taken : []);
+  return new Refusal(status, code, text, violations, it.requestId ?? null);
 }
 
 /** The body of an answer. Throws a `Refusal` for all that is no success. */
@@ -108,6 +128,9 @@ export async function answeredWithHeaders<T>(
     settled = await outcome;
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
+    if (error instanceof DOMException && error.name === "TimeoutError") {
+      throw new Refusal(0, "timed_out", `There was no answer in ${TIME_OUT_MS / 1000} seconds.`);
+    }
     throw new Refusal(
       0,
       "unreachable",
@@ -120,11 +143,6 @@ export async function answeredWithHeaders<T>(
   // A key that has ended is of no use to anybody.
   if (refusal.status === 401) forgetKey(refusal.message);
   throw refusal;
-}
-
-/** A key under which a request can be sent again without being carried out twice. */
-export function idempotencyKey(): { "Idempotency-Key": string } {
-  return { "Idempotency-Key": crypto.randomUUID() };
 }
 
 /** Carries out tasks, so many at once. */

@@ -1,6 +1,7 @@
 /** What was loaded for a key, and is shown again at once when one comes back. */
 
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { currentKey, onKeyChange } from "../session";
 import { Refusal } from "./client";
 
 export interface Loaded<T> {
@@ -68,9 +69,19 @@ export function useLoaded<T>(
   useEffect(() => (when === "then" ? start() : undefined), [key, turn]);
 
   const reload = useCallback(() => setTurn((it) => it + 1), []);
+  // What a key was refused, the next one may get.
+  const isWithoutKey = useRef(false);
+  isWithoutKey.current = state.error?.status === 401;
+  useEffect(() => onKeyChange(() => void (isWithoutKey.current && currentKey() && reload())), []);
   const set = useCallback(
     (change: (data: T) => T) =>
       setState((was) => {
+        // What is there is still of another key, or what was remembered of this one.
+        if (was.key !== key) {
+          const remembered = key === null ? undefined : (kept.get(key) as T | undefined);
+          if (key !== null && remembered !== undefined) keep(key, change(remembered));
+          return { ...was };
+        }
         const data = was.data === undefined ? undefined : change(was.data);
         if (key !== null && data !== undefined) keep(key, data);
         return data === undefined ? was : { ...was, data };

@@ -41,20 +41,29 @@ export function loadCategories(project: Project, signal?: AbortSignal): Promise<
   );
 }
 
-export function loadErrors(
+export interface ErrorPage {
+  items: ErrorRow[];
+  nextCursor: string | null;
+  /** When it was asked for. */
+  at: number;
+}
+
+export async function loadErrors(
   project: Project,
   view: View,
   span: Span,
   more: Pick<Schemas["ErrorsQuery"], "sort" | "limit" | "cursor" | "series">,
   signal?: AbortSignal,
-): Promise<Schemas["ErrorMatchPage"]> {
-  return answered(
+): Promise<ErrorPage> {
+  const at = Date.now();
+  const page = await answered(
     api.POST("/v0/projects/{idOrSlug}/errors/query", {
       params: { path: { idOrSlug: project.slug } },
       body: { ...queryOf(view, span), ...more },
       ...(signal && { signal }),
     }),
   );
+  return { ...page, at };
 }
 
 export function setStatus(project: Project, errorId: string, status: Schemas["ErrorStatus"]) {

@@ -2,42 +2,59 @@
 
 import { answered, api, inTurn, Refusal } from "../api/client";
 import type { Project, Scope } from "../caller";
-import { type Flag, loadFlags } from "../flags/flag";
+import { type Flag, type FlagList, listFlags } from "../flags/flag";
 import { changeInWords, loadChanges } from "../flags/history";
 import type { Mark } from "../plot/marks";
+import { onKeyChange } from "../session";
 import type { Range } from "../time/range";
+import { newestOf } from "./newest";
 
 type Span = Pick<Range, "from" | "to">;
 
 /*
  * How many requests a plot may bring, which several projects share: one for the collections of each and one
- * for each of the newest collections; three for the first 300 flags of each and one for each of those that
- * were changed last. A page of 100 is all that is asked for of any.
+ * for each of the newest collections, and a few more where one has more than a page; those that the flags
+ * take, which for more than a few are remembered for a minute, and one for each flag that was changed last.
  */
 const MOST_COLLECTIONS = 20;
+const MOST_PAGES = 3;
 const MOST_HISTORIES = 20;
-const MOST_FLAG_PAGES = 3;
 const AT_ONCE = 4;
+/** A list of flags of more pages than these is not read anew for each plot. */
+const FEW_PAGES = 3;
+const REMEMBERED_MS = 60_000;
+
+export interface Marks {
+  marks: Mark[];
+  /** Whether nothing that happened is missing. */
+  isAll: boolean;
+}
+const NOTHING: Marks = { marks: [], isAll: true };
+
+function together(all: Marks[]): Marks {
+  return { marks: all.flatMap((it) => it.marks), isAll: all.every((it) => it.isAll) };
+}
 
 export async function loadMarks(
   projects: readonly Project[],
   span: Span,
   can: (scope: Scope) => boolean,
   signal: AbortSignal,
-): Promise<Mark[]> {
+): Promise<Marks> {
   const share = (most: number) => Math.max(1, Math.floor(most / projects.length));
   const all = await Promise.all(
     projects.map(async (project) => {
-      const [markers, flags] = await Promise.all([
-        can("markers:read") ? loadMarkers(project, span, share(MOST_COLLECTIONS), signal) : [],
-        can("flags:read") ? loadFlagMarks(project, span, share(MOST_HISTORIES), signal) : [],
+      const happened = await Promise.all([
+        can("markers:read") ? loadMarkers(project, span, share(MOST_COLLECTIONS), signal) : NOTHING,
+        can("flags:read") ? loadFlagMarks(project, span, share(MOST_HISTORIES), signal) : NOTHING,
       ]);
-      const marks = [...markers, ...flags];
-      if (projects.length === 1) return marks;
-      return marks.map((it) => ({ ...it, name: `${project.name}: ${it.name}` }));
+      const { marks, isAll } = together(happened);
+      if (projects.length === 1) return { marks, isAll };
+      return { marks: marks.map((it) => ({ ...it, name: `${project.name}: ${it.name}` })), isAll };
     }),
   );
-  return all.flat().sort((one, other) => one.at - other.at);
+  const { marks, isAll } = together(all);
+  return { marks: marks.sort((one, other) => one.at - other.at), isAll };
 }
 
 async function loadMarkers(
@@ -45,7 +62,7 @@ async function loadMarkers(
   span: Span,
   most: number,
   signal: AbortSignal,
-): Promise<Mark[]> {
+): Promise<Marks> {
   const path = { idOrSlug: project.slug };
   const collections = await answered(
     api.GET("/v0/projects/{idOrSlug}/event-marker-collections", {
@@ -53,25 +70,48 @@ async function loadMarkers(
       signal,
     }),
   );
-  const { from, to } = { from: Math.floor(span.from), to: Math.ceil(span.to) };
+  const [from, to] = [Math.floor(span.from), Math.ceil(span.to)];
   const filled = collections.items.filter((it) => it.eventCount > 0);
-  const pages = await inTurn(filled, AT_ONCE, (it) =>
-    answered(
-      api.GET("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
-        params: { path: { ...path, collectionId: it.id }, query: { from, to, limit: 100 } },
-        signal,
-      }),
+  const found = await inTurn(filled, AT_ONCE, (it) =>
+    newestOf(
+      (start, cursor) =>
+        answered(
+          api.GET("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
+            params: {
+              path: { ...path, collectionId: it.id },
+              query: { from: start, to, limit: 100, ...(cursor && { cursor }) },
+            },
+            signal,
+          }),
+        ),
+      from,
+      to,
+      MOST_PAGES,
     ),
   );
-  return pages.flatMap((page) =>
-    page.items.map((it) => ({
-      id: it.id,
-      kind: "marker" as const,
-      at: Date.parse(it.occurredAt),
-      name: it.name,
-      description: it.description,
-    })),
-  );
+  return {
+    marks: found.flatMap(({ items }) =>
+      items.map((it) => ({
+        id: it.id,
+        kind: "marker" as const,
+        at: Date.parse(it.occurredAt),
+        name: it.name,
+        description: it.description,
+      })),
+    ),
+    isAll: collections.nextCursor === null && found.every((it) => it.isAll),
+  };
+}
+
+const rememberedFlags = new Map<string, { at: number; list: FlagList }>();
+onKeyChange(() => rememberedFlags.clear());
+
+async function allFlags(project: Project, signal: AbortSignal): Promise<FlagList> {
+  const remembered = rememberedFlags.get(project.id);
+  if (remembered && Date.now() - remembered.at < REMEMBERED_MS) return remembered.list;
+  const list = await listFlags(project, true, signal);
+  if (list.pages > FEW_PAGES) rememberedFlags.set(project.id, { at: Date.now(), list });
+  return list;
 }
 
 async function loadFlagMarks(
@@ -79,32 +119,47 @@ async function loadFlagMarks(
   span: Span,
   most: number,
   signal: AbortSignal,
-): Promise<Mark[]> {
-  const flags = await loadFlags(project, true, signal, MOST_FLAG_PAGES);
+): Promise<Marks> {
+  const { flags, isAll } = await allFlags(project, signal);
   const changed = flags
     .filter((it) => Date.parse(it.updatedAt) >= span.from)
     .sort((one, other) => Date.parse(other.updatedAt) - Date.parse(one.updatedAt));
-  const marks = await inTurn(changed.slice(0, most), AT_ONCE, (it) =>
-    historyOf(project, it, signal),
+  const histories = await inTurn(changed.slice(0, most), AT_ONCE, (it) =>
+    historyOf(project, it, span, signal),
   );
   // Of those beyond, the last change at least.
-  const others = changed.slice(most).map(lastChangeOf);
-  return [...marks.flat(), ...others].filter((it) => it.at >= span.from && it.at < span.to);
+  const beyond = changed.slice(most);
+  const found = together([
+    ...histories,
+    { marks: beyond.map(lastChangeOf), isAll: beyond.every((it) => it.version === 1) },
+  ]);
+  return {
+    marks: found.marks.filter((it) => it.at >= span.from && it.at < span.to),
+    isAll: isAll && found.isAll,
+  };
 }
 
-async function historyOf(project: Project, flag: Flag, signal: AbortSignal): Promise<Mark[]> {
+async function historyOf(
+  project: Project,
+  flag: Flag,
+  span: Span,
+  signal: AbortSignal,
+): Promise<Marks> {
   try {
     const page = await loadChanges(project, flag.key, { limit: 100 }, signal);
-    return page.items.map((it) => ({
+    const marks = page.items.map((it) => ({
       id: `${flag.id} ${it.version}`,
       kind: "flag" as const,
       at: Date.parse(it.at),
       name: flag.key,
       description: `${changeInWords(it)}, by ${it.user ?? "an import"}`,
     }));
+    // The newest come first.
+    return { marks, isAll: page.nextCursor === null || (marks.at(-1)?.at ?? 0) < span.from };
   } catch (error) {
     // It was deleted after the list was read.
-    if (error instanceof Refusal && error.status === 404) return [lastChangeOf(flag)];
+    if (error instanceof Refusal && error.status === 404)
+      return { marks: [lastChangeOf(flag)], isAll: true };
     throw error;
   }
 }

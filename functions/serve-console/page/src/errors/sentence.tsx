@@ -1,12 +1,12 @@
 /** The sentence box: what one types becomes filters, and filters are chips. */
 
 import { useRef, useState } from "preact/hooks";
-import { changed, go, useAddress } from "../address";
+import { changed, go, useAddress, useStay } from "../address";
 import { answered, api, type Schemas } from "../api/client";
 import { useHere } from "../caller";
 import { useKeys } from "../keys";
 import { Icon } from "../ui/icons";
-import { tellRefusal } from "../ui/toast";
+import { tell, tellRefusal } from "../ui/toast";
 import {
   type Category,
   type Filter,
@@ -36,6 +36,7 @@ export function Sentence({ view, categories }: SentenceProps) {
   const { project } = useHere();
   const [text, setText] = useState("");
   const [told, setTold] = useState<Understood | null>(null);
+  const stay = useStay();
   const [asking, setAsking] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   useKeys({ "/": () => input.current?.focus() });
@@ -47,6 +48,7 @@ export function Sentence({ view, categories }: SentenceProps) {
     const query = text.trim();
     if (!query || asking) return;
     setAsking(true);
+    const isHere = stay();
     try {
       // Whoever is faster than the page need not press Enter again.
       const known = categories ?? (await loadCategories(project));
@@ -65,8 +67,13 @@ export function Sentence({ view, categories }: SentenceProps) {
       const interpretation = read.interpretation ?? { understood: [], ignored: [] };
       setTold({ query, interpretation });
       if (interpretation.understood.length) {
-        setText("");
-        put(filters);
+        // What was typed on since then is another sentence.
+        setText((now) => (now.trim() === query ? "" : now));
+        if (isHere()) put(filters);
+        else {
+          const href = changed(address, filterParams(filters));
+          tell(`“${query}” was understood.`, undefined, { href, text: "Show it" });
+        }
       }
     } catch (error) {
       tellRefusal(error);

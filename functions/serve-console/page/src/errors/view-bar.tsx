@@ -1,10 +1,11 @@
 /** The bar that says what a page is about: the sentence and the time. */
 
-import { useMemo, useState } from "preact/hooks";
+import { useCallback, useMemo, useRef, useState } from "preact/hooks";
 import { useAddress } from "../address";
 import { useLoaded } from "../api/loaded";
 import { type Project, useCan, useHere } from "../caller";
 import type { Mark } from "../plot/marks";
+import { stepNow } from "../steps";
 import { type Range, readRange } from "../time/range";
 import { RangeControl } from "../time/range-control";
 import { type Category, readView, type Status, type View } from "./filters";
@@ -13,14 +14,23 @@ import { loadMarks } from "./marks";
 import { keyOf } from "./projects";
 import { Sentence } from "./sentence";
 
-/** The range of the address, with a now that stays until it is loaded again. */
+/** The range of the address, with a now that stays until it is loaded again, also for who comes back. */
 export function useRange(): { range: Range; reload: () => void } {
   const { query } = useAddress();
-  const [now, setNow] = useState(() => Date.now());
+  const [, draw] = useState(0);
+  const last = useRef<number | undefined>(undefined);
+  const step = stepNow();
+  step.now ??= last.current ?? Date.now();
+  last.current = step.now;
+  const { now } = step;
   const asked = `${query.get("range")} ${query.get("from")} ${query.get("to")}`;
   // Of the query only these three count.
   const range = useMemo(() => readRange(query, now), [asked, now]);
-  return { range, reload: () => setNow(Date.now()) };
+  const reload = useCallback(() => {
+    stepNow().now = Date.now();
+    draw((it) => it + 1);
+  }, []);
+  return { range, reload };
 }
 
 export function useView(usual: Status | null): View {
@@ -43,7 +53,13 @@ export function useMarks(projects: readonly Project[], range: Range) {
   const key = `marks ${keyOf(projects)} ${range.from} ${range.to}`;
   const loaded = useLoaded(key, (signal) => loadMarks(projects, range, can, signal));
   const { data, error, reload } = loaded;
-  return { marks: data ?? NONE, isThere: data !== undefined, error, reload };
+  return {
+    marks: data?.marks ?? NONE,
+    isAll: data?.isAll ?? true,
+    isThere: data !== undefined,
+    error,
+    reload,
+  };
 }
 
 interface ViewBarProps {

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { Refusal } from "../api/client";
 import type { Segment } from "../segments/segment";
 import { Icon } from "../ui/icons";
-import { FieldFault } from "../ui/states";
+import { FieldFault, faulty } from "../ui/states";
 import { asksAttribute, type Condition, OPERATORS, type Operator } from "./flag";
 
 export const NEW_CONDITION: Condition = { attribute: "", operator: "equals", values: [] };
@@ -35,6 +35,11 @@ export function Conditions(props: ConditionsProps) {
         const { values, example } = OPERATORS[it.operator];
         const at = `${pointer}/${index}`;
         const ofSegments = !asksAttribute(it.operator);
+        const faultOfValues = faulty(
+          refusal,
+          `${at}/values`,
+          ...it.values.map((_, place) => `${at}/values/${place}`),
+        );
         return (
           <div key={index}>
             <div class={ofSegments ? "condition of-segments" : "condition"}>
@@ -45,6 +50,7 @@ export function Conditions(props: ConditionsProps) {
                   placeholder="attribute"
                   value={it.attribute ?? ""}
                   disabled={disabled}
+                  {...faulty(refusal, `${at}/attribute`)}
                   onInput={(event) => set(index, { attribute: event.currentTarget.value })}
                 />
               )}
@@ -52,6 +58,7 @@ export function Conditions(props: ConditionsProps) {
                 aria-label={`Operator of condition ${index + 1}`}
                 value={it.operator}
                 disabled={disabled}
+                {...faulty(refusal, `${at}/operator`)}
                 onChange={(event) =>
                   set(index, withOperator(it, event.currentTarget.value as Operator))
                 }
@@ -68,6 +75,7 @@ export function Conditions(props: ConditionsProps) {
                   keys={it.values}
                   segments={segments ?? []}
                   disabled={disabled}
+                  fault={faultOfValues}
                   onChange={(keys) => set(index, { values: keys })}
                 />
               ) : values === "none" ? (
@@ -79,6 +87,7 @@ export function Conditions(props: ConditionsProps) {
                   takes={values}
                   values={it.values}
                   disabled={disabled}
+                  fault={faultOfValues}
                   onChange={(taken) => set(index, { values: taken })}
                 />
               )}
@@ -93,6 +102,7 @@ export function Conditions(props: ConditionsProps) {
                 </button>
               )}
             </div>
+            <FieldFault refusal={refusal} at={at} />
             <FieldFault refusal={refusal} at={`${at}/attribute`} />
             <FieldFault refusal={refusal} at={`${at}/operator`} />
             <FieldFault refusal={refusal} at={`${at}/values`} />
@@ -121,18 +131,21 @@ export function Conditions(props: ConditionsProps) {
   );
 }
 
+type Fault = ReturnType<typeof faulty>;
+
 interface ValuesFieldProps {
   label: string;
   placeholder: string;
   takes: "one" | "many";
   values: string[];
   disabled: boolean;
+  fault: Fault;
   onChange: (values: string[]) => void;
 }
 
 /** Values as text. What was typed stays as it was, spaces and empty lines too, while it means the same. */
 function ValuesField(props: ValuesFieldProps) {
-  const { label, placeholder, takes, values, disabled, onChange } = props;
+  const { label, placeholder, takes, values, disabled, fault, onChange } = props;
   const [text, setText] = useState("");
   const isSame = JSON.stringify(readValues(text, takes)) === JSON.stringify(values);
   return (
@@ -143,6 +156,7 @@ function ValuesField(props: ValuesFieldProps) {
       placeholder={placeholder}
       value={isSame ? text : values.join("\n")}
       disabled={disabled}
+      {...fault}
       onInput={(event) => {
         setText(event.currentTarget.value);
         onChange(readValues(event.currentTarget.value, takes));
@@ -170,11 +184,12 @@ interface SegmentsOfProps {
   keys: string[];
   segments: Segment[];
   disabled: boolean;
+  fault: Fault;
   onChange: (keys: string[]) => void;
 }
 
 /** The segments of a condition: any of them will do. */
-function SegmentsOf({ label, keys, segments, disabled, onChange }: SegmentsOfProps) {
+function SegmentsOf({ label, keys, segments, disabled, fault, onChange }: SegmentsOfProps) {
   const left = segments.filter((it) => !keys.includes(it.key));
   return (
     <div class="chosen">
@@ -199,6 +214,7 @@ function SegmentsOf({ label, keys, segments, disabled, onChange }: SegmentsOfPro
         <select
           aria-label={`Segment of ${label}`}
           value=""
+          {...fault}
           onChange={(event) => {
             const key = event.currentTarget.value;
             event.currentTarget.value = "";

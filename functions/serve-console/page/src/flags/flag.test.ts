@@ -1,7 +1,15 @@
 import { expect, test } from "vitest";
 import { conditionsInWords, readValues, withOperator } from "./conditions-editor";
-import { doesInWords, ifMatchOf, NEW_FLAG, patchOf, serveInWords } from "./flag";
-import { toHundred } from "./serve-editor";
+import {
+  doesInWords,
+  ifMatchOf,
+  missingWeights,
+  NEW_FLAG,
+  patchOf,
+  serveInWords,
+  sharesInWords,
+} from "./flag";
+import { readWeight, toHundred } from "./serve-editor";
 import { readValue } from "./tester";
 
 test("only what was changed is sent", () => {
@@ -31,6 +39,30 @@ test("shares that are made 100 keep their proportions and add up, to three decim
       { variant: "off", weight: 50 },
     ]).map((it) => it.weight),
   ).toEqual([60, 40]);
+});
+
+test("a weight is what was typed, and nothing is none", () => {
+  expect(["0.5", "99.5", "0.", "0,125", ".5", " 7 "].map(readWeight)).toEqual([
+    0.5, 99.5, 0, 0.125, 0.5, 7,
+  ]);
+  for (const text of ["", ".", "-1", "1e3", "0.0001", "x"]) expect(readWeight(text)).toBeNaN();
+});
+
+test("shares that do not add up to 100 are said as what they are", () => {
+  const weigh = (...weights: number[]) => ({
+    variant: null,
+    rollout: weights.map((weight, index) => ({ variant: `v${index}`, weight })),
+  });
+  expect(sharesInWords({ rules: [], fallthrough: weigh(0.5, 99.5) })).toEqual([]);
+  expect(sharesInWords({ rules: [], fallthrough: weigh(50, 150) })).toEqual([
+    "The shares do not add up to 100. Everyone else gets v0 for 25 %, v1 for 75 %.",
+  ]);
+  expect(serveInWords(weigh(0.125, 99.875))).toBe("v0 for 0.125 %, v1 for 99.875 %");
+  const unfinished = { rules: [], fallthrough: weigh(50, Number.NaN) };
+  expect(sharesInWords(unfinished)).toEqual([
+    "The shares do not add up to 100. Everyone else gets v0 for 100 %.",
+  ]);
+  expect(missingWeights(unfinished)).toEqual(["/fallthrough/rollout/1/weight"]);
 });
 
 test("what a flag does is said in words", () => {

@@ -1,7 +1,9 @@
 /** A flag as it is edited, and what it does in words. */
 
-import { answered, api, idempotencyKey, type Schemas } from "../api/client";
+import type { KeyHeader } from "../api/attempt";
+import { answered, api, Refusal, type Schemas } from "../api/client";
 import type { Project } from "../caller";
+import { differing } from "../drafts";
 
 type Told = Schemas["FeatureFlag"];
 export type FlagType = Schemas["FlagType"];
@@ -17,7 +19,7 @@ export interface Condition {
 }
 
 export interface Rule {
-  /** `""` for one that is new. */
+  /** Of one that is not saved yet, what `newRuleId` made. */
   id: string;
   name: string;
   conditions: Condition[];
@@ -116,16 +118,41 @@ export type FlagPatch = Partial<Omit<Draft, "key" | "type">> & { archived?: bool
 
 /** The members that differ, as a merge patch. */
 export function patchOf(was: Draft, is: Draft): FlagPatch {
-  const names = Object.keys(is) as (keyof Draft)[];
-  const different = names.filter((name) => JSON.stringify(was[name]) !== JSON.stringify(is[name]));
-  return Object.fromEntries(different.map((name) => [name, is[name]]));
+  return differing(was, is);
+}
+
+/** What rules that are not saved are told apart by. */
+const NEW_ID = "new ";
+
+export function newRuleId(): string {
+  return NEW_ID + crypto.randomUUID();
+}
+
+/** What rules were told apart by before they were saved. */
+const firstIds = new Map<string, string>();
+
+/** What a rule is told apart by for as long as it is shown, saved meanwhile or not. */
+export function keyOf({ id }: Rule): string {
+  return firstIds.get(id) ?? id;
+}
+
+/** Rules with the ids that those of them got which were sent without one. */
+export function withIds(rules: Rule[], sent: Rule[], saved: Rule[]): Rule[] {
+  const ids = new Map(sent.map((it, index) => [it.id, saved[index]?.id ?? it.id]));
+  for (const [before, id] of ids) if (before !== id) firstIds.set(id, before);
+  return rules.map((it) => ({ ...it, id: ids.get(it.id) ?? it.id }));
+}
+
+/** The version of a flag or segment, told apart from those of others that had its key. */
+export function versionOf(known: Pick<Flag, "version" | "id"> | null): string {
+  return known ? `${known.id} ${known.version}` : "new";
 }
 
 /** Rules as they are sent: a new one has no id yet, and segments ask about no attribute. */
 function sent(rules: Rule[]): unknown[] {
   return rules.map(({ id, conditions, ...rest }) => ({
     ...rest,
-    ...(id && { id }),
+    ...(id && !id.startsWith(NEW_ID) && { id }),
     conditions: conditions.map(({ attribute, ...condition }) =>
       asksAttribute(condition.operator) ? { ...condition, attribute } : condition,
     ),
@@ -141,11 +168,11 @@ export function told(flag: Promise<unknown>): Promise<Flag> {
   return flag as Promise<Flag>;
 }
 
-export function createFlag(project: Project, draft: Draft): Promise<Flag> {
+export function createFlag(project: Project, draft: Draft, header: KeyHeader): Promise<Flag> {
   return told(
     answered(
       api.POST("/v0/project/{idOrSlug}/feature-flags", {
-        params: { path: { idOrSlug: project.slug }, header: idempotencyKey() },
+        params: { path: { idOrSlug: project.slug }, header },
         // What the description says of conditions is more than the types made of it can say.
         body: { ...draft, rules: sent(draft.rules) } as never,
       }),
@@ -159,12 +186,12 @@ export function ifMatchOf({ version, id }: Pick<Flag, "version" | "id">): string
   return `"${version}", "${version}-${id}"`;
 }
 
-/** Changes a flag; with what is known of it, only if it still is that. */
+/** Changes a flag, if it still is what is known of it. */
 export function patchFlag(
   project: Project,
   key: string,
   patch: FlagPatch,
-  known?: Flag,
+  known: Flag,
 ): Promise<Flag> {
   const rules = patch.rules && { rules: sent(patch.rules) };
   return told(
@@ -172,7 +199,7 @@ export function patchFlag(
       api.PATCH("/v0/project/{idOrSlug}/feature-flags/{key}", {
         params: {
           path: { idOrSlug: project.slug, key },
-          ...(known && { header: { "If-Match": ifMatchOf(known) } }),
+          header: { "If-Match": ifMatchOf(known) },
         },
         body: { ...patch, ...rules } as never,
       }),
@@ -180,18 +207,65 @@ export function patchFlag(
   );
 }
 
+export function loadFlag(project: Project, key: string, signal?: AbortSignal): Promise<Flag> {
+  const params = { path: { idOrSlug: project.slug, key } };
+  return told(
+    answered(
+      api.GET("/v0/project/{idOrSlug}/feature-flags/{key}", {
+        params,
+        ...(signal && { signal }),
+      }),
+    ),
+  );
+}
+
+/** Whether somebody else changed it since it was read. */
+export function isMismatch(error: unknown): boolean {
+  return error instanceof Refusal && error.code === "version_mismatch";
+}
+
+/** Changes a flag if it still is what was shown; if not, tells what it became meanwhile. */
+export async function patchAsKnown(
+  project: Project,
+  known: Flag,
+  patch: FlagPatch,
+): Promise<{ flag: Flag; isDone: boolean }> {
+  try {
+    return { flag: await patchFlag(project, known.key, patch, known), isDone: true };
+  } catch (error) {
+    if (!isMismatch(error)) throw error;
+    return { flag: await loadFlag(project, known.key), isDone: false };
+  }
+}
+
 /** At most 2,000 flags are not archived: so many pages of 100. */
 const ALL_PAGES = 20;
+
+export interface FlagList {
+  flags: Flag[];
+  /** How many requests it took. */
+  pages: number;
+  /** Whether nothing is missing, as may be of more archived ones. */
+  isAll: boolean;
+}
 
 export async function loadFlags(
   project: Project,
   archived: boolean,
   signal?: AbortSignal,
-  mostPages = ALL_PAGES,
 ): Promise<Flag[]> {
+  return (await listFlags(project, archived, signal)).flags;
+}
+
+export async function listFlags(
+  project: Project,
+  archived: boolean,
+  signal?: AbortSignal,
+): Promise<FlagList> {
   const flags: Flag[] = [];
   let cursor: string | null = null;
-  for (let pages = 0; pages < mostPages; pages++) {
+  let pages = 0;
+  do {
     const query: { limit: number; archived?: boolean; cursor?: string } = { limit: 100, archived };
     if (cursor) query.cursor = cursor;
     const page: { items: unknown[]; nextCursor: string | null } = await answered(
@@ -202,22 +276,59 @@ export async function loadFlags(
     );
     flags.push(...(page.items as Flag[]));
     cursor = page.nextCursor;
-    if (!cursor) break;
-  }
-  return flags;
+    pages++;
+  } while (cursor && pages < ALL_PAGES);
+  return { flags, pages, isAll: cursor === null };
 }
 
 export const plural = (count: number, one: string) => `${count} ${one}${count === 1 ? "" : "s"}`;
 
+/** What weights add up to. One that is not typed yet is `NaN`, and weighs nothing. */
+export function sumOf({ rollout }: Pick<Serve, "rollout">): number {
+  return rollout.reduce((total, it) => total + (it.weight || 0), 0);
+}
+
 export function serveInWords(serve: Serve): string {
   if (serve.variant) return serve.variant;
-  const sum = serve.rollout.reduce((total, it) => total + it.weight, 0);
+  const sum = sumOf(serve);
   if (!sum) return "the application’s own default";
-  const share = (weight: number) => `${Math.round((weight / sum) * 1000) / 10} %`;
   return serve.rollout
     .filter((it) => it.weight > 0)
-    .map((it) => `${it.variant} for ${share(it.weight)}`)
+    .map((it) => `${it.variant} for ${shareInWords((it.weight / sum) * 100)}`)
     .join(", ");
+}
+
+/** Small shares are the ones whose decimals count. */
+function shareInWords(share: number): string {
+  const parts = share < 1 || share > 99 ? 1000 : 10;
+  const rounded = Math.round(share * parts) / parts;
+  if (rounded === 0) return "less than 0.001 %";
+  return rounded === 100 && share < 100 ? "more than 99.999 %" : `${rounded} %`;
+}
+
+/** What shares that do not add up to 100 mean, a sentence for each place that has such. */
+export function sharesInWords({ rules, fallthrough }: Pick<Draft, "rules" | "fallthrough">) {
+  return [
+    ...rules.map((it, index) => ({ who: `Rule ${index + 1} serves`, serve: it.serve })),
+    { who: "Everyone else gets", serve: fallthrough },
+  ]
+    .filter(({ serve }) => serve.rollout.length && Math.abs(sumOf(serve) - 100) >= 1e-9)
+    .map(({ who, serve }) => `The shares do not add up to 100. ${who} ${serveInWords(serve)}.`);
+}
+
+/** Whether it was typed: what is not is `NaN`, and `null` once it was kept as JSON. */
+export function isWeight({ weight }: { weight: number }): boolean {
+  return Number.isFinite(weight);
+}
+
+/** Where weights stand that are none: pointers into the body. */
+export function missingWeights({ rules, fallthrough }: Pick<Draft, "rules" | "fallthrough">) {
+  return [
+    ...rules.map((it, index) => ({ at: `/rules/${index}/serve`, serve: it.serve })),
+    { at: "/fallthrough", serve: fallthrough },
+  ].flatMap(({ at, serve }) =>
+    serve.rollout.flatMap((it, index) => (isWeight(it) ? [] : [`${at}/rollout/${index}/weight`])),
+  );
 }
 
 /** What a flag does once it is on. */

@@ -130,7 +130,7 @@ function Entry({ change, onRestore }: { change: FlagChange; onRestore: (() => vo
   );
 }
 
-function Differences({ told }: { told: Difference[] }) {
+export function Differences({ told }: { told: Difference[] }) {
   return (
     <dl class="differences">
       {told.map((it) => (

@@ -69,6 +69,10 @@ const NAMES: Record<Member, { title: string; noun: string }> = {
   prerequisites: { title: "Prerequisites", noun: "prerequisites" },
 };
 
+export function nounOf(member: Member): string {
+  return NAMES[member].noun;
+}
+
 /** What stands above the history anyway. */
 const SELF_EVIDENT: Member[] = ["key", "type"];
 
@@ -132,7 +136,7 @@ function ruleInWords({ name, conditions, serve }: Rule): string {
 }
 
 /** Lines that only one side has, in their order; a line that moved is gone and new. */
-function compared(from: string[], to: string[]): { removed: string[]; added: string[] } {
+export function compared(from: string[], to: string[]): { removed: string[]; added: string[] } {
   const common = longestCommon(from, to);
   return { removed: without(from, common), added: without(to, common) };
 }

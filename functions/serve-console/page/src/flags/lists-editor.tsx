@@ -2,7 +2,7 @@
 
 import type { Refusal } from "../api/client";
 import { Icon } from "../ui/icons";
-import { FieldFault } from "../ui/states";
+import { FieldFault, faulty } from "../ui/states";
 import type { Draft, Flag } from "./flag";
 import { VariantSelect } from "./serve-editor";
 
@@ -101,6 +101,7 @@ export function VariantsEditor({ draft, refusal, disabled, onChange }: PartProps
         <>
           <input
             aria-label={`Key of variant ${index + 1}`}
+            {...faulty(refusal, `/variants/${index}/key`)}
             placeholder="key"
             value={it.key}
             disabled={disabled}
@@ -108,6 +109,7 @@ export function VariantsEditor({ draft, refusal, disabled, onChange }: PartProps
           />
           <input
             aria-label={`Name of variant ${index + 1}`}
+            {...faulty(refusal, `/variants/${index}/name`)}
             placeholder="name"
             value={it.name}
             disabled={disabled}
@@ -116,6 +118,7 @@ export function VariantsEditor({ draft, refusal, disabled, onChange }: PartProps
           {draft.type === "boolean" ? (
             <select
               aria-label={`Value of variant ${index + 1}`}
+              {...faulty(refusal, `/variants/${index}/value`)}
               value={it.value}
               disabled={disabled}
               onChange={(event) => set({ value: event.currentTarget.value })}
@@ -128,6 +131,7 @@ export function VariantsEditor({ draft, refusal, disabled, onChange }: PartProps
               rows={1}
               class="values"
               aria-label={`Value of variant ${index + 1}`}
+              {...faulty(refusal, `/variants/${index}/value`)}
               placeholder="value"
               value={it.value}
               disabled={disabled}
@@ -162,6 +166,7 @@ export function TargetsEditor({ draft, refusal, disabled, onChange }: PartProps)
           <input
             class="grow"
             aria-label={`Targeting key ${index + 1}`}
+            {...faulty(refusal, `/targets/${index}/value`)}
             placeholder="targeting key"
             value={it.value}
             disabled={disabled}
@@ -169,6 +174,7 @@ export function TargetsEditor({ draft, refusal, disabled, onChange }: PartProps)
           />
           <VariantSelect
             label={`Variant of individual ${index + 1}`}
+            fault={faulty(refusal, `/targets/${index}/variant`)}
             value={it.variant}
             variants={draft.variants}
             disabled={disabled}
@@ -205,6 +211,7 @@ export function PrerequisitesEditor({
           <select
             class="grow"
             aria-label={`Flag of prerequisite ${index + 1}`}
+            {...faulty(refusal, `/prerequisites/${index}/flagKey`)}
             value={it.flagKey}
             disabled={disabled}
             onChange={(event) => {
@@ -225,6 +232,7 @@ export function PrerequisitesEditor({
           <span class="quiet">is</span>
           <VariantSelect
             label={`Variant of prerequisite ${index + 1}`}
+            fault={faulty(refusal, `/prerequisites/${index}/variant`)}
             value={it.variant}
             variants={flags.find((flag) => flag.key === it.flagKey)?.variants ?? []}
             disabled={disabled}

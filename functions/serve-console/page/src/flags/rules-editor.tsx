@@ -1,11 +1,12 @@
 /** Rules, tried in order: the first whose conditions all hold serves. */
 
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Refusal } from "../api/client";
 import type { Segment } from "../segments/segment";
 import { Icon } from "../ui/icons";
-import { FieldFault } from "../ui/states";
+import { FieldFault, faulty } from "../ui/states";
 import { Conditions, NEW_CONDITION } from "./conditions-editor";
-import type { Draft, Rule } from "./flag";
+import { type Draft, keyOf, newRuleId, type Rule } from "./flag";
 import { ServeEditor } from "./serve-editor";
 
 interface RulesEditorProps {
@@ -19,20 +20,33 @@ interface RulesEditorProps {
 
 export function RulesEditor({ draft, segments, refusal, disabled, onChange }: RulesEditorProps) {
   const { rules, variants } = draft;
+  const section = useRef<HTMLElement>(null);
+  const toFocus = useRef<{ key: string; by: number } | null>(null);
   const set = (index: number, change: Partial<Rule>) =>
     onChange(rules.map((it, at) => (at === index ? { ...it, ...change } : it)));
   const move = (index: number, by: number) => {
     const next = [...rules];
     const [moved] = next.splice(index, 1);
     if (moved) next.splice(index + by, 0, moved);
+    if (moved) toFocus.current = { key: keyOf(moved), by };
     onChange(next);
   };
+  // Whoever moves a rule moves it on by the same key, wherever it is by then.
+  useLayoutEffect(() => {
+    if (!toFocus.current) return;
+    const { key, by } = toFocus.current;
+    toFocus.current = null;
+    const rule = section.current?.querySelector(`[data-rule="${key}"]`);
+    const button = (way: number) =>
+      rule?.querySelector<HTMLElement>(`[data-move="${way}"]:not(:disabled)`);
+    (button(by) ?? button(-by))?.focus();
+  }, [rules]);
   const add = () => {
     const serve = { variant: variants[0]?.key ?? null, rollout: [] };
-    onChange([...rules, { id: "", name: "", conditions: [NEW_CONDITION], serve }]);
+    onChange([...rules, { id: newRuleId(), name: "", conditions: [NEW_CONDITION], serve }]);
   };
   return (
-    <section class="part">
+    <section class="part" ref={section}>
       <header>
         <h2>Rules</h2>
         {!disabled && (
@@ -45,7 +59,11 @@ export function RulesEditor({ draft, segments, refusal, disabled, onChange }: Ru
       <FieldFault refusal={refusal} at="/rules" />
       <div class="lines">
         {rules.map((rule, index) => (
-          <div class="rule" key={index}>
+          <fieldset class="rule" key={keyOf(rule)} data-rule={keyOf(rule)}>
+            <legend class="hidden">
+              Rule {index + 1}
+              {rule.name && `: ${rule.name}`}
+            </legend>
             <header>
               <span class="quiet number">{index + 1}</span>
               <input
@@ -53,6 +71,7 @@ export function RulesEditor({ draft, segments, refusal, disabled, onChange }: Ru
                 placeholder="What this rule is for"
                 value={rule.name}
                 disabled={disabled}
+                {...faulty(refusal, `/rules/${index}/name`)}
                 onInput={(event) => set(index, { name: event.currentTarget.value })}
               />
               {!disabled && (
@@ -60,7 +79,8 @@ export function RulesEditor({ draft, segments, refusal, disabled, onChange }: Ru
                   <button
                     type="button"
                     class="bare"
-                    aria-label="Move up"
+                    data-move={-1}
+                    aria-label={`Move rule ${index + 1} up`}
                     disabled={index === 0}
                     onClick={() => move(index, -1)}
                   >
@@ -69,7 +89,8 @@ export function RulesEditor({ draft, segments, refusal, disabled, onChange }: Ru
                   <button
                     type="button"
                     class="bare"
-                    aria-label="Move down"
+                    data-move={1}
+                    aria-label={`Move rule ${index + 1} down`}
                     disabled={index === rules.length - 1}
                     onClick={() => move(index, 1)}
                   >
@@ -86,6 +107,7 @@ export function RulesEditor({ draft, segments, refusal, disabled, onChange }: Ru
                 </>
               )}
             </header>
+            <FieldFault refusal={refusal} at={`/rules/${index}`} />
             <FieldFault refusal={refusal} at={`/rules/${index}/name`} />
             <FieldFault refusal={refusal} at={`/rules/${index}/conditions`} />
             <Conditions
@@ -105,7 +127,7 @@ export function RulesEditor({ draft, segments, refusal, disabled, onChange }: Ru
               disabled={disabled}
               onChange={(serve) => set(index, { serve })}
             />
-          </div>
+          </fieldset>
         ))}
       </div>
     </section>

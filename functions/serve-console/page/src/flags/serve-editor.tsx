@@ -1,9 +1,10 @@
 /** What is served: one variant, variants by share, or nothing. */
 
+import { useState } from "preact/hooks";
 import type { Refusal } from "../api/client";
 import { Icon } from "../ui/icons";
-import { FieldFault } from "../ui/states";
-import type { Draft, Serve } from "./flag";
+import { FieldFault, faulty } from "../ui/states";
+import { type Draft, isWeight, type Serve, sumOf } from "./flag";
 
 type Mode = "variant" | "rollout" | "default";
 
@@ -32,7 +33,8 @@ export function ServeEditor(props: ServeEditorProps) {
       variant: null,
       rollout: serve.rollout.map((it, at) => (at === index ? { ...it, ...change } : it)),
     });
-  const sum = serve.rollout.reduce((total, it) => total + it.weight, 0);
+  const sum = sumOf(serve);
+  const isHundred = Math.abs(sum - 100) < 1e-9;
   return (
     <div class="lines">
       <div class="form-row">
@@ -40,6 +42,7 @@ export function ServeEditor(props: ServeEditorProps) {
           aria-label={label}
           value={mode}
           disabled={disabled}
+          {...faulty(refusal, pointer, `${pointer}/rollout`)}
           onChange={(event) => choose(event.currentTarget.value as Mode)}
         >
           <option value="variant">Serve a variant</option>
@@ -52,6 +55,7 @@ export function ServeEditor(props: ServeEditorProps) {
             value={serve.variant ?? ""}
             variants={variants}
             disabled={disabled}
+            fault={faulty(refusal, `${pointer}/variant`)}
             onChange={(variant) => onChange({ variant, rollout: [] })}
           />
         )}
@@ -68,22 +72,19 @@ export function ServeEditor(props: ServeEditorProps) {
                   value={it.variant}
                   variants={variants}
                   disabled={disabled}
+                  fault={faulty(refusal, `${pointer}/rollout/${index}/variant`)}
                   onChange={(variant) => setEntry(index, { variant })}
                 />
-                <input
-                  type="number"
-                  min="0"
-                  max="1000000"
-                  step="any"
-                  aria-label={`${label}: weight of ${it.variant}`}
-                  value={it.weight}
+                <WeightField
+                  label={`${label}: weight of ${it.variant}`}
+                  weight={it.weight}
+                  faultId={`weight${pointer}/${index}`}
+                  fault={faulty(refusal, `${pointer}/rollout/${index}/weight`)}
                   disabled={disabled}
-                  onInput={(event) =>
-                    setEntry(index, { weight: event.currentTarget.valueAsNumber || 0 })
-                  }
+                  onChange={(weight) => setEntry(index, { weight })}
                 />
                 <span class="share" aria-hidden="true">
-                  <i style={{ width: `${sum ? (it.weight / sum) * 100 : 0}%` }} />
+                  <i style={{ width: `${sum && it.weight ? (it.weight / sum) * 100 : 0}%` }} />
                 </span>
                 {!disabled && (
                   <button
@@ -101,18 +102,25 @@ export function ServeEditor(props: ServeEditorProps) {
                   </button>
                 )}
               </div>
+              {!isWeight(it) && (
+                <p class="fault" id={`weight${pointer}/${index}`}>
+                  {NO_WEIGHT}
+                </p>
+              )}
               <FieldFault refusal={refusal} at={`${pointer}/rollout/${index}/variant`} />
-              <FieldFault refusal={refusal} at={`${pointer}/rollout/${index}/weight`} />
+              {isWeight(it) && (
+                <FieldFault refusal={refusal} at={`${pointer}/rollout/${index}/weight`} />
+              )}
             </div>
           ))}
           <FieldFault refusal={refusal} at={`${pointer}/rollout`} />
           <div class="form-row small">
-            <span class={Math.abs(sum - 100) < 1e-9 ? "quiet" : "fault"}>
-              {Math.abs(sum - 100) < 1e-9
+            <span class={isHundred ? "quiet" : "fault"}>
+              {isHundred
                 ? "The shares add up to 100."
                 : `The shares add up to ${round(sum)}, not 100.`}
             </span>
-            {!disabled && sum > 0 && Math.abs(sum - 100) >= 1e-9 && (
+            {!disabled && sum > 0 && !isHundred && (
               <button
                 type="button"
                 class="link small"
@@ -142,6 +150,48 @@ export function ServeEditor(props: ServeEditorProps) {
   );
 }
 
+/** What is wrong with a weight that is no number. */
+export const NO_WEIGHT = "Write a number of at most three decimals, such as 12.5.";
+
+/** A weight as it is typed: `NaN` where that is none yet. What has too many decimals is none either, since
+ *  the API would refuse it. */
+export function readWeight(text: string): number {
+  const number = text.trim().replace(",", ".");
+  return /^(\d+\.?\d{0,3}|\.\d{1,3})$/.test(number) ? Number(number) : Number.NaN;
+}
+
+interface WeightFieldProps {
+  label: string;
+  weight: number;
+  faultId: string;
+  fault: ReturnType<typeof faulty>;
+  disabled: boolean;
+  onChange: (weight: number) => void;
+}
+
+/** A weight as text. What was typed stays as it was while it means the same: `0.` is on its way to `0.5`. */
+function WeightField(props: WeightFieldProps) {
+  const { label, weight, faultId, fault, disabled, onChange } = props;
+  const [text, setText] = useState("");
+  const isSame = Object.is(readWeight(text), weight);
+  const isNumber = Number.isFinite(weight);
+  return (
+    <input
+      inputMode="decimal"
+      autocomplete="off"
+      class="number"
+      aria-label={label}
+      value={isSame ? text : isNumber ? weight : ""}
+      disabled={disabled}
+      {...(isNumber ? fault : { "aria-invalid": true, "aria-describedby": faultId })}
+      onInput={(event) => {
+        setText(event.currentTarget.value);
+        onChange(readWeight(event.currentTarget.value));
+      }}
+    />
+  );
+}
+
 const round = (value: number) => Math.round(value * 1000) / 1000;
 
 /** Shares of 100 for all of these, the rest of the division for the first. */
@@ -155,8 +205,8 @@ function evenly(keys: string[]): Serve["rollout"] {
 
 /** The same shares with a sum of 100, to three decimals, what is left over with the largest. */
 export function toHundred(rollout: Serve["rollout"]): Serve["rollout"] {
-  const sum = rollout.reduce((total, it) => total + it.weight, 0);
-  const scaled = rollout.map((it) => ({ ...it, weight: round((it.weight / sum) * 100) }));
+  const sum = sumOf({ rollout });
+  const scaled = rollout.map((it) => ({ ...it, weight: round(((it.weight || 0) / sum) * 100) }));
   const largest = scaled.reduce(
     (best, it, index) => (it.weight > (scaled[best]?.weight ?? 0) ? index : best),
     0,
@@ -176,6 +226,7 @@ interface VariantSelectProps {
   variants: Draft["variants"];
   disabled: boolean;
   none?: string;
+  fault?: ReturnType<typeof faulty>;
   onChange: (key: string) => void;
 }
 
@@ -185,6 +236,7 @@ export function VariantSelect({
   variants,
   disabled,
   none,
+  fault,
   onChange,
 }: VariantSelectProps) {
   return (
@@ -192,6 +244,7 @@ export function VariantSelect({
       aria-label={label}
       value={value}
       disabled={disabled}
+      {...fault}
       onChange={(event) => onChange(event.currentTarget.value)}
     >
       {none !== undefined && <option value="">{none}</option>}

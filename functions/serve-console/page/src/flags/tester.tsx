@@ -1,6 +1,6 @@
 /** Who gets what: a context in, a variant and its reason out, by the protocol that applications speak. */
 
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { answered, api, Refusal, type Schemas } from "../api/client";
 import { useHere } from "../caller";
 import { Icon } from "../ui/icons";
@@ -24,14 +24,29 @@ export function readValue(text: string): unknown {
   }
 }
 
-export function Tester({ flag }: { flag: Flag }) {
+interface TesterProps {
+  /** As it is saved: that is what is asked. */
+  flag: Flag;
+  /** Whether something of it was changed and is not saved. */
+  isEdited: boolean;
+}
+
+export function Tester({ flag, isEdited }: TesterProps) {
   const { project } = useHere();
   const [who, setWho] = useState("user-1");
   const [attributes, setAttributes] = useState<Attribute[]>(() => attributesOf(flag));
   const [outcome, setOutcome] = useState<Evaluation | Refusal | null>(null);
   const set = (index: number, change: Partial<Attribute>) =>
     setAttributes(attributes.map((it, at) => (at === index ? { ...it, ...change } : it)));
+  // An answer of another version is none of this one.
+  const version = useRef(flag.version);
+  useLayoutEffect(() => {
+    version.current = flag.version;
+    setOutcome(null);
+  }, [flag.version]);
   const ask = async () => {
+    const asked = flag.version;
+    const show = (told: Evaluation | Refusal) => version.current === asked && setOutcome(told);
     const told = attributes
       .filter((it) => it.name && it.value)
       .map((it) => [it.name, readValue(it.value)]);
@@ -44,9 +59,9 @@ export function Tester({ flag }: { flag: Flag }) {
           body: { context: { targetingKey: who, ...Object.fromEntries(told) } },
         }),
       );
-      setOutcome(evaluation);
+      show(evaluation);
     } catch (error) {
-      setOutcome(error instanceof Refusal ? error : new Refusal(0, "fault", String(error)));
+      show(error instanceof Refusal ? error : new Refusal(0, "fault", String(error)));
     }
   };
   return (
@@ -54,6 +69,12 @@ export function Tester({ flag }: { flag: Flag }) {
       <header>
         <h2>Who gets what</h2>
       </header>
+      {isEdited && (
+        <p class="quiet small">
+          It answers for the flag as it is saved, version {flag.version}, without what you changed
+          since.
+        </p>
+      )}
       <form
         class="form"
         onSubmit={(event) => {

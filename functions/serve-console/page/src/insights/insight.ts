@@ -1,7 +1,12 @@
 /** What pages about insights ask the API for. */
 
-import { answered, api, idempotencyKey, type Schemas } from "../api/client";
+import { useState } from "preact/hooks";
+import type { KeyHeader } from "../api/attempt";
+import { answered, api, type Schemas } from "../api/client";
+import { useLoaded } from "../api/loaded";
 import type { Project } from "../caller";
+import { stepNow } from "../steps";
+import { tellRefusal } from "../ui/toast";
 
 export type Insight = Schemas["Insight"];
 export type PainPoint = Schemas["PainPoint"];
@@ -16,14 +21,22 @@ export const STATUS_NAMES: Record<InsightStatus, string> = {
 };
 
 /** Pages of 100 that are loaded of a list at once. */
-const MOST_PAGES = 5;
+export const MOST_PAGES = 5;
+
+/** A list, or the first part of it. */
+export interface Part<T> {
+  items: T[];
+  /** Where it goes on. */
+  next: string | null;
+}
 
 export async function loadInsights(
   project: Project,
   status: InsightStatus | null,
-  signal?: AbortSignal,
-): Promise<Insight[]> {
-  return allPages((cursor) =>
+  more: { pages?: number; after?: string | null; signal?: AbortSignal } = {},
+): Promise<Part<Insight>> {
+  const { pages = MOST_PAGES, after = null, signal } = more;
+  const load = (cursor: string | null) =>
     answered(
       api.GET("/v0/projects/{idOrSlug}/replay-insights", {
         params: {
@@ -32,8 +45,8 @@ export async function loadInsights(
         },
         ...(signal && { signal }),
       }),
-    ),
-  );
+    );
+  return firstPages(load, pages, after);
 }
 
 export async function loadPainPoints(
@@ -41,7 +54,7 @@ export async function loadPainPoints(
   insightId: string,
   signal?: AbortSignal,
 ): Promise<PainPoint[]> {
-  return allPages((cursor) =>
+  const load = (cursor: string | null) =>
     answered(
       api.GET("/v0/projects/{idOrSlug}/replay-insights/{insightId}/pain-points", {
         params: {
@@ -50,22 +63,47 @@ export async function loadPainPoints(
         },
         ...(signal && { signal }),
       }),
-    ),
-  );
+    );
+  return (await firstPages(load, MOST_PAGES, null)).items;
 }
 
-async function allPages<T>(
+async function firstPages<T>(
   load: (cursor: string | null) => Promise<{ items: T[]; nextCursor: string | null }>,
-): Promise<T[]> {
+  most: number,
+  after: string | null,
+): Promise<Part<T>> {
   const items: T[] = [];
-  let cursor: string | null = null;
-  for (let page = 0; page < MOST_PAGES; page++) {
-    const loaded: { items: T[]; nextCursor: string | null } = await load(cursor);
-    items.push(...loaded.items);
-    cursor = loaded.nextCursor;
-    if (!cursor) break;
+  let next = after;
+  for (let pages = 0; pages < most; pages++) {
+    const page = await load(next);
+    items.push(...page.items);
+    next = page.nextCursor;
+    if (!next) break;
   }
-  return items;
+  return { items, next };
+}
+
+/** Loads a list of insights as far as it was loaded before, and more of it. */
+export function useInsights(project: Project, status: InsightStatus | null) {
+  const loaded = useLoaded(`insights ${project.id} ${status}`, (signal) =>
+    loadInsights(project, status, { pages: stepNow().pages ?? MOST_PAGES, signal }),
+  );
+  const [busy, setBusy] = useState(false);
+  const next = loaded.loading ? null : (loaded.data?.next ?? null);
+  const loadMore = async () => {
+    if (!next || busy) return;
+    setBusy(true);
+    try {
+      const part = await loadInsights(project, status, { after: next });
+      const step = stepNow();
+      step.pages = (step.pages ?? MOST_PAGES) + MOST_PAGES;
+      loaded.set((was) => ({ items: [...was.items, ...part.items], next: part.next }));
+    } catch (error) {
+      tellRefusal(error);
+    }
+    setBusy(false);
+  };
+  return { ...loaded, next, loadMore, busy };
 }
 
 export function patchInsight(
@@ -84,19 +122,25 @@ export function split(
   insightId: string,
   painPointIds: string[],
   title: string,
+  header: KeyHeader,
 ): Promise<Insight> {
   return answered(
     api.POST("/v0/projects/{idOrSlug}/replay-insights/{insightId}/split", {
-      params: { path: { idOrSlug: project.slug, insightId }, header: idempotencyKey() },
+      params: { path: { idOrSlug: project.slug, insightId }, header },
       body: { painPointIds, ...(title && { title }) },
     }),
   );
 }
 
-export function merge(project: Project, insightId: string, into: string): Promise<Insight> {
+export function merge(
+  project: Project,
+  insightId: string,
+  into: string,
+  header: KeyHeader,
+): Promise<Insight> {
   return answered(
     api.POST("/v0/projects/{idOrSlug}/replay-insights/{insightId}/merge", {
-      params: { path: { idOrSlug: project.slug, insightId }, header: idempotencyKey() },
+      params: { path: { idOrSlug: project.slug, insightId }, header },
       body: { into },
     }),
   );

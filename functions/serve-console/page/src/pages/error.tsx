@@ -1,6 +1,6 @@
-import { useState } from "preact/hooks";
-import { changed, go, hrefOf, useAddress } from "../address";
-import { answered, api, type Schemas } from "../api/client";
+import { useEffect, useState } from "preact/hooks";
+import { changed, go, hrefOf, useAddress, useStay } from "../address";
+import { answered, api, Refusal, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
 import { EventDetails } from "../errors/event-details";
@@ -12,7 +12,7 @@ import { useMarks, useRange } from "../errors/view-bar";
 import { useKeys } from "../keys";
 import { Plot } from "../plot/plot";
 import { counted, number } from "../time/format";
-import { keptParams, rangeParams } from "../time/range";
+import { keptView, rangeParams } from "../time/range";
 import { RangeControl } from "../time/range-control";
 import { Confirm } from "../ui/confirm";
 import { Icon } from "../ui/icons";
@@ -32,7 +32,7 @@ export function ErrorPage() {
   const loaded = useLoaded(`error ${project.id} ${id}`, (signal) =>
     loadError(project.slug, id, signal),
   );
-  const back = hrefOf("errors", keptParams(address));
+  const back = hrefOf("errors", keptView(address, "errors"));
   return (
     <One
       list="Errors"
@@ -53,7 +53,7 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
   const { project } = useHere();
   const mayWrite = useCan()("errors:write");
   const { range, reload: loadAgain } = useRange();
-  const { marks } = useMarks([project], range);
+  const { marks, isAll } = useMarks([project], range);
   const [asking, ask] = useState(false);
   const own = viewOfError(error.errorId);
   const key = `${project.id} ${error.errorId} ${viewKey(own, range)}`;
@@ -66,7 +66,7 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
   });
   const inRange = match.data?.count ?? 0;
 
-  const change = (status: Status) => void changeStatus(project, [error], status, reload);
+  const change = (status: Status) => void changeStatus(project, [error], status, () => reload());
   useKeys(
     mayWrite
       ? { e: () => change("resolved"), i: () => change("ignored"), o: () => change("open") }
@@ -74,16 +74,18 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
   );
   const step = (by: number) => {
     const id = neighbour(error.errorId, by);
-    if (id) go(hrefOf("error", { ...keptParams(address), id }));
+    if (id) go(hrefOf("error", { ...keptView(address, "error"), id }));
   };
   useKeys({ j: () => step(1), k: () => step(-1) });
+  const stay = useStay();
   const remove = async () => {
+    const isHere = stay();
     ask(false);
     try {
       const params = { path: { idOrSlug: project.slug, errorId: error.errorId } };
       await answered(api.DELETE("/v0/projects/{idOrSlug}/errors/{errorId}", { params }));
       tell("The error and its events are gone.");
-      go(back);
+      if (isHere()) go(back);
     } catch (refusal) {
       tellRefusal(refusal);
     }
@@ -168,6 +170,7 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
         <Plot
           series={series.data}
           marks={marks}
+          isAll={isAll}
           height={120}
           single
           stale={series.loading}
@@ -194,62 +197,120 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
   );
 }
 
-/** How many events are asked for at once. */
+/** Whether the arrows scroll what has the focus, such as a long line of source. */
+function scrollsSideways(target: EventTarget | null): boolean {
+  for (let it = target instanceof Element ? target : null; it; it = it.parentElement) {
+    const isWider = it.scrollWidth > it.clientWidth && it !== document.documentElement;
+    if (isWider && /auto|scroll/.test(getComputedStyle(it).overflowX)) return true;
+  }
+  return false;
+}
+
+/** How many events are asked for at once; of those that are paged through for one, more. */
 const PAGE_SIZE = 20;
+const PAGE_SIZE_SOUGHT = 100;
+/** How many pages are looked through for the event of a link before one is asked. */
+const MOST_PAGES = 10;
 
 /** The events, one at a time; which one stands in the address. */
 function Events({ error }: { error: ErrorTold }) {
   const address = useAddress();
   const { project } = useHere();
   const [more, setMore] = useState<{ items: Event[]; next: string | null } | null>(null);
-  const load = (cursor?: string | null) =>
+  /** How many pages may be looked through for the event of the address. */
+  const [pages, setPages] = useState(MOST_PAGES);
+  const [looked, setLooked] = useState(0);
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const load = (cursor?: string | null, limit = PAGE_SIZE, signal?: AbortSignal) =>
     answered(
       api.GET("/v0/projects/{idOrSlug}/errors/{errorId}/events", {
         params: {
           path: { idOrSlug: project.slug, errorId: error.errorId },
-          query: { limit: PAGE_SIZE, ...(cursor && { cursor }) },
+          query: { limit, ...(cursor && { cursor }) },
         },
+        ...(signal && { signal }),
       }),
     );
-  const first = useLoaded(`events ${project.id} ${error.errorId}`, () => load());
+  const first = useLoaded(`events ${project.id} ${error.errorId}`, (signal) =>
+    load(null, PAGE_SIZE, signal),
+  );
   const events = [...(first.data?.items ?? []), ...(more?.items ?? [])];
   const next = more ? more.next : (first.data?.nextCursor ?? null);
   const asked = address.query.get("event");
-  const index = Math.max(
-    0,
-    events.findIndex((it) => it.eventId === asked),
-  );
+  const found = events.findIndex((it) => it.eventId === asked);
+  const isMissing = asked !== null && found < 0;
+  const isSought = isMissing && next !== null && looked < pages && !refusal;
+  const index = Math.max(0, found);
   const event = events[index];
+  const add = (page: { items: Event[]; nextCursor: string | null }) =>
+    setMore((was) => ({ items: [...(was?.items ?? []), ...page.items], next: page.nextCursor }));
+  // The event of a link may be of the older ones.
+  useEffect(() => {
+    if (!isSought) return;
+    const stop = new AbortController();
+    load(next, PAGE_SIZE_SOUGHT, stop.signal).then(
+      (page) => {
+        if (stop.signal.aborted) return;
+        add(page);
+        setLooked((it) => it + 1);
+      },
+      (fault) => {
+        if (!stop.signal.aborted && fault instanceof Refusal) setRefusal(fault);
+      },
+    );
+    return () => stop.abort();
+  }, [isSought, next]);
   const show = (it: Event | undefined) =>
     it &&
     go(
       changed(address, { event: it.eventId === events[0]?.eventId ? null : it.eventId }),
       "replace",
     );
+  const stay = useStay();
   const older = async () => {
+    const isHere = stay();
     if (index + 1 < events.length) return show(events[index + 1]);
     if (!next) return;
     try {
       const page = await load(next);
-      setMore({ items: [...(more?.items ?? []), ...page.items], next: page.nextCursor });
-      show(page.items[0]);
+      add(page);
+      if (isHere()) show(page.items[0]);
     } catch (refusal) {
       tellRefusal(refusal);
     }
   };
   const newer = () => show(events[index - 1]);
   const hasOlder = index + 1 < events.length || next !== null;
-  useKeys({ ArrowRight: () => void older(), ArrowLeft: newer });
+  useKeys({
+    ArrowRight: (event) => (scrollsSideways(event.target) ? false : void older()),
+    ArrowLeft: (event) => (scrollsSideways(event.target) ? false : void newer()),
+  });
   if (first.error) return <Refused refusal={first.error} retry={first.reload} />;
   if (!first.data) return <SkeletonRows rows={6} />;
+  if (isSought) return <SkeletonRows rows={6} />;
   if (!event) return <p class="quiet nothing">Its events are older than 90 days, and gone.</p>;
   return (
     <>
       <div class="stepper">
         <span>
           Event <code>{event.eventId.slice(0, 8)}</code> <Ago at={event.occurredAt} />
-          {asked && asked !== event.eventId && (
-            <span class="quiet"> (the event of the link is not among the newest)</span>
+          {isMissing && (
+            <span class="quiet">
+              {" "}
+              (the event of the link is {next ? `not among the newest ${events.length}` : "gone"})
+            </span>
+          )}{" "}
+          {isMissing && next && (
+            <button
+              type="button"
+              class="link"
+              onClick={() => {
+                setRefusal(null);
+                setPages(looked + MOST_PAGES);
+              }}
+            >
+              Look further
+            </button>
           )}
         </span>
         <div>
@@ -264,6 +325,7 @@ function Events({ error }: { error: ErrorTold }) {
           </button>
         </div>
       </div>
+      {refusal && isMissing && <Refused small refusal={refusal} />}
       <EventDetails key={event.eventId} event={event} />
     </>
   );

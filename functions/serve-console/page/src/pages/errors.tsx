@@ -5,17 +5,24 @@ import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
 import { Breakdown } from "../errors/breakdown";
 import { STATUSES, type Status, viewKey } from "../errors/filters";
-import { type ErrorRow, loadErrors, loadSeries } from "../errors/load";
+import {
+  type ErrorPage as ErrorListPage,
+  type ErrorRow,
+  loadErrors,
+  loadSeries,
+} from "../errors/load";
 import { rememberListed } from "../errors/neighbours";
-import { changeStatus } from "../errors/status";
+import { changeStatus, statusNow, useChanges } from "../errors/status";
 import { useCategories, useMarks, useRange, useView, ViewBar } from "../errors/view-bar";
 import { useKeys } from "../keys";
 import { Plot } from "../plot/plot";
 import { Spark } from "../plot/spark";
+import { stepNow } from "../steps";
 import { counted, number } from "../time/format";
-import { keptParams, rangeParams } from "../time/range";
+import { keptView, rangeParams } from "../time/range";
 import { SelectCell } from "../ui/row-parts";
 import { meant, rowAt, useRows } from "../ui/rows";
+import { useSaid } from "../ui/said";
 import { Empty, Refused, SkeletonRows } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tellRefusal } from "../ui/toast";
@@ -25,7 +32,8 @@ import { Onboarding } from "./onboarding";
 type Sort = NonNullable<Schemas["ErrorsQuery"]["sort"]>;
 const SORTS: Sort[] = ["lastSeen", "firstSeen", "count", "users"];
 const PAGE_SIZE = 50;
-const NO_ROWS: ErrorRow[] = [];
+const NO_ROWS: ListedError[] = [];
+const NO_PAGES: ErrorListPage[] = [];
 
 export const STATUS_NAMES: Record<Status, string> = {
   open: "Open",
@@ -40,7 +48,7 @@ export function ErrorsPage() {
   const { range, reload } = useRange();
   const view = useView("open");
   const categories = useCategories();
-  const { marks } = useMarks([project], range);
+  const { marks, isAll } = useMarks([project], range);
   const asked = address.query.get("sort") as Sort | null;
   const sort = asked && SORTS.includes(asked) ? asked : "lastSeen";
   const base = `${project.id} ${viewKey(view, range)}`;
@@ -58,25 +66,41 @@ export function ErrorsPage() {
   const more = useMore(listKey, list.data, (cursor) =>
     loadErrors(project, view, range, { sort, limit: 100, cursor, series: true }),
   );
-  const items = more.items;
+  const changes = useChanges();
+  // What was changed here goes, or stays with its new status, without a list that is loaded anew.
+  const items = useMemo(
+    () =>
+      more.items
+        .map((it) => ({ ...it, status: statusNow(it, it.at) }))
+        .filter((it) => view.status === null || it.status === view.status),
+    [more.items, view.status, changes],
+  );
   const ids = useMemo(() => items.map((it) => it.errorId), [items]);
   useEffect(() => rememberListed(ids), [ids]);
-  const hrefOfError = (id: string) => hrefOf("error", { ...keptParams(address), id });
+  const hrefOfError = (id: string) => hrefOf("error", { ...keptView(address, "error"), id });
   const near = useRowWindow(items.length, 48);
   const rows = useRows(ids, (id) => go(hrefOfError(id)), near.reveal);
   const isFiltered = view.filters.length > 0 || view.search !== "";
   const isFresh = !isFiltered && categories?.every((it) => it.values.length === 0);
-  const refresh = () => {
-    more.forget();
-    list.reload();
+  const refresh = (failed: readonly ErrorRow[]) => {
     series.reload();
+    if (failed.length) rows.selectAll(failed.map((it) => it.errorId));
   };
+  // Where all that were listed are gone, others come; what goes wrong is asked for again by hand.
+  const isUsedUp = items.length === 0 && more.cursor !== null;
+  useEffect(() => {
+    if (isUsedUp) more.load();
+  }, [isUsedUp, more.cursor]);
   const change = (status: Status) => {
     const chosen = new Set(meant(rows, ids));
     const errors = items.filter((it) => chosen.has(it.errorId));
     rows.clear();
     void changeStatus(project, errors, status, refresh);
   };
+  const many = more.cursor
+    ? `${number(items.length)} errors or more`
+    : counted(items.length, "error");
+  useSaid(JSON.stringify(view), list.data && !list.loading ? many : null);
   useKeys(
     mayWrite
       ? { e: () => change("resolved"), i: () => change("ignored"), o: () => change("open") }
@@ -91,6 +115,7 @@ export function ErrorsPage() {
         <Plot
           series={series.data}
           marks={marks}
+          isAll={isAll}
           height={140}
           stale={series.loading}
           onZoom={(from, to) => go(changed(address, rangeParams({ from, to })))}
@@ -139,6 +164,7 @@ export function ErrorsPage() {
           {!list.data && !list.error && <SkeletonRows rows={8} />}
           {list.data &&
             items.length === 0 &&
+            !isUsedUp &&
             (isFresh ? (
               <Onboarding />
             ) : (
@@ -269,33 +295,43 @@ function SortHead({
   );
 }
 
-interface Page {
-  items: ErrorRow[];
-  nextCursor: string | null;
-}
+type ListedError = ErrorRow & { at: number };
 
-/** The pages after the first, for as long as the list is the same. */
-function useMore(key: string, first: Page | undefined, load: (cursor: string) => Promise<Page>) {
-  const [state, set] = useState<{ key: string; pages: Page[] }>({ key, pages: [] });
+/** The pages after the first, for as long as the list is the same, and for who comes back to it. */
+function useMore(
+  key: string,
+  first: ErrorListPage | undefined,
+  load: (cursor: string) => Promise<ErrorListPage>,
+) {
+  const [, draw] = useState(0);
   const [loading, setLoading] = useState(false);
-  const pages = state.key === key ? state.pages : [];
+  const step = stepNow();
+  const pages = step.more?.key === key ? (step.more.pages as ErrorListPage[]) : NO_PAGES;
   const cursor = (pages.at(-1) ?? first)?.nextCursor ?? null;
   // A new key begins anew.
   useEffect(() => setLoading(false), [key]);
   const items = useMemo(() => {
-    const all = [first, ...pages].flatMap((page) => page?.items ?? []);
-    return all.length ? all : NO_ROWS;
-  }, [first, state, key]);
+    const all = new Map<string, ListedError>();
+    for (const page of [first, ...pages]) {
+      for (const it of page?.items ?? []) {
+        // What moved between two pages while they were loaded is listed once.
+        if (page && !all.has(it.errorId)) all.set(it.errorId, { ...it, at: page.at });
+      }
+    }
+    return all.size ? [...all.values()] : NO_ROWS;
+  }, [first, pages, key]);
   return {
     items,
     cursor,
     loading,
-    forget: () => set({ key, pages: [] }),
     load: () => {
       if (!cursor || loading) return;
       setLoading(true);
       load(cursor)
-        .then((page) => set({ key, pages: [...pages, page] }))
+        .then((page) => {
+          step.more = { key, pages: [...pages, page] };
+          draw((it) => it + 1);
+        })
         .catch(tellRefusal)
         .finally(() => setLoading(false));
     },

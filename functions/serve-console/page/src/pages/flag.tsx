@@ -1,9 +1,12 @@
-import { useEffect, useState } from "preact/hooks";
-import { go, hrefOf, useAddress } from "../address";
+import { useMemo, useState } from "preact/hooks";
+import { go, hrefOf, useAddress, useStay } from "../address";
+import { useAttempts } from "../api/attempt";
 import { answered, api, Refusal } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
+import { dropDraft, useDraft } from "../drafts";
 import { AttributeNames } from "../flags/attributes";
+import { Conflict, type Met, meet } from "../flags/conflict";
 import {
   createFlag,
   type Draft,
@@ -11,24 +14,31 @@ import {
   draftOf,
   type Flag,
   type FlagType,
+  isMismatch,
+  loadFlag,
   loadFlags,
+  missingWeights,
   NEW_FLAG,
+  patchAsKnown,
   patchFlag,
   patchOf,
+  sharesInWords,
   TYPES,
-  told,
+  versionOf,
+  withIds,
 } from "../flags/flag";
 import { History } from "../flags/history-list";
 import { PrerequisitesEditor, TargetsEditor, VariantsEditor } from "../flags/lists-editor";
 import { RulesEditor } from "../flags/rules-editor";
-import { ServeEditor, VariantSelect } from "../flags/serve-editor";
+import { NO_WEIGHT, ServeEditor, VariantSelect } from "../flags/serve-editor";
 import { FlagSwitch } from "../flags/switch";
 import { Tester } from "../flags/tester";
+import { undoOf } from "../flags/undo";
 import { loadSegments, type Segment } from "../segments/segment";
 import { keptParams } from "../time/range";
 import { Confirm } from "../ui/confirm";
 import { Back, One } from "../ui/one";
-import { Changed, FieldFault, Refused } from "../ui/states";
+import { FieldFault, faulty, Refused, shownHere, useFirstFault } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tell, tellRefusal } from "../ui/toast";
 
@@ -38,14 +48,7 @@ export function FlagPage() {
   const isNew = address.query.has("new");
   const key = address.query.get("key") ?? "";
   const loaded = useLoaded(isNew ? null : `flag ${project.id} ${key}`, (signal) =>
-    told(
-      answered(
-        api.GET("/v0/project/{idOrSlug}/feature-flags/{key}", {
-          params: { path: { idOrSlug: project.slug, key } },
-          signal,
-        }),
-      ),
-    ),
+    loadFlag(project, key, signal),
   );
   const back = hrefOf("flags", keptParams(address));
   if (isNew) {
@@ -75,7 +78,11 @@ export function FlagPage() {
           key={flag.id}
           flag={flag}
           back={back}
-          onChange={(changed) => loaded.set(() => changed)}
+          onChange={(changed) =>
+            loaded.set((was) =>
+              was.id === changed.id && was.version > changed.version ? was : changed,
+            )
+          }
         />
       )}
     </One>
@@ -96,13 +103,22 @@ function Editor({ flag, back, onChange }: EditorProps) {
   const address = useAddress();
   const { project } = useHere();
   const can = useCan();
-  const [draft, setDraft] = useState<Draft>(() =>
-    flag ? draftOf(flag) : structuredClone(NEW_FLAG),
-  );
+  const saved = useMemo(() => (flag ? draftOf(flag) : NEW_FLAG), [flag]);
+  const nameOf = (key: string) => `flag ${project.id} ${key}`;
+  const edited = useDraft<Draft>(nameOf(flag?.key ?? ""), versionOf(flag), saved);
+  const { draft, isChanged, set } = edited;
+  const [refused, setMet] = useState<Met | null>(null);
+  const { overtaken } = edited;
+  const met = useMemo(() => {
+    if (refused || !overtaken || !flag) return refused;
+    return { ...meet(overtaken.base, overtaken.typed, saved, flag.version), isRefused: false };
+  }, [refused, overtaken, saved, flag]);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const form = useFirstFault(refusal ?? refused);
+  const attempts = useAttempts();
+  const stay = useStay();
   const [busy, setBusy] = useState(false);
-  const [asking, ask] = useState(false);
-  const [base, setBase] = useState({ draft, version: flag?.version });
+  const [asked, ask] = useState<"delete" | { flag: Flag; archived: boolean } | null>(null);
   const flags =
     useLoaded(`flags ${project.id} false`, (signal) => loadFlags(project, false, signal)).data ??
     [];
@@ -110,63 +126,94 @@ function Editor({ flag, back, onChange }: EditorProps) {
     useLoaded(`segments ${project.id}`, (signal) => loadSegments(project, signal)).data ??
     NO_SEGMENTS;
   const disabled = !can("flags:write") || Boolean(flag?.archivedAt);
-  const saved = flag ? draftOf(flag) : NEW_FLAG;
-  const patch = patchOf(saved, { ...draft, enabled: saved.enabled });
-  const isChanged = Object.keys(patch).length > 0;
-  const set = (change: Partial<Draft>) => setDraft((was) => ({ ...was, ...change }));
-
-  // What a switch or a change elsewhere did is taken over, beside what was typed.
-  useEffect(() => {
-    if (!flag || flag.version === base.version) return;
-    setBase({ draft: draftOf(flag), version: flag.version });
-    setDraft((was) => {
-      const typed = patchOf(base.draft, was) as Partial<Draft>;
-      return { ...draftOf(flag), ...typed, enabled: flag.enabled };
-    });
-  }, [flag, base]);
+  const unevenShares = sharesInWords(draft);
 
   const save = async () => {
+    const missing = missingWeights(draft);
+    if (missing.length) {
+      const violations = missing.map((pointer) => ({
+        pointer,
+        code: "invalid_type" as const,
+        message: NO_WEIGHT,
+      }));
+      setRefusal(new Refusal(0, "weight", "A share has no number yet.", violations));
+      return;
+    }
+    const sent = draft;
+    const accepted = (now: Flag) =>
+      [
+        versionOf(now),
+        draftOf(now),
+        (it: Draft) => ({ ...it, rules: withIds(it.rules, sent.rules, now.rules) }),
+      ] as const;
+    const isHere = stay();
     setBusy(true);
     setRefusal(null);
+    setMet(null);
     try {
       if (!flag) {
-        const made = await createFlag(project, draft);
-        tell(`${made.key} was made. It is off.`);
-        go(hrefOf("flag", { ...keptParams(address), key: made.key }), "replace");
+        const made = await createFlag(project, sent, attempts.keyFor(sent));
+        attempts.succeeded();
+        edited.handOver(sent, nameOf(made.key), ...accepted(made));
+        const href = hrefOf("flag", { ...keptParams(address), key: made.key });
+        const isStill = isHere();
+        tell(
+          `${made.key} was made. It is off.`,
+          undefined,
+          isStill ? undefined : { href, text: "Open it" },
+        );
+        if (isStill) go(href, "replace");
         return;
       }
-      const changed = await patchFlag(project, flag.key, patch, flag);
-      setDraft(draftOf(changed));
-      setBase({ draft: draftOf(changed), version: changed.version });
+      const changed = await patchFlag(project, flag.key, patchOf(saved, sent), flag);
+      edited.accept(sent, ...accepted(changed));
       onChange(changed);
       tell(`Saved as version ${changed.version}.`);
     } catch (error) {
-      if (error instanceof Refusal) setRefusal(error);
-      else tellRefusal(error);
+      if (!isHere()) tellRefusal(error);
+      else if (flag && isMismatch(error)) await takeOver(flag, sent);
+      else refuse(error);
     } finally {
       setBusy(false);
     }
   };
-  const archive = async (archived: boolean) => {
-    if (!flag) return;
+  const refuse = (error: unknown) =>
+    error instanceof Refusal ? setRefusal(shownHere(error)) : tellRefusal(error);
+  /** What somebody else saved comes in beside what was typed, and is told. */
+  const takeOver = async (known: Flag, sent: Draft) => {
     try {
-      onChange(await patchFlag(project, flag.key, { archived }));
-      const undo = archived
-        ? async () => onChange(await patchFlag(project, flag.key, { archived: false }))
-        : undefined;
-      tell(archived ? `${flag.key} is archived.` : `${flag.key} is back.`, undo);
+      const now = await loadFlag(project, known.key);
+      setMet({ ...meet(edited.base, sent, draftOf(now), now.version), isRefused: true });
+      onChange(now);
+    } catch (error) {
+      refuse(error);
+    }
+  };
+  const archive = async (known: Flag, archived: boolean) => {
+    ask(null);
+    setBusy(true);
+    try {
+      const { flag: now, isDone } = await patchAsKnown(project, known, { archived });
+      onChange(now);
+      if (!isDone && Boolean(now.archivedAt) !== archived) return ask({ flag: now, archived });
+      const undo = archived ? undoOf(project, now, { archived: false }, onChange) : undefined;
+      tell(archived ? `${now.key} is archived.` : `${now.key} is back.`, undo);
     } catch (error) {
       tellRefusal(error);
+    } finally {
+      setBusy(false);
     }
   };
   const remove = async () => {
     if (!flag) return;
-    ask(false);
+    const isHere = stay();
+    ask(null);
     try {
       const params = { path: { idOrSlug: project.slug, key: flag.key } };
       await answered(api.DELETE("/v0/project/{idOrSlug}/feature-flags/{key}", { params }));
+      dropDraft(nameOf(flag.key));
       tell(`${flag.key} is gone.`);
-      go(back);
+      if (isHere()) go(back);
     } catch (error) {
       tellRefusal(error);
     }
@@ -202,15 +249,15 @@ function Editor({ flag, back, onChange }: EditorProps) {
             {can("flags:write") &&
               (flag.archivedAt ? (
                 <>
-                  <button type="button" onClick={() => void archive(false)}>
+                  <button type="button" disabled={busy} onClick={() => void archive(flag, false)}>
                     Bring back
                   </button>
-                  <button type="button" class="danger" onClick={() => ask(true)}>
+                  <button type="button" class="danger" onClick={() => ask("delete")}>
                     Delete
                   </button>
                 </>
               ) : (
-                <button type="button" onClick={() => void archive(true)}>
+                <button type="button" disabled={busy} onClick={() => void archive(flag, true)}>
                   Archive
                 </button>
               ))}
@@ -220,6 +267,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
       <div class="editor">
         <div>
           <form
+            ref={form}
             onSubmit={(event) => {
               event.preventDefault();
               void save();
@@ -235,7 +283,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
                       placeholder="new-checkout"
                       spellcheck={false}
                       autocomplete="off"
-                      aria-invalid={Boolean(refusal?.at("/key"))}
+                      {...faulty(refusal, "/key")}
                       onInput={(event) => set({ key: event.currentTarget.value })}
                     />
                   </label>
@@ -246,7 +294,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
                     value={draft.name}
                     placeholder="New checkout"
                     disabled={disabled}
-                    aria-invalid={Boolean(refusal?.at("/name"))}
+                    {...faulty(refusal, "/name")}
                     onInput={(event) => set({ name: event.currentTarget.value })}
                   />
                 </label>
@@ -272,6 +320,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
                   rows={2}
                   value={draft.description}
                   disabled={disabled}
+                  {...faulty(refusal, "/description")}
                   onInput={(event) => set({ description: event.currentTarget.value })}
                 />
               </label>
@@ -310,6 +359,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
                 variants={draft.variants}
                 none="The application’s own default"
                 disabled={disabled}
+                fault={faulty(refusal, "/offVariant")}
                 onChange={(key) => set({ offVariant: key || null })}
               />
               <FieldFault refusal={refusal} at="/offVariant" />
@@ -321,50 +371,72 @@ function Editor({ flag, back, onChange }: EditorProps) {
               onChange={set}
               flags={flags}
             />
+            {met && <Conflict what="flag" met={met} isLeft={isChanged} />}
+            {refusal && <Refused refusal={refusal} />}
             {!disabled && (isChanged || !flag) && (
               <div class="save-bar">
                 <button type="submit" class="primary" disabled={busy}>
-                  {flag ? "Save" : "Make the flag"}
+                  {!flag ? "Make the flag" : met ? "Save over it" : "Save"}
                 </button>
-                {flag && (
+                {isChanged && (
                   <button
                     type="button"
                     onClick={() => {
-                      setDraft(draftOf(flag));
+                      edited.discard();
                       setRefusal(null);
+                      setMet(null);
                     }}
                   >
                     Discard
                   </button>
                 )}
+                {edited.wasKept && isChanged && (
+                  <span class="small">You typed this before and did not save it.</span>
+                )}
+                {unevenShares.map((it) => (
+                  <span class="fault" key={it}>
+                    {it}
+                  </span>
+                ))}
                 <span class="quiet small">Once on, it serves {doesInWords(draft)}.</span>
               </div>
             )}
-            {refusal &&
-              (refusal.code === "version_mismatch" ? (
-                <Changed what="flag" />
-              ) : (
-                <Refused refusal={refusal} />
-              ))}
           </form>
           {flag && <History key={flag.id} flag={flag} onChange={onChange} />}
         </div>
         <aside>
-          {flag && can("flags:evaluate") && <Tester key={flag.id} flag={flag} />}
+          {flag && can("flags:evaluate") && (
+            <Tester key={flag.id} flag={flag} isEdited={isChanged} />
+          )}
           {flag && !can("flags:evaluate") && (
             <p class="quiet small">To try it out here, a key needs the scope flags:evaluate.</p>
           )}
         </aside>
       </div>
-      {asking && flag && (
+      {asked === "delete" && flag && (
         <Confirm
           title={`Delete ${flag.key}?`}
           action="Delete"
-          onClose={() => ask(false)}
+          onClose={() => ask(null)}
           onConfirm={() => void remove()}
         >
           <p>
             The flag is deleted for good. Applications that still ask for it get their own default.
+          </p>
+        </Confirm>
+      )}
+      {asked && asked !== "delete" && (
+        <Confirm
+          title={asked.archived ? `Archive ${asked.flag.key}?` : `Bring ${asked.flag.key} back?`}
+          action={asked.archived ? "Archive" : "Bring back"}
+          onClose={() => ask(null)}
+          onConfirm={() => void archive(asked.flag, asked.archived)}
+        >
+          <p>
+            Somebody changed the flag in the meantime, so nothing was done. It is version{" "}
+            {asked.flag.version} now and{" "}
+            {asked.flag.archivedAt ? "archived" : asked.flag.enabled ? "on" : "off"}; once on, it
+            serves {doesInWords(asked.flag)}.
           </p>
         </Confirm>
       )}

@@ -1,4 +1,4 @@
-import { useMemo, useRef } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { changed, go, hrefOf, Link, useAddress } from "../address";
 import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
@@ -6,14 +6,18 @@ import { doesInWords, type Flag, loadFlags } from "../flags/flag";
 import { FlagSwitch } from "../flags/switch";
 import { FlagTabs } from "../flags/tabs";
 import { useKeys } from "../keys";
+import { counted } from "../time/format";
 import { keptParams } from "../time/range";
 import { rowAt, useRows } from "../ui/rows";
+import { useSaid } from "../ui/said";
 import { Code, Empty, Refused, SkeletonRows } from "../ui/states";
 import { Ago } from "../ui/time";
 import { useRowWindow, WindowedRows } from "../ui/window";
 
 type Show = "all" | "on" | "off" | "archived";
 const SHOWS: Show[] = ["all", "on", "off", "archived"];
+
+const NONE: ReadonlyMap<string, Flag> = new Map();
 
 export function FlagsPage() {
   const address = useAddress();
@@ -26,9 +30,19 @@ export function FlagsPage() {
   const loaded = useLoaded(`flags ${project.id} ${isArchive}`, (signal) =>
     loadFlags(project, isArchive, signal),
   );
+  // What is switched stays where it is until something else is asked for: in its place would be another.
+  const filter = `${project.id} ${show} ${words}`;
+  const current = useRef(filter);
+  current.current = filter;
+  const [switched, setSwitched] = useState({ filter, flags: NONE });
   const flags = useMemo(
-    () => (loaded.data ?? []).filter((it) => isShown(it, show) && hasWords(it, words)),
-    [loaded.data, show, words],
+    () =>
+      listed(
+        loaded.data ?? [],
+        switched.filter === filter ? switched.flags : NONE,
+        (it) => isShown(it, show) && hasWords(it, words),
+      ),
+    [loaded.data, switched, filter, show, words],
   );
   const keys = useMemo(() => flags.map((it) => it.key), [flags]);
   const hrefOfFlag = (key: string) => hrefOf("flag", { ...keptParams(address), key });
@@ -36,8 +50,17 @@ export function FlagsPage() {
   const rows = useRows(keys, (key) => go(hrefOfFlag(key)), near.reveal);
   const create = hrefOf("flag", { ...keptParams(address), new: 1 });
   useKeys({ "/": () => search.current?.focus(), ...(mayWrite && { c: () => go(create) }) });
-  const replace = (flag: Flag) =>
+  useSaid(
+    `${show} ${words}`,
+    loaded.data && !loaded.loading ? counted(flags.length, "flag") : null,
+  );
+  const replace = (flag: Flag) => {
     loaded.set((all) => all.map((it) => (it.id === flag.id ? flag : it)));
+    setSwitched((was) => {
+      const before = was.filter === current.current ? was.flags : NONE;
+      return { filter: current.current, flags: new Map(before).set(flag.id, flag) };
+    });
+  };
 
   return (
     <>
@@ -131,6 +154,20 @@ export function FlagsPage() {
       )}
     </>
   );
+}
+
+/** Those that are asked for and those that were switched here, each as it is known last. */
+export function listed(
+  flags: readonly Flag[],
+  switched: ReadonlyMap<string, Flag>,
+  isAskedFor: (flag: Flag) => boolean,
+): Flag[] {
+  return flags
+    .filter((it) => switched.has(it.id) || isAskedFor(it))
+    .map((it) => {
+      const known = switched.get(it.id);
+      return known && known.version > it.version ? known : it;
+    });
 }
 
 function isShown(flag: Flag, show: Show): boolean {

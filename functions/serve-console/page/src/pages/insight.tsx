@@ -1,11 +1,11 @@
 import { useEffect, useState } from "preact/hooks";
-import { go, hrefOf, Link, useAddress } from "../address";
+import { currentHref, go, hrefOf, Link, useAddress, useStay } from "../address";
+import { useAttempts } from "../api/attempt";
 import { answered, api } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
 import {
   type Insight,
-  loadInsights,
   loadPainPoints,
   merge,
   type PainPoint,
@@ -13,12 +13,13 @@ import {
   type SettableStatus,
   STATUS_NAMES,
   split,
+  useInsights,
 } from "../insights/insight";
 import { Trend } from "../insights/trend";
 import { useKeys } from "../keys";
 import { counted, number } from "../time/format";
 import { keptParams } from "../time/range";
-import { Dialog } from "../ui/confirm";
+import { Confirm, Dialog } from "../ui/confirm";
 import { One } from "../ui/one";
 import { SelectCell } from "../ui/row-parts";
 import { rowAt, useRows } from "../ui/rows";
@@ -29,6 +30,8 @@ import { useRowWindow, WindowedRows } from "../ui/window";
 
 /** The most that one split takes. */
 const MOST_SPLIT = 500;
+/** How many are offered to be merged into. */
+const MOST_CHOICES = 20;
 /** The API loads 500 pain points here; more are listed by the command line. */
 const NONE: PainPoint[] = [];
 
@@ -99,37 +102,73 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
   };
   useKeys(mayWrite ? { e: () => void change("resolved"), i: () => void change("ignored") } : {});
 
+  const stay = useStay();
+  const attempts = useAttempts();
+  const undoing = useAttempts();
+  const [busy, setBusy] = useState(false);
   const chosen = [...rows.selected];
   const splitOff = async (title: string) => {
     setDialog(null);
+    setBusy(true);
     try {
-      const made = await split(project, insight.id, chosen, title);
+      const key = attempts.keyFor("split", insight.id, chosen, title);
+      const made = await split(project, insight.id, chosen, title, key);
+      attempts.succeeded();
       rows.clear();
       refresh();
       tell(`Split ${counted(chosen.length, "pain point")} off into “${made.title}”.`, async () => {
-        await merge(project, made.id, insight.id);
+        await merge(project, made.id, insight.id, undoing.keyFor(made.id, insight.id));
+        undoing.succeeded();
         refresh();
       });
     } catch (error) {
       tellRefusal(error);
+    } finally {
+      setBusy(false);
     }
   };
   const mergeInto = async (other: Insight) => {
     setDialog(null);
+    const href = hrefOfOther(other.id);
+    const isHere = stay();
     const moved = items.map((it) => it.id);
+    setBusy(true);
     try {
-      await merge(project, insight.id, other.id);
+      await merge(project, insight.id, other.id, attempts.keyFor("merge", insight.id, other.id));
+      attempts.succeeded();
       // Merging is for good; what it did is undone by splitting the same pain points off again.
       const canUndo =
         moved.length > 0 && moved.length <= MOST_SPLIT && moved.length === insight.occurrences;
       const undo = async () => {
-        const again = await split(project, other.id, moved, insight.title);
-        if (insight.description)
-          await patchInsight(project, again.id, { description: insight.description });
-        go(hrefOfOther(again.id));
+        const from = currentHref();
+        const again = await split(
+          project,
+          other.id,
+          moved,
+          insight.title,
+          undoing.keyFor(other.id, moved, insight.title),
+        );
+        await patchInsight(project, again.id, asItWas(insight));
+        undoing.succeeded();
+        // Whoever looks at what it was merged into sees what came out of it again.
+        if (from === href && currentHref() === from) go(hrefOfOther(again.id));
       };
-      tell(`Merged into “${other.title}”.`, canUndo ? undo : undefined);
-      go(hrefOfOther(other.id));
+      const isStill = isHere();
+      const link = isStill ? undefined : { href, text: "Open it" };
+      tell(`Merged into “${other.title}”.`, canUndo ? undo : undefined, link);
+      if (isStill) go(href);
+    } catch (error) {
+      tellRefusal(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+
+  const putBack = async () => {
+    const isHere = stay();
+    try {
+      await patchInsight(project, insight.id, { viewed: false });
+      if (isHere()) go(hrefOf("insights", keptParams(address)));
     } catch (error) {
       tellRefusal(error);
     }
@@ -170,18 +209,10 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
                   Reopen
                 </button>
               )}
-              <button type="button" onClick={() => setDialog("merge")}>
+              <button type="button" disabled={busy} onClick={() => setDialog("merge")}>
                 Merge into…
               </button>
-              <button
-                type="button"
-                onClick={() =>
-                  patchInsight(project, insight.id, { viewed: false }).then(
-                    () => go(hrefOf("insights", keptParams(address))),
-                    tellRefusal,
-                  )
-                }
-              >
+              <button type="button" onClick={() => void putBack()}>
                 Not viewed
               </button>
             </>
@@ -235,7 +266,7 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
         {rows.selected.size > 0 ? (
           <>
             <b>{counted(rows.selected.size, "pain point")} selected</b>
-            <button type="button" onClick={() => setDialog("split")}>
+            <button type="button" disabled={busy} onClick={() => setDialog("split")}>
               Split off…
             </button>
             <button type="button" class="link" onClick={rows.clear}>
@@ -313,7 +344,7 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
       {dialog === "split" && (
         <SplitDialog
           count={chosen.length}
-          all={chosen.length === ids.length}
+          all={chosen.length >= insight.occurrences}
           onClose={() => setDialog(null)}
           onSplit={(title) => void splitOff(title)}
         />
@@ -327,6 +358,15 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
       )}
     </>
   );
+}
+
+/** What an insight that is split off anew lacks of what it was before. */
+export function asItWas({ description, status, viewed }: Insight) {
+  return {
+    viewed,
+    ...(description && { description }),
+    ...(status !== "merged" && { status }),
+  };
 }
 
 interface SplitDialogProps {
@@ -380,15 +420,34 @@ interface MergeDialogProps {
 function MergeDialog({ insight, onClose, onMerge }: MergeDialogProps) {
   const { project } = useHere();
   const [words, set] = useState("");
-  const loaded = useLoaded(`insights ${project.id} null`, (signal) =>
-    loadInsights(project, null, signal),
-  );
-  const others = (loaded.data ?? []).filter(
+  const [into, setInto] = useState<Insight | null>(null);
+  const loaded = useInsights(project, null);
+  const others = (loaded.data?.items ?? []).filter(
     (it) =>
       it.id !== insight.id &&
       it.status !== "merged" &&
       it.title.toLowerCase().includes(words.toLowerCase()),
   );
+  if (into) {
+    return (
+      <Confirm
+        title={`Merge into “${into.title}”?`}
+        action="Merge"
+        onClose={onClose}
+        onConfirm={() => onMerge(into)}
+      >
+        <p>
+          {counted(insight.occurrences, "pain point")} of “<bdi>{insight.title}</bdi>” move there,
+          and it can only be read from then on.
+        </p>
+        {insight.occurrences > MOST_SPLIT && (
+          <p>
+            <b>This cannot be undone:</b> at most {MOST_SPLIT} can be split off again at once.
+          </p>
+        )}
+      </Confirm>
+    );
+  }
   return (
     <Dialog title="Merge into" onClose={onClose}>
       <p class="quiet">
@@ -398,18 +457,35 @@ function MergeDialog({ insight, onClose, onMerge }: MergeDialogProps) {
         Find
         <input value={words} onInput={(event) => set(event.currentTarget.value)} />
       </label>
-      {!loaded.data && <SkeletonRows rows={3} />}
+      {loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />}
+      {!loaded.data && !loaded.error && <SkeletonRows rows={3} />}
       <ul class="rows choices">
-        {others.slice(0, 20).map((it) => (
+        {others.slice(0, MOST_CHOICES).map((it) => (
           <li key={it.id}>
-            <button type="button" class="link row" onClick={() => onMerge(it)}>
+            <button type="button" class="link row" onClick={() => setInto(it)}>
               <bdi>{it.title}</bdi>
             </button>
           </li>
         ))}
       </ul>
+      {others.length > MOST_CHOICES && (
+        <p class="quiet small">and {number(others.length - MOST_CHOICES)} more: find it by words</p>
+      )}
       {loaded.data && others.length === 0 && (
         <p class="quiet nothing">There is no other insight of this title.</p>
+      )}
+      {loaded.next && (
+        <p class="quiet small">
+          Only the {number(loaded.data?.items.length ?? 0)} that were seen last are looked through.{" "}
+          <button
+            type="button"
+            class="link"
+            disabled={loaded.busy}
+            onClick={() => void loaded.loadMore()}
+          >
+            {loaded.busy ? "Loading…" : "Load more"}
+          </button>
+        </p>
       )}
       <div class="actions">
         <button type="button" onClick={onClose}>

@@ -1,20 +1,20 @@
 import { useMemo } from "preact/hooks";
 import { changed, go, hrefOf, Link, useAddress } from "../address";
-import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
 import {
   type Insight,
   type InsightStatus,
-  loadInsights,
   patchInsight,
   type SettableStatus,
   STATUS_NAMES,
+  useInsights,
 } from "../insights/insight";
 import { Trend } from "../insights/trend";
 import { useKeys } from "../keys";
-import { number } from "../time/format";
+import { counted, number } from "../time/format";
 import { keptParams } from "../time/range";
 import { rowAt, useRows } from "../ui/rows";
+import { useSaid } from "../ui/said";
 import { Code, Empty, Refused, SkeletonRows } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tell, tellRefusal } from "../ui/toast";
@@ -36,10 +36,12 @@ export function InsightsPage() {
   const status = SHOWN.find((it) => it === address.query.get("status")) ?? "open";
   const sort =
     (Object.keys(ORDERS) as Sort[]).find((it) => it === address.query.get("sort")) ?? "lastSeen";
-  const loaded = useLoaded(`insights ${project.id} ${status}`, (signal) =>
-    loadInsights(project, status, signal),
+  const loaded = useInsights(project, status);
+  // Those of which the status was changed here go from where they stand.
+  const items = useMemo(
+    () => (loaded.data?.items ?? []).filter((it) => it.status === status).sort(ORDERS[sort]),
+    [loaded.data, sort, status],
   );
-  const items = useMemo(() => [...(loaded.data ?? [])].sort(ORDERS[sort]), [loaded.data, sort]);
   const ids = useMemo(() => items.map((it) => it.id), [items]);
   const hrefOfInsight = (id: string) => hrefOf("insight", { ...keptParams(address), id });
   const near = useRowWindow(items.length, 48);
@@ -48,17 +50,21 @@ export function InsightsPage() {
     const insight = items[rows.current];
     if (!insight || insight.status === "merged" || insight.status === to) return;
     const was = insight.status as SettableStatus;
+    const put = async (status: SettableStatus) => {
+      const changed = await patchInsight(project, insight.id, { status });
+      loaded.set(({ items, next }) => ({
+        items: items.map((it) => (it.id === changed.id ? { ...it, status: changed.status } : it)),
+        next,
+      }));
+    };
     try {
-      await patchInsight(project, insight.id, { status: to });
-      tell(`“${insight.title}” is ${to}.`, async () => {
-        await patchInsight(project, insight.id, { status: was });
-        loaded.reload();
-      });
-      loaded.reload();
+      await put(to);
+      tell(`“${insight.title}” is ${to}.`, () => put(was));
     } catch (error) {
       tellRefusal(error);
     }
   };
+  useSaid(status, loaded.data && !loaded.loading ? counted(items.length, "insight") : null);
   useKeys(mayWrite ? { e: () => void change("resolved"), i: () => void change("ignored") } : {});
 
   return (
@@ -128,6 +134,22 @@ export function InsightsPage() {
             </WindowedRows>
           </table>
         </div>
+      )}
+      {loaded.next && (
+        <p class="quiet nothing">
+          These are the {number(loaded.data?.items.length ?? 0)} that were seen last
+          {sort !== "lastSeen" && ", and only they are in this order"}.
+        </p>
+      )}
+      {loaded.next && (
+        <button
+          type="button"
+          class="more"
+          disabled={loaded.busy}
+          onClick={() => void loaded.loadMore()}
+        >
+          {loaded.busy ? "Loading…" : "Show more"}
+        </button>
       )}
     </>
   );

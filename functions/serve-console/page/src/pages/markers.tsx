@@ -1,17 +1,24 @@
-import { useState } from "preact/hooks";
-import { changed, go, Link, useAddress } from "../address";
-import { answered, api, idempotencyKey, Refusal, type Schemas } from "../api/client";
+import { useEffect, useState } from "preact/hooks";
+import { changed, go, Link, useAddress, useStay } from "../address";
+import { useAttempts } from "../api/attempt";
+import { answered, api, Refusal, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
+import { type Newest, newestOf } from "../errors/newest";
 import { counted, number } from "../time/format";
 import { Confirm } from "../ui/confirm";
 import { RowTitle } from "../ui/row-parts";
-import { Empty, FieldFault, Refused, SkeletonRows } from "../ui/states";
+import { Empty, FieldFault, faulty, Refused, SkeletonRows, useFirstFault } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tell, tellRefusal } from "../ui/toast";
 
 type Collection = Schemas["EventMarkerCollection"];
 type Marker = Schemas["EventMarker"];
+
+/** Before this nothing happens: the year 0. */
+const FIRST_TIME = Date.parse("0000-01-01T00:00:00Z");
+/** Pages of 100 that are read of a collection at once; of a larger one, the newest. */
+const MOST_PAGES = 5;
 
 export function MarkersPage() {
   const address = useAddress();
@@ -91,25 +98,39 @@ function NewCollection({ onMade }: { onMade: () => void }) {
   const [name, setName] = useState("");
   const [description, setDescription] = useState("");
   const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [busy, setBusy] = useState(false);
+  const form = useFirstFault(refusal);
+  const attempts = useAttempts();
+  const stay = useStay();
   const make = async () => {
+    const isHere = stay();
     setRefusal(null);
+    setBusy(true);
+    const body = { name, description };
     try {
       const made = await answered(
         api.POST("/v0/projects/{idOrSlug}/event-marker-collections", {
-          params: { path: { idOrSlug: project.slug }, header: idempotencyKey() },
-          body: { name, description },
+          params: { path: { idOrSlug: project.slug }, header: attempts.keyFor(body) },
+          body,
         }),
       );
-      setName("");
-      setDescription("");
+      attempts.succeeded();
+      // What was typed since it was sent is the next one.
+      setName((now) => (now === body.name ? "" : now));
+      setDescription((now) => (now === body.description ? "" : now));
       onMade();
-      go(changed(address, { collection: made.id }));
+      const href = changed(address, { collection: made.id });
+      if (isHere()) go(href);
+      else tell(`“${made.name}” was made.`, undefined, { href, text: "Open it" });
     } catch (error) {
       if (error instanceof Refusal) setRefusal(error);
+    } finally {
+      setBusy(false);
     }
   };
   return (
     <form
+      ref={form}
       class="form block"
       onSubmit={(event) => {
         event.preventDefault();
@@ -121,18 +142,25 @@ function NewCollection({ onMade }: { onMade: () => void }) {
         <input
           value={name}
           placeholder="Releases"
+          {...faulty(refusal, "/name")}
           onInput={(event) => setName(event.currentTarget.value)}
         />
       </label>
       <FieldFault refusal={refusal} at="/name" />
       <label class="field">
         What it is for
-        <input value={description} onInput={(event) => setDescription(event.currentTarget.value)} />
+        <input
+          value={description}
+          {...faulty(refusal, "/description")}
+          onInput={(event) => setDescription(event.currentTarget.value)}
+        />
       </label>
       <FieldFault refusal={refusal} at="/description" />
       {refusal && refusal.violations.length === 0 && <Refused refusal={refusal} />}
       <div>
-        <button type="submit">Make it</button>
+        <button type="submit" disabled={busy}>
+          Make it
+        </button>
       </div>
     </form>
   );
@@ -148,28 +176,52 @@ function Events({ collection, mayWrite, onChange }: EventsProps) {
   const address = useAddress();
   const { project } = useHere();
   const [asking, ask] = useState(false);
-  const [more, setMore] = useState<{ items: Marker[]; next: string | null } | null>(null);
+  const [older, setOlder] = useState<Newest<Marker>[]>([]);
+  const [busy, setBusy] = useState(false);
   const path = { idOrSlug: project.slug, collectionId: collection.id };
-  const load = (cursor?: string | null) =>
-    answered(
-      api.GET("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
-        params: { path, query: { limit: 100, ...(cursor && { cursor }) } },
-      }),
+  /** The newest before a time. */
+  const load = (before: number | null) =>
+    newestOf(
+      (from, cursor) =>
+        answered(
+          api.GET("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
+            params: {
+              path,
+              query: {
+                limit: 100,
+                from,
+                ...(before !== null && { to: before }),
+                ...(cursor && { cursor }),
+              },
+            },
+          }),
+        ),
+      FIRST_TIME,
+      before ?? Date.now(),
+      MOST_PAGES,
     );
   const loaded = useLoaded(`markers ${project.id} ${collection.id} ${collection.eventCount}`, () =>
-    load(),
+    load(null),
   );
-  const items = [...(loaded.data?.items ?? []), ...(more?.items ?? [])];
-  const next = more ? more.next : (loaded.data?.nextCursor ?? null);
+  // What was added makes the first part another one, which the older parts no longer meet.
+  useEffect(() => setOlder([]), [collection.eventCount]);
+  const parts = loaded.data ? [loaded.data, ...older] : [];
+  const items = parts.flatMap((it) => it.items.toReversed());
+  const last = parts.at(-1);
   const showMore = async () => {
+    if (!last || busy) return;
+    setBusy(true);
     try {
-      const page = await load(next);
-      setMore({ items: [...(more?.items ?? []), ...page.items], next: page.nextCursor });
+      const part = await load(last.from);
+      setOlder((was) => [...was, part]);
     } catch (error) {
       tellRefusal(error);
     }
+    setBusy(false);
   };
+  const stay = useStay();
   const remove = async () => {
+    const isHere = stay();
     ask(false);
     try {
       await answered(
@@ -178,7 +230,7 @@ function Events({ collection, mayWrite, onChange }: EventsProps) {
         }),
       );
       tell(`“${collection.name}” and its events are gone.`);
-      go(changed(address, { collection: null }), "replace");
+      if (isHere()) go(changed(address, { collection: null }), "replace");
       onChange();
     } catch (error) {
       tellRefusal(error);
@@ -225,9 +277,9 @@ function Events({ collection, mayWrite, onChange }: EventsProps) {
           </li>
         ))}
       </ul>
-      {next && (
-        <button type="button" class="more" onClick={() => void showMore()}>
-          Show more
+      {last && !last.isAll && (
+        <button type="button" class="more" disabled={busy} onClick={() => void showMore()}>
+          {busy ? "Loading…" : `Show more: these are the newest ${number(items.length)}`}
         </button>
       )}
       {asking && (
@@ -263,27 +315,36 @@ function NewEvent({
   const [at, setAt] = useState(nowAsField);
   const [description, setDescription] = useState("");
   const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [busy, setBusy] = useState(false);
+  const form = useFirstFault(refusal);
+  const attempts = useAttempts();
   const add = async () => {
     setRefusal(null);
+    setBusy(true);
     try {
       const occurredAt = new Date(at).toISOString();
+      const body = { events: [{ name, occurredAt, description }] };
       await answered(
         api.POST("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
-          params: { path, header: idempotencyKey() },
-          body: { events: [{ name, occurredAt, description }] },
+          params: { path, header: attempts.keyFor(path.collectionId, body) },
+          body,
         }),
       );
-      setName("");
-      setDescription("");
+      attempts.succeeded();
+      setName((now) => (now === name ? "" : now));
+      setDescription((now) => (now === description ? "" : now));
       onAdded();
     } catch (error) {
       setRefusal(
         error instanceof Refusal ? error : new Refusal(0, "fault", "Choose when it happened."),
       );
+    } finally {
+      setBusy(false);
     }
   };
   return (
     <form
+      ref={form}
       class="part"
       onSubmit={(event) => {
         event.preventDefault();
@@ -296,6 +357,7 @@ function NewEvent({
           <input
             value={name}
             placeholder="Release 2.5.3"
+            {...faulty(refusal, "/events/0/name")}
             onInput={(event) => setName(event.currentTarget.value)}
           />
         </label>
@@ -303,6 +365,7 @@ function NewEvent({
           More about it
           <input
             value={description}
+            {...faulty(refusal, "/events/0/description")}
             onInput={(event) => setDescription(event.currentTarget.value)}
           />
         </label>
@@ -312,10 +375,13 @@ function NewEvent({
             type="datetime-local"
             required
             value={at}
+            {...faulty(refusal, "/events/0/occurredAt")}
             onInput={(event) => setAt(event.currentTarget.value)}
           />
         </label>
-        <button type="submit">Add</button>
+        <button type="submit" disabled={busy}>
+          Add
+        </button>
       </div>
       <FieldFault refusal={refusal} at="/events/0/name" />
       <FieldFault refusal={refusal} at="/events/0/description" />

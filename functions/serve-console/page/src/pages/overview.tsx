@@ -10,7 +10,7 @@ import { useCategories, useMarks, useRange, useView, ViewBar } from "../errors/v
 import { Plot } from "../plot/plot";
 import { Spark } from "../plot/spark";
 import { counted, number, percent } from "../time/format";
-import { before, keptParams, type Range, rangeParams } from "../time/range";
+import { before, keptParams, keptView, type Range, rangeParams } from "../time/range";
 import { RowTitle } from "../ui/row-parts";
 import { Refused, SkeletonRows } from "../ui/states";
 import { Ago } from "../ui/time";
@@ -68,6 +68,7 @@ export function OverviewPage() {
         <Plot
           series={series.data}
           marks={happened.marks}
+          isAll={happened.isAll}
           height={240}
           stale={series.loading}
           onZoom={(from, to) => go(changed(address, rangeParams({ from, to })))}
@@ -192,14 +193,8 @@ function TopErrors(props: TopErrorsProps) {
   const loaded = useLoaded(key, (signal) => loadTopErrors(props, signal));
   const isNew = (it: ErrorRow) => Date.parse(it.firstSeen) >= range.from;
   const items = loaded.data?.filter((it) => sort === "count" || isNew(it));
-  const kept = keptParams(address);
-  const all = {
-    ...kept,
-    f: address.query.getAll("f"),
-    q: address.query.get("q"),
-    status: "any",
-    sort,
-  };
+  const kept = keptView(address, "errors");
+  const all = { ...kept, status: address.query.get("status") ?? "any", sort };
   return (
     <section class={loaded.loading && items ? "block stale" : "block"}>
       <header>
@@ -248,7 +243,7 @@ function TopErrors(props: TopErrorsProps) {
   );
 }
 
-function Happenings({ marks, isThere, error, reload }: ReturnType<typeof useMarks>) {
+function Happenings({ marks, isAll, isThere, error, reload }: ReturnType<typeof useMarks>) {
   const address = useAddress();
   const newest = [...marks].reverse();
   return (
@@ -280,6 +275,11 @@ function Happenings({ marks, isThere, error, reload }: ReturnType<typeof useMark
       </ul>
       {newest.length > 14 && (
         <p class="quiet small nothing">and {newest.length - 14} before these</p>
+      )}
+      {!isAll && (
+        <p class="quiet small nothing">
+          More happened than is read at once: the newest are there, and more of a shorter time.
+        </p>
       )}
     </section>
   );

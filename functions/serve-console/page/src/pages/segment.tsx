@@ -1,15 +1,19 @@
-import { useState } from "preact/hooks";
-import { go, hrefOf, Link, useAddress } from "../address";
+import { useMemo, useState } from "preact/hooks";
+import { go, hrefOf, Link, useAddress, useStay } from "../address";
+import { useAttempts } from "../api/attempt";
 import { Refusal } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useHere } from "../caller";
+import { dropDraft, useDraft } from "../drafts";
 import { AttributeNames } from "../flags/attributes";
 import { Conditions, conditionsInWords, NEW_CONDITION } from "../flags/conditions-editor";
-import { type Flag, loadFlags } from "../flags/flag";
+import { Conflict, type Met } from "../flags/conflict";
+import { type Flag, isMismatch, loadFlags, versionOf } from "../flags/flag";
 import {
   createSegment,
   deleteSegment,
   loadSegment,
+  meetSegment,
   patchSegment,
   type Segment,
   type SegmentDraft,
@@ -18,7 +22,7 @@ import {
 import { keptParams } from "../time/range";
 import { Confirm } from "../ui/confirm";
 import { Back, One } from "../ui/one";
-import { Changed, FieldFault, Refused } from "../ui/states";
+import { FieldFault, faulty, Refused, shownHere, useFirstFault } from "../ui/states";
 import { Ago } from "../ui/time";
 import { tell, tellRefusal } from "../ui/toast";
 
@@ -64,7 +68,11 @@ export function SegmentPage() {
           key={segment.id}
           segment={segment}
           back={back}
-          onChange={(changed) => loaded.set(() => changed)}
+          onChange={(changed) =>
+            loaded.set((was) =>
+              was.id === changed.id && was.version > changed.version ? was : changed,
+            )
+          }
         />
       )}
     </One>
@@ -82,26 +90,37 @@ function Editor({ segment, back, onChange }: EditorProps) {
   const address = useAddress();
   const { project } = useHere();
   const mayWrite = useCan()("flags:write");
-  const [draft, setDraft] = useState<SegmentDraft>(() =>
-    segment ? draftOf(segment) : structuredClone(NEW_SEGMENT),
-  );
+  const saved = useMemo(() => (segment ? draftOf(segment) : NEW_SEGMENT), [segment]);
+  const nameOf = (key: string) => `segment ${project.id} ${key}`;
+  const edited = useDraft(nameOf(segment?.key ?? ""), versionOf(segment), saved);
+  const { draft, isChanged, set } = edited;
+  const [refused, setMet] = useState<Met | null>(null);
+  const { overtaken } = edited;
+  const met = useMemo(() => {
+    if (refused || !overtaken || !segment) return refused;
+    const { base, typed } = overtaken;
+    return { ...meetSegment(base, typed, saved, segment.version), isRefused: false };
+  }, [refused, overtaken, saved, segment]);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const form = useFirstFault(refusal ?? refused);
+  const attempts = useAttempts();
+  const stay = useStay();
   const [busy, setBusy] = useState(false);
   const [asking, ask] = useState(false);
   const flags = useLoaded(segment && `flags ${project.id} true`, (signal) =>
     loadFlags(project, true, signal),
   );
   const using = segment && flags.data ? usersOf(segment.key, flags.data) : null;
-  const set = (change: Partial<SegmentDraft>) => setDraft((was) => ({ ...was, ...change }));
-  const isChanged = !segment || JSON.stringify(draft) !== JSON.stringify(draftOf(segment));
 
   const attempt = async (task: () => Promise<void>) => {
+    const isHere = stay();
     setBusy(true);
     setRefusal(null);
+    setMet(null);
     try {
       await task();
     } catch (error) {
-      if (error instanceof Refusal) setRefusal(error);
+      if (error instanceof Refusal && isHere()) setRefusal(shownHere(error));
       else tellRefusal(error);
     } finally {
       setBusy(false);
@@ -109,25 +128,47 @@ function Editor({ segment, back, onChange }: EditorProps) {
   };
   const save = () =>
     attempt(async () => {
+      const sent = draft;
+      const isHere = stay();
       if (!segment) {
-        const made = await createSegment(project, draft);
-        tell(`${made.key} was made. Rules of flags can ask for it now.`);
-        go(hrefOf("segment", { ...keptParams(address), key: made.key }), "replace");
+        const made = await createSegment(project, sent, attempts.keyFor(sent));
+        attempts.succeeded();
+        edited.handOver(sent, nameOf(made.key), versionOf(made), draftOf(made));
+        const href = hrefOf("segment", { ...keptParams(address), key: made.key });
+        const isStill = isHere();
+        tell(
+          `${made.key} was made. Rules of flags can ask for it now.`,
+          undefined,
+          isStill ? undefined : { href, text: "Open it" },
+        );
+        if (isStill) go(href, "replace");
         return;
       }
-      const { name, conditions } = draft;
-      const changed = await patchSegment(project, segment, { name, conditions });
-      setDraft(draftOf(changed));
+      const { name, conditions } = sent;
+      let changed: Segment;
+      try {
+        changed = await patchSegment(project, segment, { name, conditions });
+      } catch (error) {
+        if (!isMismatch(error)) throw error;
+        // What somebody else saved comes in beside what was typed, and is told.
+        const now = await loadSegment(project, segment.key);
+        setMet({ ...meetSegment(edited.base, sent, draftOf(now), now.version), isRefused: true });
+        onChange(now);
+        return;
+      }
+      edited.accept(sent, versionOf(changed), draftOf(changed));
       onChange(changed);
       tell(`Saved as version ${changed.version}. It counts everywhere within five seconds.`);
     });
   const remove = () =>
     attempt(async () => {
       if (!segment) return;
+      const isHere = stay();
       ask(false);
       await deleteSegment(project, segment.key);
+      dropDraft(nameOf(segment.key));
       tell(`${segment.key} is gone.`);
-      go(back);
+      if (isHere()) go(back);
     });
 
   return (
@@ -153,6 +194,7 @@ function Editor({ segment, back, onChange }: EditorProps) {
       </div>
       <div class="editor">
         <form
+          ref={form}
           onSubmit={(event) => {
             event.preventDefault();
             void save();
@@ -168,7 +210,7 @@ function Editor({ segment, back, onChange }: EditorProps) {
                     placeholder="beta-testers"
                     spellcheck={false}
                     autocomplete="off"
-                    aria-invalid={Boolean(refusal?.at("/key"))}
+                    {...faulty(refusal, "/key")}
                     onInput={(event) => set({ key: event.currentTarget.value })}
                   />
                 </label>
@@ -179,7 +221,7 @@ function Editor({ segment, back, onChange }: EditorProps) {
                   value={draft.name}
                   placeholder="Beta testers"
                   disabled={!mayWrite}
-                  aria-invalid={Boolean(refusal?.at("/name"))}
+                  {...faulty(refusal, "/name")}
                   onInput={(event) => set({ name: event.currentTarget.value })}
                 />
               </label>
@@ -201,33 +243,33 @@ function Editor({ segment, back, onChange }: EditorProps) {
               onChange={(conditions) => set({ conditions })}
             />
           </section>
-          {mayWrite && isChanged && (
+          {met && <Conflict what="segment" met={met} isLeft={isChanged} />}
+          {refusal && <Refused refusal={refusal} />}
+          {mayWrite && (isChanged || !segment) && (
             <div class="save-bar">
               <button type="submit" class="primary" disabled={busy}>
-                {segment ? "Save" : "Make the segment"}
+                {!segment ? "Make the segment" : met ? "Save over it" : "Save"}
               </button>
-              {segment && (
+              {isChanged && (
                 <button
                   type="button"
                   onClick={() => {
-                    setDraft(draftOf(segment));
+                    edited.discard();
                     setRefusal(null);
+                    setMet(null);
                   }}
                 >
                   Discard
                 </button>
+              )}
+              {edited.wasKept && isChanged && (
+                <span class="small">You typed this before and did not save it.</span>
               )}
               <span class="quiet small">
                 In it: <bdi>{conditionsInWords(draft.conditions)}</bdi>.
               </span>
             </div>
           )}
-          {refusal &&
-            (refusal.code === "version_mismatch" ? (
-              <Changed what="segment" />
-            ) : (
-              <Refused refusal={refusal} />
-            ))}
         </form>
         {segment && (
           <aside>

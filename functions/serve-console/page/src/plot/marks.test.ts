@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { layOut, type Mark } from "./marks";
+import { layOut, type Mark, placeCard } from "./marks";
 
 const mark = (at: number): Mark => ({ id: `${at}`, kind: "marker", at, name: "", description: "" });
 
@@ -11,4 +11,14 @@ test("lines that would cover each other are one, and labels end where the next l
     [200, 60, [200]],
   ]);
   expect(layOut([], (at) => at, 100)).toEqual([]);
+});
+
+test("a card stays between the edges", () => {
+  const edges = { left: -44, right: 284 };
+  expect(placeCard(10, edges, false)).toEqual({ left: 4, width: 260 });
+  // In the middle neither side has room for it.
+  expect(placeCard(150, edges, false)).toEqual({ left: 24 - 150, width: 260 });
+  expect(placeCard(200, edges, true)).toEqual({ left: -44 - 200, width: 260 });
+  expect(placeCard(280, edges, true)).toEqual({ left: -264, width: 260 });
+  expect(placeCard(10, { left: 0, right: 200 }, false)).toEqual({ left: -10, width: 200 });
 });

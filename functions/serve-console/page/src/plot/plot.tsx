@@ -3,8 +3,8 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import type { Schemas } from "../api/client";
-import { dayOf, hourOf, minuteOf, number, short } from "../time/format";
-import { layOut, type Mark } from "./marks";
+import { dayOf, hourOf, isOfThisYear, minuteOf, number, short } from "../time/format";
+import { layOut, type Mark, placeCard } from "./marks";
 
 export type Bucket = Schemas["ErrorTimeseriesBucket"];
 
@@ -16,9 +16,20 @@ export interface Series {
   to: number;
 }
 
+/** Where the plot is without its axes, and how wide it is with them. */
+interface Box {
+  left: number;
+  width: number;
+  top: number;
+  height: number;
+  whole: number;
+}
+
 interface PlotProps {
   series: Series;
   marks?: Mark[];
+  /** Whether these are all that happened. */
+  isAll?: boolean;
   height: number;
   /** Whether it is of one error alone, of which there are no distinct ones. */
   single?: boolean;
@@ -44,15 +55,56 @@ function dataOf(series: Series): uPlot.AlignedData {
   return [[...starts, ...end], values((it) => it.errors), values((it) => it.uniqueErrors)];
 }
 
-export function Plot({ series, marks = [], height, single = false, stale, onZoom }: PlotProps) {
+/** Less is a tap. */
+const LEAST_DRAG = 6;
+
+/** Selects by a finger what uPlot selects by a mouse; up and down the page is scrolled. */
+function dragByTouch(made: uPlot): () => void {
+  let start: number | null = null;
+  const at = (event: PointerEvent) =>
+    Math.max(
+      0,
+      Math.min(event.clientX - made.over.getBoundingClientRect().left, made.over.clientWidth),
+    );
+  const select = (left: number, width: number, isDone: boolean) =>
+    made.setSelect({ left, width, top: 0, height: made.over.clientHeight }, isDone);
+  const listener = (event: PointerEvent) => {
+    if (event.pointerType === "mouse") return;
+    const x = at(event);
+    if (event.type === "pointerdown") {
+      start = event.isPrimary ? x : null;
+      made.over.setPointerCapture(event.pointerId);
+    } else if (start !== null) {
+      const [left, width] = [Math.min(start, x), Math.abs(x - start)];
+      const isDrag = width >= LEAST_DRAG;
+      if (event.type === "pointermove") select(left, isDrag ? width : 0, false);
+      else {
+        start = null;
+        if (event.type === "pointerup" && isDrag) select(left, width, true);
+        else select(0, 0, false);
+      }
+    }
+    made.setCursor({ left: x, top: 0 });
+  };
+  const names = ["pointerdown", "pointermove", "pointerup", "pointercancel"] as const;
+  for (const name of names) made.over.addEventListener(name, listener);
+  return () => {
+    for (const name of names) made.over.removeEventListener(name, listener);
+  };
+}
+
+export function Plot({
+  series,
+  marks = [],
+  isAll = true,
+  height,
+  single = false,
+  stale,
+  onZoom,
+}: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
-  const [box, setBox] = useState<{
-    left: number;
-    width: number;
-    top: number;
-    height: number;
-  } | null>(null);
+  const [box, setBox] = useState<Box | null>(null);
   const [pointed, setPointed] = useState<number | null>(null);
   const [theme, setTheme] = useState(0);
   const zoom = useRef(onZoom);
@@ -80,6 +132,8 @@ export function Plot({ series, marks = [], height, single = false, stale, onZoom
       splits.map((it) => (Number.isInteger(it) ? short(it) : ""));
     const times = (_: uPlot, splits: number[], _axis: number, _space: number, step: number) =>
       splits.map((it) => (step >= 86_400 ? dayOf(it * 1000) : hourOf(it * 1000)));
+    // Days of another year are told with it, which needs room.
+    const isLong = !isOfThisYear(series.from);
     const made = new uPlot(
       {
         width: parent.clientWidth || 600,
@@ -98,7 +152,14 @@ export function Plot({ series, marks = [], height, single = false, stale, onZoom
           distinct: { range: (_u, _min, max) => [0, Math.max(4, max * 1.08)] },
         },
         axes: [
-          { ...axis, font, size: 28, space: 64, values: times, grid: { show: false } },
+          {
+            ...axis,
+            font,
+            size: 28,
+            space: isLong ? 96 : 64,
+            values: times,
+            grid: { show: false },
+          },
           { ...axis, font, size: 44, values, space: 36 },
           {
             ...axis,
@@ -149,6 +210,7 @@ export function Plot({ series, marks = [], height, single = false, stale, onZoom
                 width: it.bbox.width / ratio,
                 top: it.bbox.top / ratio,
                 height: it.bbox.height / ratio,
+                whole: it.width,
               };
               setBox((was) =>
                 was && was.left === next.left && was.width === next.width ? was : next,
@@ -171,12 +233,14 @@ export function Plot({ series, marks = [], height, single = false, stale, onZoom
       parent,
     );
     plot.current = made;
+    const letGo = dragByTouch(made);
     const observer = new ResizeObserver(() => {
       if (parent.clientWidth) made.setSize({ width: parent.clientWidth, height });
     });
     observer.observe(parent);
     return () => {
       observer.disconnect();
+      letGo();
       made.destroy();
       plot.current = null;
     };
@@ -190,7 +254,11 @@ export function Plot({ series, marks = [], height, single = false, stale, onZoom
       <figcaption>
         <span class="key errors">Errors</span>
         {!single && <span class="key distinct">Distinct errors</span>}
-        {marks.length > 0 && <span class="key happening">Markers and flags</span>}
+        {(marks.length > 0 || !isAll) && (
+          <span class="key happening">
+            Markers and flags{!isAll && <b> (not all: choose a shorter time)</b>}
+          </span>
+        )}
         <span class="pointed">
           {bucket ? (
             <>
@@ -220,7 +288,7 @@ export function Plot({ series, marks = [], height, single = false, stale, onZoom
 interface MarksProps {
   marks: Mark[];
   series: Series;
-  box: { left: number; width: number; top: number; height: number };
+  box: Box;
 }
 
 function Marks({ marks, series, box }: MarksProps) {
@@ -243,9 +311,10 @@ function Marks({ marks, series, box }: MarksProps) {
       {groups.map((group) => {
         const first = group.marks[0] as Mark;
         const many = group.marks.length > 1;
-        const side = group.x > box.width * 0.7 ? "mark before" : "mark";
+        const edges = { left: -box.left, right: box.whole - box.left };
+        const card = placeCard(group.x, edges, group.x > box.width * 0.7);
         return (
-          <div key={first.id} class={side} style={{ left: `${Math.round(group.x)}px` }}>
+          <div key={first.id} class="mark" style={{ left: `${Math.round(group.x)}px` }}>
             <button
               type="button"
               class={`mark-head ${first.kind}`}
@@ -257,7 +326,10 @@ function Marks({ marks, series, box }: MarksProps) {
                 </span>
               )}
             </button>
-            <ul class="mark-card">
+            <ul
+              class="mark-card"
+              style={{ left: `${Math.round(card.left)}px`, width: `${card.width}px` }}
+            >
               {group.marks.slice(0, 8).map((it) => (
                 <li key={it.id}>
                   <b>{it.name}</b> <span class="quiet">{minuteOf(it.at)}</span>

@@ -1,8 +1,13 @@
 /** A segment: conditions with a name, which rules of flags ask for. */
 
-import { answered, api, idempotencyKey } from "../api/client";
+import type { KeyHeader } from "../api/attempt";
+import { answered, api } from "../api/client";
 import type { Project } from "../caller";
+import { differing } from "../drafts";
+import { conditionInWords } from "../flags/conditions-editor";
+import type { Met } from "../flags/conflict";
 import { type Condition, type Flag, ifMatchOf } from "../flags/flag";
+import { compared } from "../flags/history";
 
 export interface Segment {
   id: string;
@@ -35,13 +40,21 @@ export async function loadSegments(project: Project, signal?: AbortSignal): Prom
   return page.items as Segment[];
 }
 
-export function loadSegment(project: Project, key: string, signal: AbortSignal): Promise<Segment> {
+export function loadSegment(project: Project, key: string, signal?: AbortSignal): Promise<Segment> {
   const params = { path: { idOrSlug: project.slug, key } };
-  return told(answered(api.GET("/v0/project/{idOrSlug}/segments/{key}", { params, signal })));
+  return told(
+    answered(
+      api.GET("/v0/project/{idOrSlug}/segments/{key}", { params, ...(signal && { signal }) }),
+    ),
+  );
 }
 
-export function createSegment(project: Project, draft: SegmentDraft): Promise<Segment> {
-  const params = { path: { idOrSlug: project.slug }, header: idempotencyKey() };
+export function createSegment(
+  project: Project,
+  draft: SegmentDraft,
+  header: KeyHeader,
+): Promise<Segment> {
+  const params = { path: { idOrSlug: project.slug }, header };
   return told(
     answered(api.POST("/v0/project/{idOrSlug}/segments", { params, body: { ...draft } as never })),
   );
@@ -65,6 +78,30 @@ export function patchSegment(
 export function deleteSegment(project: Project, key: string): Promise<unknown> {
   const params = { path: { idOrSlug: project.slug, key } };
   return answered(api.DELETE("/v0/project/{idOrSlug}/segments/{key}", { params }));
+}
+
+/** What others made of a segment that was known as `base`, and what of it was changed here too. */
+export function meetSegment(
+  base: SegmentDraft,
+  typed: SegmentDraft,
+  theirs: SegmentDraft,
+  version: number,
+): Omit<Met, "isRefused"> {
+  const [changed, own] = [differing(base, theirs), differing(base, typed)];
+  const isBoth = (it: "name" | "conditions") =>
+    it in changed && it in own && JSON.stringify(own[it]) !== JSON.stringify(changed[it]);
+  const lines = (it: SegmentDraft) => it.conditions.map(conditionInWords);
+  return {
+    version,
+    theirs: [
+      { what: "Name", ...compared([base.name], [theirs.name]) },
+      { what: "Conditions", ...compared(lines(base), lines(theirs)) },
+    ].filter((it) => it.removed.length + it.added.length > 0),
+    both: [
+      ...(isBoth("name") ? ["its name"] : []),
+      ...(isBoth("conditions") ? ["conditions"] : []),
+    ],
+  };
 }
 
 /** The flags that ask for a segment. */

@@ -15,6 +15,14 @@ const minute = new Intl.DateTimeFormat(undefined, {
   hour: "numeric",
   minute: "2-digit",
 });
+const minuteOfYear = new Intl.DateTimeFormat(undefined, {
+  year: "numeric",
+  month: "short",
+  day: "numeric",
+  hour: "numeric",
+  minute: "2-digit",
+});
+const dayOfYear = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 const hour = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
@@ -22,12 +30,20 @@ const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 export const number = (value: number) => whole.format(value);
 export const short = (value: number) =>
   Math.abs(value) < 10_000 ? whole.format(value) : compact.format(value);
-export const dayOf = (at: number) => day.format(at);
-export const minuteOf = (at: number) => minute.format(at);
+const yearOf = (at: number) => new Date(at).getFullYear();
+export const isOfThisYear = (at: number) => yearOf(at) === yearOf(Date.now());
+/** A day; of another year than this with it. */
+export const dayOf = (at: number) => (isOfThisYear(at) ? day : dayOfYear).format(at);
+export const minuteOf = (at: number) => (isOfThisYear(at) ? minute : minuteOfYear).format(at);
+/** From when until when, both with their years where one is not this year. */
+export function rangeInWords({ from, to }: { from: number; to: number }): string {
+  const words = isOfThisYear(from) && isOfThisYear(to) ? minute : minuteOfYear;
+  return `${words.format(from)} – ${words.format(to)}`;
+}
 /** A time of day; at midnight the day, so that an axis tells days apart. */
 export function hourOf(at: number): string {
   const date = new Date(at);
-  return date.getHours() === 0 && date.getMinutes() === 0 ? day.format(at) : hour.format(at);
+  return date.getHours() === 0 && date.getMinutes() === 0 ? dayOf(at) : hour.format(at);
 }
 export const timeOfDay = (at: number) => clock.format(at);
 

@@ -1,17 +1,21 @@
 /** One control for the time: presets, a range of one's own, and the way back from a zoom. */
 
+import { useState } from "preact/hooks";
 import { type Address, changed, go } from "../address";
 import { useKeys } from "../keys";
 import { Icon } from "../ui/icons";
 import { useMenu } from "../ui/menu";
-import { inFull, minuteOf } from "./format";
-import { PRESETS, type Range, rangeParams } from "./range";
+import { inFull, rangeInWords } from "./format";
+import { PRESETS, type Range, rangeParams, zoomed } from "./range";
 
 /** A time as fields for dates take it: local, to the minute. */
 function fieldOf(at: number): string {
   const local = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
   return local.toISOString().slice(0, 16);
 }
+
+/** What was shown before this zoom, in this tab. */
+let shown: Range[] = [];
 
 interface RangeControlProps {
   address: Address;
@@ -22,8 +26,11 @@ interface RangeControlProps {
 export function RangeControl({ address, range, onReload }: RangeControlProps) {
   const { box, close, onKeyDown } = useMenu();
   const isZoomed = range.preset === null;
-  // A zoom is a step in the history, so going back is what undoes it.
-  const leaveZoom = () => go(changed(address, rangeParams("7d")));
+  const [fault, setFault] = useState(false);
+  shown = zoomed(shown, range);
+  const outer = shown.at(-2);
+  const leaveZoom = () => go(changed(address, rangeParams(outer ? (outer.preset ?? outer) : "7d")));
+  const leads = `Back to ${outer && !outer.preset ? rangeInWords(outer) : `the last ${outer?.preset ?? "7d"}`}`;
   useKeys({
     Escape: () => {
       if (isZoomed) leaveZoom();
@@ -49,7 +56,7 @@ export function RangeControl({ address, range, onReload }: RangeControlProps) {
       </fieldset>
       <details class={isZoomed ? "menu zoomed" : "menu"} ref={box} onKeyDown={onKeyDown}>
         <summary title={`${inFull(range.from)}\n–\n${inFull(range.to)}`}>
-          {isZoomed ? `${minuteOf(range.from)} – ${minuteOf(range.to)}` : "Custom"}
+          {isZoomed ? rangeInWords(range) : "Custom"}
         </summary>
         <form
           class="popover"
@@ -59,7 +66,10 @@ export function RangeControl({ address, range, onReload }: RangeControlProps) {
             const [from, to] = [fields.get("from"), fields.get("to")].map((it) =>
               Date.parse(String(it)),
             );
-            if (from === undefined || to === undefined || !(from < to)) return;
+            if (from === undefined || to === undefined) return;
+            const isWrong = !(from < to);
+            setFault(isWrong);
+            if (isWrong) return event.currentTarget.to.focus();
             close();
             go(changed(address, rangeParams({ from, to })));
           }}
@@ -70,8 +80,20 @@ export function RangeControl({ address, range, onReload }: RangeControlProps) {
           </label>
           <label>
             To
-            <input type="datetime-local" name="to" required defaultValue={fieldOf(range.to)} />
+            <input
+              type="datetime-local"
+              name="to"
+              required
+              defaultValue={fieldOf(range.to)}
+              aria-invalid={fault}
+              aria-describedby={fault ? "range-fault" : undefined}
+            />
           </label>
+          {fault && (
+            <p class="fault" id="range-fault" role="alert">
+              Choose a time after the one above.
+            </p>
+          )}
           <button type="submit" class="primary">
             Show
           </button>
@@ -81,7 +103,7 @@ export function RangeControl({ address, range, onReload }: RangeControlProps) {
         <button
           type="button"
           class="bare"
-          title="Back to the last 7 days (Esc)"
+          title={`${leads} (Esc)`}
           aria-label="Leave the zoom"
           onClick={leaveZoom}
         >

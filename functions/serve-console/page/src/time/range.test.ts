@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { before, rangeParams, readRange } from "./range";
+import { before, keptView, type Range, rangeParams, readRange, zoomed } from "./range";
 
 const NOW = Date.UTC(2026, 10, 22, 12);
 const HOUR = 3_600_000;
@@ -38,4 +38,31 @@ test("the usual range is not written", () => {
 
 test("the range before has the same length and touches it", () => {
   expect(before(read("range=1h"))).toEqual({ from: NOW - 2 * HOUR, to: NOW - HOUR });
+});
+
+test("filters, words, status and order stay among the pages about errors, and nowhere else", () => {
+  const text =
+    "project=shop&range=30d&f=browser.is.Chrome&f=os.is.iOS&q=cart&status=any&sort=users&id=7";
+  const query = new URLSearchParams(text);
+  const kept = { project: "shop", with: null, range: "30d", from: null, to: null };
+  const view = { f: ["browser.is.Chrome", "os.is.iOS"], q: "cart", status: "any", sort: "users" };
+  expect(keptView({ page: "errors", query }, "error")).toEqual({ ...kept, ...view, by: null });
+  expect(keptView({ page: "error", query }, "errors")).toEqual({ ...kept, ...view, by: null });
+  expect(keptView({ page: "errors", query }, "flags")).toEqual(kept);
+  expect(keptView({ page: "insights", query }, "errors")).toEqual(kept);
+});
+
+test("leaving a zoom leads to what was shown before it", () => {
+  const [day, zoom, closer] = [
+    read("range=24h"),
+    read(`from=${NOW - 9 * HOUR}&to=${NOW - 3 * HOUR}`),
+    read(`from=${NOW - 8 * HOUR}&to=${NOW - 7 * HOUR}`),
+  ];
+  const through = (...ranges: Range[]) => ranges.reduce(zoomed, [] as Range[]);
+  expect(through(day, zoom, closer)).toEqual([day, zoom, closer]);
+  expect(through(day, zoom, closer, zoom)).toEqual([day, zoom]);
+  expect(through(day, zoom, day)).toEqual([day]);
+  expect(through(closer)).toEqual([closer]);
+  const elsewhere = read(`from=${NOW - 90 * HOUR}&to=${NOW - 80 * HOUR}`);
+  expect(through(day, zoom, elsewhere)).toEqual([day, elsewhere]);
 });

@@ -1,6 +1,6 @@
 /** The time that a page is about. */
 
-import type { Address } from "../address";
+import type { Address, Params } from "../address";
 
 export const PRESETS = ["1h", "24h", "7d", "30d", "90d"] as const;
 export type Preset = (typeof PRESETS)[number];
@@ -56,7 +56,41 @@ export function keptParams(address: Address): Record<string, string | null> {
   };
 }
 
+/** The pages that look at errors by the same filters, words, status and order. */
+const PAGES_OF_ERRORS = ["", "errors", "error"];
+
+/** What links between pages about errors keep besides: going there and back again loses nothing. */
+export function keptView(address: Address, page: string): Params {
+  const kept = keptParams(address);
+  if (!PAGES_OF_ERRORS.includes(address.page) || !PAGES_OF_ERRORS.includes(page)) return kept;
+  const { query } = address;
+  return {
+    ...kept,
+    f: query.getAll("f"),
+    q: query.get("q"),
+    status: query.get("status"),
+    sort: query.get("sort"),
+    by: query.get("by"),
+  };
+}
+
 /** The range of the same length before it. */
 export function before(range: Range): { from: number; to: number } {
   return { from: range.from - (range.to - range.from), to: range.from };
+}
+
+/**
+ * The ranges that zooms lead back through, the widest first and the one that is shown last: one within the
+ * one before is a zoom into it, any other one begins anew.
+ */
+export function zoomed(ranges: readonly Range[], shown: Range): Range[] {
+  const isIn = (it: Range) => it.from <= shown.from && shown.to <= it.to;
+  const isSame = (it: Range) =>
+    it.preset === shown.preset &&
+    (it.preset || (isIn(it) && it.from === shown.from && it.to === shown.to));
+  if (shown.preset) return [shown];
+  const known = ranges.findIndex(isSame);
+  if (known >= 0) return ranges.slice(0, known + 1);
+  const outer = ranges.filter((it, index) => index === 0 || isIn(it));
+  return [...outer, shown];
 }

@@ -1,7 +1,7 @@
 /** A question before what cannot be undone. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useId, useRef } from "preact/hooks";
 
 interface DialogProps {
   title: string;
@@ -11,10 +11,21 @@ interface DialogProps {
 
 export function Dialog({ title, onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  const titleId = useId();
+  useEffect(() => {
+    const before = document.activeElement;
+    dialog.current?.showModal();
+    return () => {
+      // What had the focus gets it back, once nothing modal is in the way.
+      setTimeout(() => {
+        const isFree = document.activeElement === document.body;
+        if (isFree && before instanceof HTMLElement && before.isConnected) before.focus();
+      });
+    };
+  }, []);
   return (
-    <dialog ref={dialog} aria-labelledby="dialog-title" onClose={onClose}>
-      <h2 id="dialog-title">{title}</h2>
+    <dialog ref={dialog} aria-labelledby={titleId} onClose={onClose}>
+      <h2 id={titleId}>{title}</h2>
       {children}
     </dialog>
   );

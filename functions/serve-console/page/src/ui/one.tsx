@@ -1,10 +1,18 @@
 /** The page of one thing that the address names. */
 
 import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
 import { Link } from "../address";
 import type { Loaded } from "../api/loaded";
 import { Icon } from "./icons";
 import { Empty, Refused, SkeletonRows } from "./states";
+
+/** What the title of the window calls it. */
+interface Named {
+  title?: string;
+  name?: string;
+  key?: string;
+}
 
 interface OneProps<T> {
   /** What leads back to all of them. */
@@ -22,9 +30,25 @@ interface OneProps<T> {
 }
 
 /** One thing: on its way, not found, refused, or there. */
-export function One<T>({ list, back, loaded, isIt, what, why, rows, children }: OneProps<T>) {
+export function One<T extends Named>({
+  list,
+  back,
+  loaded,
+  isIt,
+  what,
+  why,
+  rows,
+  children,
+}: OneProps<T>) {
   const { data, error, reload } = loaded;
   const thing = data !== undefined && isIt(data) ? data : undefined;
+  const name = thing?.title || thing?.name || thing?.key;
+  useEffect(() => {
+    if (name) document.title = `${name} · ${list} · Waymark`;
+    return () => {
+      document.title = `${list} · Waymark`;
+    };
+  }, [name, list]);
   return (
     <>
       <Back list={list} href={back} />
@@ -41,7 +65,7 @@ export function One<T>({ list, back, loaded, isIt, what, why, rows, children }: 
 
 export function Back({ list, href }: { list: string; href: string }) {
   return (
-    <Link class="back" href={href}>
+    <Link class="back" href={href} back>
       <Icon name="left" /> {list}
     </Link>
   );

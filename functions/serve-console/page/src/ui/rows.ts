@@ -1,7 +1,8 @@
 /** Rows that are walked through by keys: the current one, and those that are selected. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { useKeys } from "../keys";
+import { stepNow } from "../steps";
 
 export interface Rows {
   current: number;
@@ -35,7 +36,17 @@ export function useRows(
   open: (id: string) => void,
   reveal?: (index: number) => void,
 ): Rows {
-  const [current, setCurrent] = useState(-1);
+  const [current, putCurrent] = useState(() => ids.indexOf(stepNow().row ?? ""));
+  const listed = useRef(ids);
+  listed.current = ids;
+  // Who comes back is where he left.
+  const setCurrent = useCallback((index: number) => {
+    stepNow().row = listed.current[index];
+    putCurrent(index);
+  }, []);
+  useEffect(() => {
+    if (current < 0 && ids.length) putCurrent(ids.indexOf(stepNow().row ?? ""));
+  }, [ids.length > 0]);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const move = (step: number) => {
     const next = Math.max(0, Math.min(ids.length - 1, current + step));
@@ -45,6 +56,15 @@ export function useRows(
     // It is drawn once the window has moved.
     setTimeout(() => requestAnimationFrame(() => focusRow(next)));
   };
+  // What has the focus is what keys mean, however it came to it.
+  useEffect(() => {
+    const listener = ({ target }: FocusEvent) => {
+      const row = target instanceof Element ? target.closest<HTMLElement>("[data-row]") : null;
+      if (row) setCurrent(Number(row.dataset.row));
+    };
+    addEventListener("focusin", listener);
+    return () => removeEventListener("focusin", listener);
+  }, []);
   const toggle = (id: string) =>
     setSelected((was) => {
       const next = new Set(was);
@@ -68,7 +88,7 @@ export function useRows(
   });
   // What is gone can neither be current nor selected.
   useEffect(() => {
-    setCurrent((was) => Math.min(was, ids.length - 1));
+    putCurrent((was) => Math.min(was, ids.length - 1));
     setSelected((was) => {
       if (was.size === 0) return was;
       const there = new Set(ids);

@@ -1,7 +1,7 @@
 /** What stands where something is missing: not there yet, not there at all, refused. */
 
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Refusal } from "../api/client";
 import { Icon } from "./icons";
 import { tell } from "./toast";
@@ -32,6 +32,8 @@ export function Empty({ title, children }: { title: string; children?: Component
 
 const REMEDIES: Record<string, string> = {
   unreachable: "Try again in a moment; nothing that you typed is lost.",
+  timed_out:
+    "Try again. What was to be changed may have been carried out: look whether it was, before.",
   insufficient_scope: "Use a key that has this scope: waymark key create --scopes …",
   throttled:
     "The key asked for more than a minute takes. Wait for the next minute, then try again.",
@@ -50,6 +52,7 @@ interface RefusedProps {
 
 export function Refused({ refusal, retry, small = false }: RefusedProps) {
   const remedy = REMEDIES[refusal.code];
+  const violations = refusal.violations.filter((it) => it.message !== refusal.message);
   if (small) {
     return (
       <p class="refused brief" role="alert" title={remedy}>
@@ -63,11 +66,11 @@ export function Refused({ refusal, retry, small = false }: RefusedProps) {
     );
   }
   return (
-    <div class="refused" role="alert">
+    <div class="refused" role="alert" tabIndex={-1}>
       <p>
         <b>{refusal.message}</b>
       </p>
-      {refusal.violations.map((it) => (
+      {violations.map((it) => (
         <p key={it.pointer + it.code}>
           <code>{it.pointer || "body"}</code> {it.message}
         </p>
@@ -83,37 +86,45 @@ export function Refused({ refusal, retry, small = false }: RefusedProps) {
   );
 }
 
-/** What stands where somebody else was faster. */
-export function Changed({ what }: { what: string }) {
-  return (
-    <div class="refused" role="alert">
-      <p>
-        <b>Somebody changed this {what} in the meantime.</b>
-      </p>
-      <p class="quiet">
-        Nothing was saved, and what you typed is still here. Load the page again to see the other
-        change.
-      </p>
-    </div>
-  );
+/** A refusal that a form shows: another key is asked for above it. */
+export function shownHere(refusal: Refusal): Refusal | null {
+  return refusal.status === 401 ? null : refusal;
 }
 
 /** What the API says of one field, below it. */
-export function FieldFault({
-  id,
-  refusal,
-  at,
-}: {
-  id?: string;
-  refusal: Refusal | null;
-  at: string;
-}) {
+export function FieldFault({ refusal, at }: { refusal: Refusal | null; at: string }) {
   const text = refusal?.at(at);
   return text ? (
-    <p class="fault" id={id} role="alert">
+    <p class="fault" id={faultId(at)} data-fault tabIndex={-1} role="alert">
       {text}
     </p>
   ) : null;
+}
+
+function faultId(at: string): string {
+  return `fault${at.replace(/\s/g, "_")}`;
+}
+
+/** What makes a field one that something is wrong with, and says where that stands. */
+export function faulty(refusal: Refusal | null, ...pointers: string[]) {
+  const wrong = pointers.filter((at) => refusal?.at(at));
+  return wrong.length
+    ? { "aria-invalid": true, "aria-describedby": wrong.map(faultId).join(" ") }
+    : {};
+}
+
+/** Leads to the first thing that is wrong in a form, each time that it was refused. */
+export function useFirstFault(refused: unknown) {
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (!refused) return;
+    const first = form.current?.querySelector<HTMLElement>(
+      '[aria-invalid="true"], [data-fault], .refused',
+    );
+    first?.focus({ preventScroll: true });
+    first?.scrollIntoView({ block: "center" });
+  }, [refused]);
+  return form;
 }
 
 export function CopyButton({ text, label = "Copy" }: { text: string; label?: string }) {

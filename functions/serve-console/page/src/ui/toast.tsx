@@ -1,16 +1,25 @@
 /** What was just done, and for ten seconds the way back. */
 
 import { useEffect, useState } from "preact/hooks";
+import { go } from "../address";
 import { Refusal } from "../api/client";
 
 interface Toast {
   id: number;
   text: string;
   wrong: boolean;
-  undo?: (() => Promise<void>) | undefined;
+  undo?: Undo | undefined;
+  /** What it is about, for whoever is elsewhere by now. */
+  link?: { href: string; text: string } | undefined;
 }
 
+/** The way back. With `false` it was not gone, and why was told already. */
+export type Undo = () => Promise<unknown>;
+
 const SHOWN_MS = 10_000;
+/** How many are shown at once, and can be undone. */
+const MOST_SHOWN = 4;
+/** The newest first. */
 let toasts: Toast[] = [];
 let nextId = 1;
 const watchers = new Set<(toasts: Toast[]) => void>();
@@ -22,8 +31,8 @@ function put(next: Toast[]): void {
 
 function show(toast: Omit<Toast, "id">): void {
   const id = nextId++;
-  // One at a time: what came before is no longer what one would undo.
-  put([{ ...toast, id }]);
+  // What only said something makes room; what leads somewhere stays for its time.
+  put([{ ...toast, id }, ...toasts.filter((it) => it.undo || it.link)].slice(0, MOST_SHOWN));
   setTimeout(() => dismiss(id), SHOWN_MS);
 }
 
@@ -31,8 +40,8 @@ function dismiss(id: number): void {
   put(toasts.filter((it) => it.id !== id));
 }
 
-export function tell(text: string, undo?: () => Promise<void>): void {
-  show({ text, undo, wrong: false });
+export function tell(text: string, undo?: Undo, link?: Toast["link"]): void {
+  show({ text, undo, link, wrong: false });
 }
 
 export function tellRefusal(error: unknown): void {
@@ -46,13 +55,24 @@ export function wordsOf(refusal: Refusal): string {
   return details.length ? details.join(" ") : refusal.message;
 }
 
+function undo(toast: Toast): void {
+  dismiss(toast.id);
+  toast.undo?.().then(
+    (done) => done !== false && tell("Undone."),
+    (error: unknown) => {
+      // Nobody knows whether it was done; the same way back can be tried again.
+      const mayHelp = error instanceof Refusal && (error.status === 0 || error.status >= 429);
+      if (mayHelp) show({ text: wordsOf(error), undo: toast.undo, wrong: true });
+      else tellRefusal(error);
+    },
+  );
+}
+
 /** Undoes the last thing, if it can be. */
 export function undoLast(): boolean {
   const last = toasts.find((it) => it.undo);
-  if (!last?.undo) return false;
-  dismiss(last.id);
-  last.undo().then(() => tell("Undone."), tellRefusal);
-  return true;
+  if (last) undo(last);
+  return last !== undefined;
 }
 
 export function Toasts() {
@@ -67,9 +87,27 @@ export function Toasts() {
     <div class="toasts" role="status" aria-live="polite">
       {shown.map((toast) => (
         <div key={toast.id} class={toast.wrong ? "toast wrong" : "toast"}>
-          <span>{toast.text}</span>
+          <span id={`toast-${toast.id}`}>{toast.text}</span>
+          {toast.link && (
+            <a
+              href={toast.link.href}
+              onClick={(event) => {
+                if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+                event.preventDefault();
+                dismiss(toast.id);
+                if (toast.link) go(toast.link.href);
+              }}
+            >
+              {toast.link.text}
+            </a>
+          )}
           {toast.undo && (
-            <button type="button" class="link" onClick={undoLast}>
+            <button
+              type="button"
+              class="link"
+              aria-describedby={`toast-${toast.id}`}
+              onClick={() => undo(toast)}
+            >
               Undo
             </button>
           )}

@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { dayOf, minuteOf, rangeInWords } from "./format";
+
+const year = new Date().getFullYear();
+const now = new Date(year, 5, 15, 12).getTime();
+const before = new Date(year - 1, 4, 11, 12).getTime();
+
+test("times of another year have it, and a range has both or none", () => {
+  expect(dayOf(now)).not.toContain(String(year));
+  expect(dayOf(before)).toContain(String(year - 1));
+  expect(minuteOf(before)).toContain(String(year - 1));
+  expect(rangeInWords({ from: before, to: now })).toMatch(new RegExp(`${year - 1}.* – .*${year}`));
+  expect(rangeInWords({ from: now - 1, to: now })).not.toContain(String(year));
+});
