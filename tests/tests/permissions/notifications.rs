@@ -70,12 +70,15 @@ async fn functions_of_notifications_may_do_what_they_do_and_no_more() {
             answered(&test, set.json(&json!({ "email": email })), 200).await;
         }
 
-        let event = SentEvent::new(1, test.app.clock.now(), "TypeError", "x");
-        let deliver = Call::of(&ingest_error_events::OPERATION)
-            .parameter("ingestId", project.ingest_id)
-            .query("sentry_key", project.public_key)
-            .bytes(event.envelope());
-        answered(&test, deliver, 200).await;
+        // Of two errors in one mail, that of more events comes first.
+        for (number, kind) in [(1, "TypeError"), (2, "RangeError")] {
+            let event = SentEvent::new(number, test.app.clock.now(), kind, "x");
+            let deliver = Call::of(&ingest_error_events::OPERATION)
+                .parameter("ingestId", project.ingest_id)
+                .query("sentry_key", project.public_key)
+                .bytes(event.envelope());
+            answered(&test, deliver, 200).await;
+        }
         post.run(&test.app).await;
         let token = token_in(&post.mails().await[0], "/v0/notifications/unsubscribe");
         let unsubscribe = Call::of(&unsubscribe::OPERATION).query("token", &token);

@@ -17,7 +17,7 @@ use super::{KINDS, MINUTE, answers};
 
 /// What refuses to work while an item of a kind is damaged, since it asks for that item: questions, changes and
 /// jobs. A job that cannot do all of its work does the rest, and says that it failed.
-const REFUSED: [(&str, &str, &[&str]); 10] = [
+const REFUSED: [(&str, &str, &[&str]); 11] = [
     ("email-preferences", "", &["preferences 500"]),
     ("errors", "errors#", &["error 500"]),
     (
@@ -28,6 +28,8 @@ const REFUSED: [(&str, &str, &[&str]); 10] = [
     ("event-markers", "project#", &["markers 500"]),
     ("feature-flags", "", &["flag 500"]),
     ("feature-flags", "/", &["segment 500"]),
+    // Whether its owner is still to be asked for a confirmation stands in it.
+    ("notifications", "addresses#", &["send-notifications"]),
     // The slug by which all of these name the project.
     (
         "projects",
