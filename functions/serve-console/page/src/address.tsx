@@ -87,11 +87,8 @@ export function currentHref(): string {
   return location.pathname + location.search;
 }
 
-/**
- * For what goes elsewhere once an answer is there. Called when it is asked for, it gives what tells later
- * whether one is still where one was: whoever went on is not pulled away.
- */
-export function useStay(): () => () => boolean {
+/** Whether what asks is on the page still, for what comes after an answer. */
+export function useShown(): { readonly current: boolean } {
   const isShown = useRef(true);
   useEffect(() => {
     isShown.current = true;
@@ -99,6 +96,15 @@ export function useStay(): () => () => boolean {
       isShown.current = false;
     };
   }, []);
+  return isShown;
+}
+
+/**
+ * For what goes elsewhere once an answer is there. Called when it is asked for, it gives what tells later
+ * whether one is still where one was: whoever went on is not pulled away.
+ */
+export function useStay(): () => () => boolean {
+  const isShown = useShown();
   return useCallback(() => {
     const from = currentHref();
     return () => isShown.current && currentHref() === from;

@@ -79,12 +79,7 @@ impl Store {
             return Ok(Vec::new());
         }
         let wanted = ErrorHours { range: hour..=hour, received_from };
-        let add = |counts: &mut HashMap<Fingerprint, u64>, fingerprint, of, events| {
-            if of == hour {
-                *counts.entry(fingerprint).or_default() += events;
-            }
-        };
-        let (mut frequent, _) = self.count_error_hours(project, &wanted, add, now).await?;
+        let mut frequent = self.count_events_of(project, &wanted, now).await?;
         frequent.retain(|_, events| *events >= FEWEST_EVENTS);
         if frequent.is_empty() {
             return Ok(Vec::new());
@@ -116,12 +111,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<ErrorSummary, StoreError> {
         let wanted = ErrorHours { range: range.clone(), received_from: None };
-        let add = |counts: &mut HashMap<Fingerprint, u64>, fingerprint, of, events| {
-            if range.contains(&of) {
-                *counts.entry(fingerprint).or_default() += events;
-            }
-        };
-        let (counts, _) = self.count_error_hours(project, &wanted, add, now).await?;
+        let counts = self.count_events_of(project, &wanted, now).await?;
         if counts.is_empty() {
             return Ok(ErrorSummary::default());
         }
@@ -155,13 +145,8 @@ impl Store {
         // Clocks of those who sent them may be ahead.
         let range = since..=Hour::of(now.plus(Duration::from_hours(1)));
         let received_from = Some(since.start().minus(EARLIEST_RECEIPT));
-        let wanted = ErrorHours { range: range.clone(), received_from };
-        let add = |counts: &mut HashMap<Fingerprint, u64>, fingerprint, of, events| {
-            if range.contains(&of) {
-                *counts.entry(fingerprint).or_default() += events;
-            }
-        };
-        let (counts, _) = self.count_error_hours(project, &wanted, add, now).await?;
+        let counts =
+            self.count_events_of(project, &ErrorHours { range, received_from }, now).await?;
         let mut ranked: Vec<(u64, Fingerprint)> =
             counts.into_iter().map(|(fingerprint, events)| (events, fingerprint)).collect();
         ranked.sort_unstable_by(|one, other| other.cmp(one));
@@ -170,6 +155,21 @@ impl Store {
         let errors = self.find_errors_of(project, fingerprints, now).await?;
         let counted = ranked.iter().filter_map(|(events, it)| Some((errors.get(it)?.id, *events)));
         Ok(counted.collect())
+    }
+
+    /// How many events each error has in the hours that are wanted.
+    async fn count_events_of(
+        &self,
+        project: ProjectId,
+        wanted: &ErrorHours,
+        now: Timestamp,
+    ) -> Result<HashMap<Fingerprint, u64>, StoreError> {
+        let add = |counts: &mut HashMap<Fingerprint, u64>, fingerprint, of, events| {
+            if wanted.range.contains(&of) {
+                *counts.entry(fingerprint).or_default() += events;
+            }
+        };
+        Ok(self.count_error_hours(project, wanted, add, now).await?.0)
     }
 
     /// How many events an hour has at most: exactly, if they are few, by the totals of runs and the number

@@ -67,6 +67,17 @@ pub(super) enum Count {
     OneLess,
 }
 
+/// Room in a number of the project's item.
+struct Room {
+    attribute: &'static str,
+    /// What it may be at most before the change.
+    most: i64,
+    /// The name of that in the condition.
+    value: &'static str,
+    /// The limit that is reached if it is more.
+    limit: ProjectLimit,
+}
+
 impl Store {
     /// Puts a flag on a condition, which may ask for an earlier version.
     pub(super) fn put_flag(
@@ -115,12 +126,13 @@ impl Store {
         let mut additions = vec!["flagsState :one"];
         let mut values = vec![(":one", n(1))];
         let mut conditions = Vec::new();
+        for Room { attribute, most, value, .. } in change.rooms() {
+            conditions
+                .push(format!("(attribute_not_exists({attribute}) OR {attribute} <= {value})"));
+            values.push((value, n(most)));
+        }
         match change.live_flags {
-            Count::OneMore => {
-                conditions.push("(attribute_not_exists(liveFlags) OR liveFlags < :limit)");
-                values.push((":limit", n(MAX_LIVE_FLAGS)));
-                additions.push("liveFlags :one");
-            }
+            Count::OneMore => additions.push("liveFlags :one"),
             Count::Same => {}
             Count::OneLess => {
                 additions.push("liveFlags :minusOne");
@@ -128,11 +140,7 @@ impl Store {
             }
         }
         match change.segments {
-            Count::OneMore => {
-                conditions.push("(attribute_not_exists(segmentCount) OR segmentCount < :segments)");
-                values.push((":segments", n(MAX_SEGMENTS)));
-                additions.push("segmentCount :one");
-            }
+            Count::OneMore => additions.push("segmentCount :one"),
             Count::Same => {}
             Count::OneLess => {
                 additions.push("segmentCount :minusOne");
@@ -143,18 +151,14 @@ impl Store {
             additions.push("flagBytes :bytes");
             values.push((":bytes", n(change.bytes)));
         }
-        if change.bytes > 0 {
-            conditions.push("(attribute_not_exists(flagBytes) OR flagBytes <= :room)");
-            values.push((":room", n(change.room())));
-        }
         if change.prerequisites_change {
             additions.push("prerequisitesState :one");
         }
         match change.only_at_state {
             // A project whose flags never had prerequisites has no number yet; that reads as 0.
-            Some(0) => conditions.push("attribute_not_exists(prerequisitesState)"),
+            Some(0) => conditions.push("attribute_not_exists(prerequisitesState)".to_owned()),
             Some(state) => {
-                conditions.push("prerequisitesState = :state");
+                conditions.push("prerequisitesState = :state".to_owned());
                 values.push((":state", n(state)));
             }
             None => {}
@@ -171,9 +175,23 @@ impl Store {
 }
 
 impl ProjectChange {
-    /// How many bytes the flags and segments of a project may have for it.
-    fn room(self) -> i64 {
-        signed(MAX_PROJECT_BYTES).saturating_sub(self.bytes)
+    /// What a project must have room for.
+    fn rooms(self) -> impl Iterator<Item = Room> {
+        let one_more = |count, attribute, value, most: u32, limit| {
+            let most = i64::from(most) - 1;
+            (count == Count::OneMore).then_some(Room { attribute, most, value, limit })
+        };
+        let most = signed(MAX_PROJECT_BYTES).saturating_sub(self.bytes);
+        let (attribute, value, limit) = ("flagBytes", ":mostBytes", ProjectLimit::Bytes);
+        let bytes = (self.bytes > 0).then_some(Room { attribute, most, value, limit });
+        let (flags, segments) = (ProjectLimit::LiveFlags, ProjectLimit::Segments);
+        [
+            one_more(self.live_flags, "liveFlags", ":mostFlags", MAX_LIVE_FLAGS, flags),
+            one_more(self.segments, "segmentCount", ":mostSegments", MAX_SEGMENTS, segments),
+            bytes,
+        ]
+        .into_iter()
+        .flatten()
     }
 
     /// The limit of the project that kept its action, which has this index, from being carried out.
@@ -185,24 +203,12 @@ impl ProjectChange {
         let item = cancelled.reasons.get(index).and_then(|reason| reason.item.as_ref());
         let Some(item) = item else { return Ok(None) };
         let reader = ItemReader { table: TABLE, item };
-        let has_more_than = |attribute: &'static str, most: i64| -> Result<bool, StoreError> {
-            Ok(reader.optional_integer(attribute)?.unwrap_or_default() > most)
-        };
-        Ok(
-            if self.live_flags == Count::OneMore
-                && has_more_than("liveFlags", i64::from(MAX_LIVE_FLAGS) - 1)?
-            {
-                Some(ProjectLimit::LiveFlags)
-            } else if self.segments == Count::OneMore
-                && has_more_than("segmentCount", i64::from(MAX_SEGMENTS) - 1)?
-            {
-                Some(ProjectLimit::Segments)
-            } else if self.bytes > 0 && has_more_than("flagBytes", self.room())? {
-                Some(ProjectLimit::Bytes)
-            } else {
-                None
-            },
-        )
+        for Room { attribute, most, limit, .. } in self.rooms() {
+            if reader.optional_integer(attribute)?.unwrap_or_default() > most {
+                return Ok(Some(limit));
+            }
+        }
+        Ok(None)
     }
 }
 

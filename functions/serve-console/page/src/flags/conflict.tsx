@@ -38,7 +38,8 @@ export function meet(
   };
 }
 
-function same(one: unknown, other: unknown): boolean {
+/** Whether two values are written alike. */
+export function same(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 

@@ -1,6 +1,7 @@
 /** Switches a flag: off at once and with a way back; on in production only after it was said what that does. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
+import { useShown } from "../address";
 import { useCan, useHere } from "../caller";
 import { Confirm } from "../ui/confirm";
 import { tell, tellRefusal } from "../ui/toast";
@@ -25,13 +26,7 @@ export function FlagSwitch({ flag, onChange }: SwitchProps) {
   const mayWrite = useCan()("flags:write");
   const [asked, ask] = useState<Asked | null>(null);
   const [busy, setBusy] = useState(false);
-  const isShown = useRef(true);
-  useEffect(() => {
-    isShown.current = true;
-    return () => {
-      isShown.current = false;
-    };
-  }, []);
+  const isShown = useShown();
   if (!mayWrite || flag.archivedAt) {
     const state = flag.archivedAt ? "archived" : flag.enabled ? "on" : "off";
     return <span class={`status ${state}`}>{state}</span>;

@@ -5,7 +5,7 @@ import { answered, api } from "../api/client";
 import type { Project } from "../caller";
 import { differing } from "../drafts";
 import { conditionInWords } from "../flags/conditions-editor";
-import type { Met } from "../flags/conflict";
+import { type Met, same } from "../flags/conflict";
 import { type Condition, type Flag, ifMatchOf } from "../flags/flag";
 import { compared } from "../flags/history";
 
@@ -89,7 +89,7 @@ export function meetSegment(
 ): Omit<Met, "isRefused"> {
   const [changed, own] = [differing(base, theirs), differing(base, typed)];
   const isBoth = (it: "name" | "conditions") =>
-    it in changed && it in own && JSON.stringify(own[it]) !== JSON.stringify(changed[it]);
+    it in changed && it in own && !same(own[it], changed[it]);
   const lines = (it: SegmentDraft) => it.conditions.map(conditionInWords);
   return {
     version,
