@@ -15,7 +15,7 @@ use shared::app::{App, Clock, Deadline, Ids, respond};
 use shared::dynamodb::{Store, client};
 use shared::error_tracking::attribute::Attribute;
 use shared::error_tracking::log::day::Day;
-use shared::error_tracking::log::row::EventRow;
+use shared::error_tracking::log::row::{EventRow, encode_attributes};
 use shared::error_tracking::store::Taken;
 use shared::projects::project::Project;
 use shared::timestamp::Timestamp;
@@ -227,17 +227,14 @@ impl Days {
         let mut requests = Vec::with_capacity(rows.len());
         for (index, row) in rows.iter().enumerate() {
             let fingerprint = AttributeValue::B(Blob::new(row.fingerprint.0));
-            let mut put = PutRequest::builder()
+            let attributes = AttributeValue::B(Blob::new(encode_attributes(&row.attributes)));
+            let put = PutRequest::builder()
                 .item("pk", AttributeValue::S(format!("log#{}#00", self.project.id)))
                 .item("sk", AttributeValue::S(format!("{received:015}#{index:032x}")))
                 .item("occurredAt", number(row.occurred_at.as_millis()))
                 .item("fingerprint", fingerprint)
+                .item("attributes", attributes)
                 .item("expiresAt", number(now.plus(DAY * 90).as_seconds()));
-            for attribute in Attribute::ALL {
-                if let Some(value) = row.attributes.get(attribute) {
-                    put = put.item(attribute.name(), AttributeValue::S(value.to_owned()));
-                }
-            }
             requests.push(WriteRequest::builder().put_request(put.build()?).build());
         }
         let puts = requests.chunks(PUTS).map(|requests| self.put_batch(requests));

@@ -283,14 +283,14 @@ impl Tracker {
         self.test.tamper(TABLE, key, attribute, value).await;
     }
 
-    /// Removes an item of the table behind the operations' backs.
-    /// Puts an item behind everybody's back.
+    /// Puts an item behind the operations' backs.
     async fn put(&self, item: &Item) {
         let table = format!("{}{TABLE}", local::environment::table_prefix());
         let put = self.test.client.put_item().table_name(table).set_item(Some(item.clone()));
         put.send().await.unwrap();
     }
 
+    /// Removes an item of the table behind the operations' backs.
     async fn remove(&self, item: &Item) {
         let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
         let table = format!("{}{TABLE}", local::environment::table_prefix());

@@ -15,8 +15,8 @@ use shared::app::Deadline;
 use shared::error_tracking::attribute::{Attribute, Attributes};
 use shared::error_tracking::log::day::Day;
 use shared::error_tracking::log::manifest::MergeLimits;
-use shared::error_tracking::log::row::{EventRow, Fingerprint};
-use shared::error_tracking::store::{ErrorOfEvent, PackingLimits, Step};
+use shared::error_tracking::log::row::{EventRow, Fingerprint, encode_attributes};
+use shared::error_tracking::store::{EVENT_RETENTION, ErrorOfEvent, PackingLimits, Step};
 use shared::error_tracking::{ErrorId, EventId, KnownError};
 use shared::timestamp::Timestamp;
 use tests::app::PROJECT;
@@ -266,11 +266,15 @@ async fn what_has_expired_is_not_counted() {
     let (tracker, _) = with_two_days().await;
     let now = tracker.now().as_seconds();
     let rows = tracker.items_of("log#").await;
-    for item in &rows[..5] {
-        tracker.tamper(item, "expiresAt", number(now)).await;
-    }
-    for item in &rows[5..7] {
-        tracker.tamper(item, "expiresAt", number(now + 200)).await;
+    // As if they had been received then, and DynamoDB had not removed them yet.
+    let oldest = now - EVENT_RETENTION.as_secs().cast_signed();
+    for (item, left) in rows.iter().zip([-1, -1, -1, -1, -1, 200, 200]) {
+        let received_at = oldest + left;
+        let since_year_0 = received_at * 1_000 - Timestamp::MIN_MILLIS;
+        let (_, event) = super::text(item, "sk").split_once('#').unwrap();
+        let sk = AttributeValue::S(format!("{since_year_0:015}#{event}"));
+        tracker.remove(item).await;
+        tracker.put(&item.clone().into_iter().chain([("sk".to_owned(), sk)]).collect()).await;
     }
     assert_eq!(tracker.total(&json!({})).await, 43);
     tracker.pack().await;
@@ -358,18 +362,15 @@ pub(super) async fn put_rows(tracker: &Tracker, rows: &[EventRow]) {
     let since_year_0 = tracker.now().as_millis() - Timestamp::MIN_MILLIS;
     let item = |(index, row): (usize, &EventRow)| {
         let text = |text: String| AttributeValue::S(text);
-        let mut item = Item::from([
+        let attributes = encode_attributes(&row.attributes);
+        let item = Item::from([
             ("pk".to_owned(), text(format!("log#{}#00", tracker.project.id))),
             ("sk".to_owned(), text(format!("{since_year_0:015}#{index:032x}"))),
             ("occurredAt".to_owned(), number(row.occurred_at.as_millis())),
             ("fingerprint".to_owned(), AttributeValue::B(Blob::new(row.fingerprint.0))),
+            ("attributes".to_owned(), AttributeValue::B(Blob::new(attributes))),
             ("expiresAt".to_owned(), number(expires_at)),
         ]);
-        for attribute in Attribute::ALL {
-            if let Some(value) = row.attributes.get(attribute) {
-                item.insert(attribute.name().to_owned(), text(value.to_owned()));
-            }
-        }
         let put = PutRequest::builder().set_item(Some(item)).build().unwrap();
         WriteRequest::builder().put_request(put).build()
     };

@@ -122,6 +122,21 @@ impl Store {
         found.as_ref().map_or_else(|| Ok(LogHead::default()), |item| self.read_head(item))
     }
 
+    /// The heads of the logs of projects, in their order. Strongly consistent.
+    pub(super) async fn find_log_heads(
+        &self,
+        projects: &[ProjectId],
+    ) -> Result<Vec<LogHead>, StoreError> {
+        let keys = projects.iter().map(|project| head_key(*project)).collect();
+        let items = self.get_all(TABLE, keys).await?;
+        let of = |project: &ProjectId| {
+            let key = head_key(*project);
+            let found = items.iter().find(|item| item.get("pk") == key.get("pk"));
+            found.map_or_else(|| Ok(LogHead::default()), |item| self.read_head(item))
+        };
+        projects.iter().map(of).collect()
+    }
+
     fn read_head(&self, item: &Item) -> Result<LogHead, StoreError> {
         let reader = ItemReader { table: TABLE, item };
         let position = |name| {

@@ -186,9 +186,14 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let counted = tally.counted();
+        // One round trip for all of them: each has a hundred kB at most, and usually less than one.
+        let heads = self.find_log_heads(&projects).await?;
         let reads: Vec<_> = projects
             .into_iter()
-            .map(|project| self.read_project_events(project, query, counted, new_error_id, now))
+            .zip(heads)
+            .map(|(project, head)| {
+                self.read_project_events(project, Some(head), query, counted, new_error_id, now)
+            })
             .collect();
         let mut reads = stream::iter(reads).buffer_unordered(PROJECTS_AT_ONCE);
         while let Some(read) = reads.try_next().await? {
@@ -208,15 +213,17 @@ impl Store {
         now: Timestamp,
     ) -> Result<Vec<ErrorOutline>, StoreError> {
         let counted = tally.counted();
-        let read = self.read_project_events(project, query, counted, new_error_id, now).await?;
+        let read = self.read_project_events(project, None, query, counted, new_error_id, now);
+        let read = read.await?;
         read.count(tally).await
     }
 
-    /// Reads what a query counts of a project. Strongly consistent, but for runs, which never change:
-    /// what was acknowledged is counted.
+    /// Reads what a query counts of a project, whose log had this head since the query began, if that was read.
+    /// Strongly consistent, but for runs, which never change: what was acknowledged is counted.
     async fn read_project_events<'s, R: RowTally>(
         &'s self,
         project: ProjectId,
+        mut head: Option<LogHead>,
         query: &'s EventQuery,
         counted: Counted,
         new_error_id: NewErrorId<'_>,
@@ -242,7 +249,10 @@ impl Store {
             return Ok(events);
         };
         for _ in 0..MAX_ROUNDS {
-            let head = self.find_log_head(project).await?;
+            let head = match head.take() {
+                Some(head) => head,
+                None => self.find_log_head(project).await?,
+            };
             let read_rows = async {
                 let (mut errors, mut outlines) = (CountedErrors::default(), Vec::new());
                 if !every_fingerprint_counts {

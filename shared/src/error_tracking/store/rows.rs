@@ -3,8 +3,10 @@
 //! | pk | sk | item |
 //! | --- | --- | --- |
 //! | `log#PROJECT#SHARD` | time of receipt and event id | what is counted of an event |
+//!
+//! What events are filtered by has one attribute of the item for all categories: the more attributes the
+//! items have, the longer a query of many rows takes, and the more read units, since their names count.
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::stream::{self, Stream, StreamExt};
 
 use crate::dynamodb::item::{
@@ -13,11 +15,14 @@ use crate::dynamodb::item::{
 use crate::dynamodb::{Store, StoreError};
 use crate::error_tracking::EventId;
 use crate::error_tracking::attribute::{Attribute, Attributes, Category, UserHash};
-use crate::error_tracking::log::row::{EventRow, Fingerprint};
+use crate::error_tracking::log::row::{
+    EventRow, Fingerprint, decode_attributes, encode_attributes,
+};
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
 use super::errors::TABLE;
+use super::events::EVENT_RETENTION;
 use super::head::LogPosition;
 
 /// The most partitions of a log: 8,000 events a second.
@@ -25,8 +30,8 @@ pub(super) const MAX_SHARDS: u8 = 16;
 /// The most rows of a page: a function with little of a processor reads them well within the time of
 /// one attempt.
 pub(super) const PAGE_ROWS: usize = 1_000;
-/// The attribute that has the hash of the user.
-const USER: &str = "user";
+/// The attribute that has what events are filtered by.
+const ATTRIBUTES: &str = "attributes";
 /// What sorts after the sort keys of all rows.
 const END: &str = "~";
 /// What a row takes besides the values of its attributes.
@@ -89,13 +94,10 @@ impl RowCategories<'_> {
     fn names(self) -> Option<Vec<&'static str>> {
         let Self::Only(categories) = self else { return None };
         let mut names = vec!["sk", "occurredAt", "fingerprint"];
-        names.extend(categories.iter().map(|category| category.name()));
-        // Where there is a transaction, a row may not have it as the culprit again.
-        if categories.contains(&Category::Attribute(Attribute::Culprit)) {
-            names.push(Attribute::Transaction.name());
+        if !categories.is_empty() {
+            names.push(ATTRIBUTES);
+            names.extend(attributes_of_earlier_releases(categories));
         }
-        names.sort_unstable();
-        names.dedup();
         Some(names)
     }
 }
@@ -110,6 +112,12 @@ impl Store {
         after: Option<&str>,
     ) -> Result<RowPage, StoreError> {
         let pk = log_pk(range.project, shard);
+        // What has expired may be there for days more until DynamoDB removes it.
+        let kept = LogPosition::before(range.now.minus(EVENT_RETENTION));
+        let from = range.from.max(&kept);
+        if range.to.is_some_and(|to| to < from) {
+            return Ok(RowPage::default());
+        }
         let to = range.to.map_or_else(|| END.to_owned(), ToString::to_string);
         let start = after.map(|after| key(&pk, after));
         let query = match range.categories.names() {
@@ -120,12 +128,9 @@ impl Store {
             .consistent_read(true)
             // No row has the sort key of a position, so the end is left out.
             .key_condition_expression("pk = :pk AND sk BETWEEN :from AND :to")
-            // What has expired may be there for days more until DynamoDB removes it.
-            .filter_expression("expiresAt > :now")
             .expression_attribute_values(":pk", s(&pk))
-            .expression_attribute_values(":from", s(range.from))
+            .expression_attribute_values(":from", s(from))
             .expression_attribute_values(":to", s(to))
-            .expression_attribute_values(":now", n(range.now.as_seconds()))
             .limit(i32::try_from(range.page.min(PAGE_ROWS)).unwrap_or(i32::MAX))
             .set_exclusive_start_key(start)
             .send()
@@ -190,39 +195,18 @@ pub(super) fn write_row(
     let mut item = row_key(project, shard, event, received_at);
     item.insert("occurredAt".to_owned(), n(row.occurred_at.as_millis()));
     item.insert("fingerprint".to_owned(), b(&row.fingerprint.0));
-    let attributes = &row.attributes;
-    for attribute in Attribute::ALL {
-        if let Some(value) = attributes.get(attribute)
-            && !is_told_by_transaction(attribute, attributes)
-        {
-            item.insert(attribute.name().to_owned(), AttributeValue::S(value.to_owned()));
-        }
-    }
-    if let Some(user) = attributes.user() {
-        item.insert(USER.to_owned(), b(&user.to_bytes()));
-    }
+    item.insert(ATTRIBUTES.to_owned(), b(&encode_attributes(&row.attributes)));
     item
-}
-
-/// Where there is a transaction, it is also the culprit: a row need not have it twice.
-fn is_told_by_transaction(attribute: Attribute, attributes: &Attributes) -> bool {
-    attribute == Attribute::Culprit
-        && attributes.get(Attribute::Culprit) == attributes.get(Attribute::Transaction)
 }
 
 fn read_row(item: &Item) -> Result<LogRow, StoreError> {
     let reader = ItemReader { table: TABLE, item };
-    let mut attributes = Attributes::default();
-    for attribute in Attribute::ALL {
-        attributes.set(attribute, reader.optional_text(attribute.name())?.map(str::to_owned));
-    }
-    if attributes.get(Attribute::Culprit).is_none() {
-        let transaction = attributes.get(Attribute::Transaction).map(str::to_owned);
-        attributes.set(Attribute::Culprit, transaction);
-    }
-    if item.contains_key(USER) {
-        attributes.set_user(UserHash::from_bytes(reader.bytes(USER)?));
-    }
+    let attributes = if item.contains_key(ATTRIBUTES) {
+        let encoded = reader.blob(ATTRIBUTES)?;
+        decode_attributes(encoded).map_err(|_| reader.damaged(ATTRIBUTES))?
+    } else {
+        read_attributes_of_earlier_releases(&reader)?
+    };
     let row = EventRow {
         occurred_at: reader.millis("occurredAt")?,
         fingerprint: Fingerprint(reader.bytes("fingerprint")?),
@@ -231,8 +215,36 @@ fn read_row(item: &Item) -> Result<LogRow, StoreError> {
     Ok(LogRow { sk: reader.text("sk")?.to_owned(), row })
 }
 
+/// The attributes of items in which earlier releases, whose rows are read for 90 days more, wrote what of
+/// these categories an event has: one attribute for each.
+fn attributes_of_earlier_releases(categories: &[Category]) -> impl Iterator<Item = &'static str> {
+    // Where there is a transaction, such a row does not have it as the culprit again.
+    let culprit = Category::Attribute(Attribute::Culprit);
+    let transaction = Category::Attribute(Attribute::Transaction);
+    let follows = categories.contains(&culprit) && !categories.contains(&transaction);
+    categories.iter().copied().chain(follows.then_some(transaction)).map(Category::name)
+}
+
+fn read_attributes_of_earlier_releases(reader: &ItemReader<'_>) -> Result<Attributes, StoreError> {
+    let mut attributes = Attributes::default();
+    for attribute in Attribute::ALL {
+        attributes.set(attribute, reader.optional_text(attribute.name())?.map(str::to_owned));
+    }
+    if attributes.get(Attribute::Culprit).is_none() {
+        let transaction = attributes.get(Attribute::Transaction).map(str::to_owned);
+        attributes.set(Attribute::Culprit, transaction);
+    }
+    let user = Category::User.name();
+    if reader.item.contains_key(user) {
+        attributes.set_user(UserHash::from_bytes(reader.bytes(user)?));
+    }
+    Ok(attributes)
+}
+
 #[cfg(test)]
 mod tests {
+    use aws_sdk_dynamodb::types::AttributeValue;
+
     use super::*;
     use crate::error_tracking::ingestion::normalize_store_body;
 
@@ -254,19 +266,37 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
+        let row = row(&Attribute::ALL.map(|name| (name, format!("{name:?}"))));
+        assert_eq!(read_row(&written(&row)).unwrap().row, row);
+    }
+
+    #[test]
+    fn rows_of_earlier_releases_are_read() {
         for values in [
-            Attribute::ALL.map(|name| (name, format!("{name:?}"))).as_slice(),
-            &[(Attribute::Culprit, "shop in add".to_owned())],
-            &[
-                (Attribute::Transaction, "GET /".to_owned()),
-                (Attribute::Culprit, "GET /".to_owned()),
-            ],
+            Attribute::ALL.map(|name| (name, name.name())).as_slice(),
+            &[(Attribute::Culprit, "shop in add")],
+            &[(Attribute::Transaction, "GET /")],
         ] {
-            let row = row(values);
-            assert_eq!(read_row(&written(&row)).unwrap().row, row);
+            let written_now = row(&[]);
+            let mut item = written(&written_now);
+            item.remove(ATTRIBUTES);
+            let values = values.iter().map(|(attribute, value)| (attribute.name(), s(value)));
+            item.extend(values.map(|(name, value)| (name.to_owned(), value)));
+            let without_user = read_row(&item).unwrap().row.attributes;
+            assert_eq!(without_user.user(), None);
+            item.insert("user".to_owned(), b(&UserHash::of("42").unwrap().to_bytes()));
+            let attributes = read_row(&item).unwrap().row.attributes;
+            assert_eq!(attributes.user(), UserHash::of("42"));
+            for attribute in Attribute::ALL {
+                let value = item.get(attribute.name()).and_then(|value| value.as_s().ok());
+                let follows = (attribute == Attribute::Culprit).then_some("GET /");
+                let expected = value
+                    .map(String::as_str)
+                    .or(follows.filter(|_| item.contains_key("transaction")));
+                assert_eq!(attributes.get(attribute), expected, "{attribute:?}");
+                assert_eq!(without_user.get(attribute), expected, "{attribute:?}");
+            }
         }
-        let without_user = EventRow { attributes: Attributes::default(), ..row(&[]) };
-        assert_eq!(read_row(&written(&without_user)).unwrap().row, without_user);
     }
 
     /// The bytes that DynamoDB counts of an item, a number of which has two digits a byte.
@@ -296,7 +326,7 @@ mod tests {
             let event = normalize_store_body(event.as_bytes(), received_at).unwrap().unwrap();
             let mut item = written(&EventRow { attributes: event.attributes, ..row(&[]) });
             item.insert("expiresAt".to_owned(), n(received_at.as_seconds()));
-            assert!((1_000..=1_024).contains(&size(&item)), "{}", size(&item));
+            assert!((900..=1_024).contains(&size(&item)), "{}", size(&item));
         }
     }
 }

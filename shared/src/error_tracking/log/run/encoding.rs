@@ -15,7 +15,7 @@ const SMALLEST_FRAME: usize = 9;
 /// A column that was not made by [`pack`](super::pack), or not read as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a run is damaged: {0}")]
-pub struct Damaged(pub(super) &'static str);
+pub struct Damaged(pub(in crate::error_tracking::log) &'static str);
 
 /// Writes columns.
 pub(super) struct Encoder {
@@ -50,7 +50,7 @@ impl Encoder {
 }
 
 /// A column that has nothing but its version.
-pub(super) fn new_column() -> Vec<u8> {
+pub(in crate::error_tracking::log) fn new_column() -> Vec<u8> {
     vec![VERSION]
 }
 
@@ -58,7 +58,7 @@ pub(super) fn new_column() -> Vec<u8> {
 const CONTINUES: u8 = 0x80;
 
 /// LEB128 (DWARF 5 §7.6) of a number below 2^28: seven bits in a byte, the lowest first.
-pub(super) fn put_number(mut number: usize, column: &mut Vec<u8>) {
+pub(in crate::error_tracking::log) fn put_number(mut number: usize, column: &mut Vec<u8>) {
     loop {
         let [low, ..] = (number & 0x7f).to_le_bytes();
         number >>= 7;
@@ -103,11 +103,11 @@ impl Decoder {
 
 /// What is left to read of a column, or of a part.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Unread<'c>(&'c [u8]);
+pub(in crate::error_tracking::log) struct Unread<'c>(&'c [u8]);
 
 impl<'c> Unread<'c> {
     /// A column after its version.
-    pub(super) fn column(bytes: &'c [u8]) -> Result<Self, Damaged> {
+    pub(in crate::error_tracking::log) fn column(bytes: &'c [u8]) -> Result<Self, Damaged> {
         match bytes.split_first() {
             Some((&VERSION, rest)) => Ok(Self(rest)),
             Some(_) => Err(Damaged("a column has an unknown version")),
@@ -119,13 +119,16 @@ impl<'c> Unread<'c> {
         Self(bytes)
     }
 
-    pub(super) fn take(&mut self, length: usize) -> Result<&'c [u8], Damaged> {
+    pub(in crate::error_tracking::log) fn take(
+        &mut self,
+        length: usize,
+    ) -> Result<&'c [u8], Damaged> {
         let (taken, rest) = self.0.split_at_checked(length).ok_or(Damaged("bytes are missing"))?;
         self.0 = rest;
         Ok(taken)
     }
 
-    pub(super) fn length(&mut self) -> Result<usize, Damaged> {
+    pub(in crate::error_tracking::log) fn length(&mut self) -> Result<usize, Damaged> {
         self.number().map(|number| number as usize)
     }
 

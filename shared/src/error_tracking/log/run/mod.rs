@@ -30,6 +30,8 @@ pub use minutes::Minutes;
 pub use totals::{Total, Totals};
 pub use users::Users;
 
+pub(super) use encoding::{Unread, new_column, put_number};
+
 use encoding::Encoder;
 
 /// The most events of a run. What claims to have more is damaged.
