@@ -98,6 +98,11 @@ fn payloads(scene: &Scene) -> Vec<(&'static str, Value)> {
     ]
 }
 
+/// What fuzzing found to take longest of what is so small: of a few literals Brotli makes 20 MiB by copying.
+const BROTLI_BOMB: &[u8] =
+    b"\xcb\xff\xff\x3f\x00\x24\x40\xe2\xb1\x40\x72\xef\xff\xf8\xff\xff\x07\x80\x04\
+    \x40\x1c\x16\x80\xee\xfd\x5f\x02\x00\x00\x01\x90\x00\x88\xc3\x02\xd8\xbd\xff\x01";
+
 #[tokio::test]
 async fn deliveries_cost_little() {
     let scene = Scene::start().await;
@@ -128,6 +133,7 @@ async fn deliveries_cost_little() {
             ("4 MB as it is", noise.clone(), "identity"),
             ("4 MB as gzip", gzip(&noise[..4_000_000]), "gzip"),
             ("a bomb", gzip(&vec![b' '; 60 << 20]), "gzip"),
+            ("a bomb of 39 bytes", BROTLI_BOMB.to_vec(), "br"),
             ("empty gzip members", repeat(&gzip(b"")), "gzip"),
             ("empty zstd frames", repeat(&zstd(b"")), "zstd"),
             ("empty brotli blocks", metadata, "br"),
