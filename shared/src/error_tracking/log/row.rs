@@ -157,9 +157,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_or_told_damaged(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
-            let bytes = [new_column(), bytes].concat();
-            if let Ok(attributes) = decode_attributes(&bytes) {
+        fn changed_bytes_are_read_or_told_damaged(
+            values in proptest::collection::vec("\\PC{0,6}", Attribute::ALL.len()),
+            user in proptest::option::of(any::<[u8; 8]>()),
+            at in any::<proptest::sample::Index>(),
+            byte in any::<u8>(),
+        ) {
+            let mut written = Attributes::default();
+            for (attribute, value) in Attribute::ALL.into_iter().zip(values) {
+                written.set(attribute, Some(value));
+            }
+            written.set_user(user.and_then(UserHash::from_bytes));
+            let mut encoded = encode_attributes(&written);
+            let at = at.index(encoded.len());
+            encoded[at] = byte;
+            if let Ok(attributes) = decode_attributes(&encoded) {
                 let again = decode_attributes(&encode_attributes(&attributes));
                 prop_assert_eq!(again, Ok(attributes));
             }
