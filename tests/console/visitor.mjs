@@ -49,9 +49,12 @@ export class Visitor {
     this.answers = null;
   }
 
-  /** Prefers a theme, and waits until it is drawn. */
+  /** Prefers a theme, and waits until it is drawn. What appears slowly would have other colours meanwhile. */
   async wear(theme) {
-    await this.page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: theme }]);
+    await this.page.emulateMediaFeatures([
+      { name: "prefers-color-scheme", value: theme },
+      { name: "prefers-reduced-motion", value: "reduce" },
+    ]);
     await this.page.evaluate(() => new Promise((resume) => requestAnimationFrame(() => requestAnimationFrame(resume))));
   }
 

@@ -51,8 +51,9 @@ export function FlagSwitch({ flag, onChange }: SwitchProps) {
     }
   };
   const isProduction = /prod/i.test(`${project.slug} ${project.name}`);
-  const turn = () => {
-    if (busy) return;
+  const turn = (event: MouseEvent) => {
+    // However soon the first click of a double click is answered, the second one means the same.
+    if (busy || event.detail > 1) return;
     const enabled = !flag.enabled;
     if (enabled && isProduction) ask({ flag, enabled, isAgain: false });
     else void put(flag, enabled);
