@@ -11,8 +11,8 @@ use super::{Case, Field, Report, Scene, padded};
 const FLAGS: usize = if cfg!(debug_assertions) { 30 } else { 2_000 };
 /// How many of them are each nearly as much work as a flag may be: together more than a request may.
 const HEAVY: usize = 12;
-/// As many more segments; `flagd.json` has all of them in a request's time.
-const SEGMENTS: usize = if cfg!(debug_assertions) { 10 } else { 98 };
+/// As many more segments, a quarter of a megabyte each: with the flags, what a project may have.
+const SEGMENTS: usize = if cfg!(debug_assertions) { 10 } else { 40 };
 /// How large a pattern may be, compiled.
 const PATTERN_BYTES: usize = 64 * 1024;
 /// The most of a flag's patterns; unoptimized, as many as can be compiled in a request's time.
