@@ -76,10 +76,7 @@ pub fn decode_attributes(encoded: &[u8]) -> Result<Attributes, Damaged> {
         let value = str::from_utf8(next()?).map_err(|_| Damaged("a value is no text"))?;
         attributes.set(attribute, Some(value.to_owned()));
     }
-    if attributes.get(Attribute::Culprit).is_none() {
-        let transaction = attributes.get(Attribute::Transaction).map(str::to_owned);
-        attributes.set(Attribute::Culprit, transaction);
-    }
+    add_culprit(&mut attributes);
     Ok(attributes)
 }
 
@@ -87,6 +84,14 @@ pub fn decode_attributes(encoded: &[u8]) -> Result<Attributes, Damaged> {
 fn follows(attribute: Attribute, attributes: &Attributes) -> bool {
     attribute == Attribute::Culprit
         && attributes.get(Attribute::Culprit) == attributes.get(Attribute::Transaction)
+}
+
+/// Adds the culprit that a row did not have, since it follows from the transaction.
+pub fn add_culprit(attributes: &mut Attributes) {
+    if attributes.get(Attribute::Culprit).is_none() {
+        let transaction = attributes.get(Attribute::Transaction).map(str::to_owned);
+        attributes.set(Attribute::Culprit, transaction);
+    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::dynamodb::{Store, StoreError};
 use crate::error_tracking::EventId;
 use crate::error_tracking::attribute::{Attribute, Attributes, Category, UserHash};
 use crate::error_tracking::log::row::{
-    EventRow, Fingerprint, decode_attributes, encode_attributes,
+    EventRow, Fingerprint, add_culprit, decode_attributes, encode_attributes,
 };
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
@@ -230,10 +230,7 @@ fn read_attributes_of_earlier_releases(reader: &ItemReader<'_>) -> Result<Attrib
     for attribute in Attribute::ALL {
         attributes.set(attribute, reader.optional_text(attribute.name())?.map(str::to_owned));
     }
-    if attributes.get(Attribute::Culprit).is_none() {
-        let transaction = attributes.get(Attribute::Transaction).map(str::to_owned);
-        attributes.set(Attribute::Culprit, transaction);
-    }
+    add_culprit(&mut attributes);
     let user = Category::User.name();
     if reader.item.contains_key(user) {
         attributes.set_user(UserHash::from_bytes(reader.bytes(user)?));
