@@ -30,7 +30,8 @@ pub(crate) fn json(bytes: &[u8]) {
     );
     if let Ok(value) = serde_json::from_str::<Value>(written) {
         assert!(depth(written) <= MAX_BODY_DEPTH);
-        if !json.has_duplicate_names() {
+        // A member of serde_json's own name, and what it says is read in the place of its object.
+        if !json.has_duplicate_names() && !written.contains("serde_json::private") {
             assert!(is_same(&json, &value), "{json:?} is not {value}");
         }
     }

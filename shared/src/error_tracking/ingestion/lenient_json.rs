@@ -2,7 +2,7 @@
 //!
 //! Python's `json` writes `NaN` and `Infinity`, JavaScript's writes lone surrogates, both nest
 //! what they were given. The text is repaired in one pass; the parser of [`crate::json`] does the
-//! rest.
+//! rest, and what only it can tell is mended in what it read.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -11,6 +11,8 @@ use crate::json::{Json, Malformed};
 
 /// How deep arrays and objects may nest. What lies deeper becomes `null`; SDKs stop at ten.
 const MAX_DEPTH: usize = 64;
+/// How many digits a number may have of which each is held by a double: the largest is 1.8 × 10^308.
+const FINITE_DIGITS: usize = 308;
 
 /// A text that [`parse`] takes: repaired only where it has to be.
 pub(super) fn repair(bytes: &[u8]) -> Cow<'_, str> {
@@ -21,15 +23,17 @@ pub(super) fn repair(bytes: &[u8]) -> Cow<'_, str> {
 }
 
 /// Parses a repaired text. Of members with the same name the last one stays, as in the parsers
-/// that SDKs are tested with.
+/// that SDKs are tested with. A number that no double holds becomes `null`, as `Infinity` does: many
+/// parsers refuse the whole text that has one, so that one event would keep them from a page of events.
 pub(super) fn parse(repaired: &str) -> Result<Json<'_>, Malformed> {
     let mut json = Json::parse(repaired, MAX_DEPTH)?;
-    drop_overridden_members(&mut json);
+    mend(&mut json);
     Ok(json)
 }
 
-fn drop_overridden_members(json: &mut Json<'_>) {
+fn mend(json: &mut Json<'_>) {
     match json {
+        Json::Number(written) if !is_finite(written) => *json = Json::Null,
         Json::Object(members) => {
             if has_repeated_name(members) {
                 let mut names = HashSet::new();
@@ -39,12 +43,19 @@ fn drop_overridden_members(json: &mut Json<'_>) {
                 members.retain(|_| kept.next().unwrap_or(true));
             }
             for (_, value) in members {
-                drop_overridden_members(value);
+                mend(value);
             }
         }
-        Json::Array(items) => items.iter_mut().for_each(drop_overridden_members),
+        Json::Array(items) => items.iter_mut().for_each(mend),
         _ => {}
     }
+}
+
+/// Whether a double (IEEE 754 binary64) holds a number, perhaps not to its last digit.
+fn is_finite(written: &str) -> bool {
+    // Those of so many digits without an exponent are, which almost all numbers are.
+    written.len() <= FINITE_DIGITS && !written.contains(['e', 'E'])
+        || written.parse().is_ok_and(f64::is_finite)
 }
 
 fn has_repeated_name(members: &[(Cow<'_, str>, Json<'_>)]) -> bool {
@@ -206,10 +217,21 @@ mod tests {
             ("[\"tab\there\"]", r#"["tab\there"]"#),
             ("\u{feff}[1]", "[1]"),
             (r#"{"a":1,"b":2,"a":3}"#, r#"{"b":2,"a":3}"#),
+            (
+                r#"[1e400,-1E+400,{"a":1.7976931348623157e308,"b":1e-400}]"#,
+                r#"[null,null,{"a":1.7976931348623157e308,"b":1e-400}]"#,
+            ),
         ] {
             assert_eq!(reparsed(sent.as_bytes()), Ok(meant.to_owned()), "{sent}");
         }
         assert_eq!(reparsed(b"[\"caf\xe9\"]"), Ok("[\"caf\u{fffd}\"]".to_owned()));
+    }
+
+    #[test]
+    fn a_number_of_many_digits_stays_as_long_as_a_double_holds_it() {
+        let (held, beyond) = ("9".repeat(308), "9".repeat(310));
+        let sent = format!("[{held},{held}.5,-{beyond}]");
+        assert_eq!(reparsed(sent.as_bytes()), Ok(format!("[{held},{held}.5,null]")));
     }
 
     #[test]
