@@ -30,8 +30,7 @@ pub(crate) fn json(bytes: &[u8]) {
     );
     if let Ok(value) = serde_json::from_str::<Value>(written) {
         assert!(depth(written) <= MAX_BODY_DEPTH);
-        // A member of serde_json's own name, and what it says is read in the place of its object.
-        if !json.has_duplicate_names() && !written.contains("serde_json::private") {
+        if !json.has_duplicate_names() {
             assert!(is_same(&json, &value), "{json:?} is not {value}");
         }
     }
@@ -90,6 +89,8 @@ fn is_same(json: &Json<'_>, value: &Value) -> bool {
             items.len() == others.len()
                 && items.iter().zip(others).all(|(one, other)| is_same(one, other))
         }
+        // What an object with a name of serde_json's own says is read in the place of the object.
+        (Json::Object(members), _) if members.iter().any(|(name, _)| is_private(name)) => true,
         (Json::Object(members), Value::Object(others)) => {
             let named = |name: &Cow<'_, str>| others.get(name.as_ref());
             members.len() == others.len()
@@ -97,6 +98,10 @@ fn is_same(json: &Json<'_>, value: &Value) -> bool {
         }
         _ => false,
     }
+}
+
+fn is_private(name: &str) -> bool {
+    name.starts_with("$serde_json::private::")
 }
 
 fn write(json: &Json<'_>, to: &mut String) {

@@ -9,10 +9,14 @@ use std::collections::HashSet;
 
 use crate::json::{Json, Malformed};
 
-/// How deep arrays and objects may nest. What lies deeper becomes `null`; SDKs stop at ten.
-const MAX_DEPTH: usize = 64;
-/// How many digits a number may have of which each is held by a double: the largest is 1.8 × 10^308.
-const FINITE_DIGITS: usize = 308;
+/// How deep arrays and objects may nest. What lies deeper becomes `null`; SDKs stop at ten, and some
+/// parsers of what an event is answered in at 64.
+const MAX_DEPTH: usize = 48;
+/// How long a number may be. The longest form of a double that is no integer and that anything writes has
+/// some 350 bytes; parsers stop at 1,000.
+const MAX_NUMBER_BYTES: usize = 400;
+/// All integers of so many bytes have 64 bits.
+const SHORT_INTEGER: usize = 18;
 
 /// A text that [`parse`] takes: repaired only where it has to be.
 pub(super) fn repair(bytes: &[u8]) -> Cow<'_, str> {
@@ -23,8 +27,8 @@ pub(super) fn repair(bytes: &[u8]) -> Cow<'_, str> {
 }
 
 /// Parses a repaired text. Of members with the same name the last one stays, as in the parsers
-/// that SDKs are tested with. A number that no double holds becomes `null`, as `Infinity` does: many
-/// parsers refuse the whole text that has one, so that one event would keep them from a page of events.
+/// that SDKs are tested with. A number that not every parser takes becomes text, as RFC 7493 §2.2 has it:
+/// those that do not take it refuse the whole text, so that one event would keep a page of events from them.
 pub(super) fn parse(repaired: &str) -> Result<Json<'_>, Malformed> {
     let mut json = Json::parse(repaired, MAX_DEPTH)?;
     mend(&mut json);
@@ -33,7 +37,9 @@ pub(super) fn parse(repaired: &str) -> Result<Json<'_>, Malformed> {
 
 fn mend(json: &mut Json<'_>) {
     match json {
-        Json::Number(written) if !is_finite(written) => *json = Json::Null,
+        Json::Number(written) if !is_interoperable(written) => {
+            *json = Json::String(Cow::Borrowed(written));
+        }
         Json::Object(members) => {
             if has_repeated_name(members) {
                 let mut names = HashSet::new();
@@ -51,11 +57,15 @@ fn mend(json: &mut Json<'_>) {
     }
 }
 
-/// Whether a double (IEEE 754 binary64) holds a number, perhaps not to its last digit.
-fn is_finite(written: &str) -> bool {
-    // Those of so many digits without an exponent are, which almost all numbers are.
-    written.len() <= FINITE_DIGITS && !written.contains(['e', 'E'])
-        || written.parse().is_ok_and(f64::is_finite)
+/// Whether it is an integer of 64 bits, or a double (IEEE 754 binary64) holds it, perhaps not to its last
+/// digit.
+fn is_interoperable(written: &str) -> bool {
+    if written.contains(['.', 'e', 'E']) {
+        return written.len() <= MAX_NUMBER_BYTES && written.parse().is_ok_and(f64::is_finite);
+    }
+    written.len() <= SHORT_INTEGER
+        || written.parse::<i64>().is_ok()
+        || written.parse::<u64>().is_ok()
 }
 
 fn has_repeated_name(members: &[(Cow<'_, str>, Json<'_>)]) -> bool {
@@ -217,10 +227,6 @@ mod tests {
             ("[\"tab\there\"]", r#"["tab\there"]"#),
             ("\u{feff}[1]", "[1]"),
             (r#"{"a":1,"b":2,"a":3}"#, r#"{"b":2,"a":3}"#),
-            (
-                r#"[1e400,-1E+400,{"a":1.7976931348623157e308,"b":1e-400}]"#,
-                r#"[null,null,{"a":1.7976931348623157e308,"b":1e-400}]"#,
-            ),
         ] {
             assert_eq!(reparsed(sent.as_bytes()), Ok(meant.to_owned()), "{sent}");
         }
@@ -228,10 +234,29 @@ mod tests {
     }
 
     #[test]
-    fn a_number_of_many_digits_stays_as_long_as_a_double_holds_it() {
-        let (held, beyond) = ("9".repeat(308), "9".repeat(310));
-        let sent = format!("[{held},{held}.5,-{beyond}]");
-        assert_eq!(reparsed(sent.as_bytes()), Ok(format!("[{held},{held}.5,null]")));
+    fn a_number_that_not_every_parser_takes_becomes_text() {
+        let long = |digits: usize| format!("0.{}", "7".repeat(digits));
+        for number in [
+            "0",
+            "-0",
+            "-1.5E-3",
+            "999999999999999999",
+            "18446744073709551615",
+            "-9223372036854775808",
+            "1.7976931348623157e308",
+            "1e-400",
+            &long(398),
+        ] {
+            let sent = format!("[{number},{{\"a\":{number}}}]");
+            assert_eq!(reparsed(sent.as_bytes()), Ok(sent));
+        }
+        for number in
+            ["18446744073709551616", "-9223372036854775809", "1e400", "-1.8E+308", &long(399)]
+        {
+            let sent = format!("[{number},{{\"a\":{number}}}]");
+            let kept = format!("[\"{number}\",{{\"a\":\"{number}\"}}]");
+            assert_eq!(reparsed(sent.as_bytes()), Ok(kept));
+        }
     }
 
     #[test]
