@@ -52,7 +52,7 @@ export function FlagSwitch({ flag, onChange }: SwitchProps) {
   };
   const isProduction = /prod/i.test(`${project.slug} ${project.name}`);
   const turn = (event: MouseEvent) => {
-    // However soon the first click of a double click is answered, the second one means the same.
+    // The second click of a double click means the same, also where the first was answered by then.
     if (busy || event.detail > 1) return;
     const enabled = !flag.enabled;
     if (enabled && isProduction) ask({ flag, enabled, isAgain: false });

@@ -47,7 +47,12 @@ export function Confirm({ title, action, children, onClose, onConfirm }: Confirm
         <button type="button" onClick={onClose}>
           Cancel
         </button>
-        <button type="button" class="danger" onClick={onConfirm}>
+        <button
+          type="button"
+          class="danger"
+          // The second click of a double click was meant for what asked.
+          onClick={(event) => event.detail > 1 || onConfirm()}
+        >
           {action}
         </button>
       </div>
