@@ -52,6 +52,22 @@ async fn a_damaged_row_is_not_counted_and_others_are_packed() {
 }
 
 #[tokio::test]
+async fn a_row_whose_attributes_are_damaged_counts_where_they_are_not_asked_for_until_it_is_packed()
+{
+    let tracker = Tracker::start().await;
+    four_events(&tracker).await;
+    let row = damage(&tracker, "log#", "attributes").await;
+    assert_eq!(tracker.total(&json!({})).await, 4);
+    let has_level = json!([{"categoryId": "level", "operator": "is_set", "value": ""}]);
+    assert_eq!(tracker.total(&json!({"filters": has_level})).await, 3);
+    assert_reported(&row, "attributes");
+    tracker.test.pass(2 * DAY);
+    tracker.run_schedule().await;
+    assert_eq!(tracker.total(&json!({})).await, 3);
+    assert!(!tracker.items_of("manifest#").await.is_empty());
+}
+
+#[tokio::test]
 async fn a_damaged_manifest_or_run_hides_its_own_events_alone() {
     for (prefix, reported) in [("manifest#", "r_"), ("bundle#", "bytes")] {
         let tracker = Tracker::start().await;

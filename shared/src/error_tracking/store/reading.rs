@@ -2,7 +2,7 @@
 //! once than fits into memory.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
@@ -44,6 +44,9 @@ const MANY_ROWS: usize = 5_000;
 const PACKING_BUDGET: Duration = Duration::from_secs(3);
 /// How often a log is read again because it was packed and merged in between.
 pub(super) const MAX_ROUNDS: usize = 8;
+/// How old a head may be when what it names is read. The older it is, the more often that was packed, merged
+/// or deleted since.
+const HEAD_AGE: Duration = Duration::from_secs(1);
 /// How long before it occurs an event is received at most, as far as clocks differ.
 pub(super) const EARLIEST_RECEIPT: Duration = Duration::from_mins(5);
 
@@ -188,11 +191,13 @@ impl Store {
         let counted = tally.counted();
         // One round trip for all of them: each has a hundred kB at most, and usually less than one.
         let heads = self.find_log_heads(&projects).await?;
+        let read_at = Instant::now();
         let reads: Vec<_> = projects
             .into_iter()
             .zip(heads)
             .map(|(project, head)| {
-                self.read_project_events(project, Some(head), query, counted, new_error_id, now)
+                let head = Some((head, read_at));
+                self.read_project_events(project, head, query, counted, new_error_id, now)
             })
             .collect();
         let mut reads = stream::iter(reads).buffer_unordered(PROJECTS_AT_ONCE);
@@ -218,12 +223,12 @@ impl Store {
         read.count(tally).await
     }
 
-    /// Reads what a query counts of a project, whose log had this head since the query began, if that was read.
+    /// Reads what a query counts of a project, whose log had this head at a moment, if that was read.
     /// Strongly consistent, but for runs, which never change: what was acknowledged is counted.
     async fn read_project_events<'s, R: RowTally>(
         &'s self,
         project: ProjectId,
-        mut head: Option<LogHead>,
+        mut head: Option<(LogHead, Instant)>,
         query: &'s EventQuery,
         counted: Counted,
         new_error_id: NewErrorId<'_>,
@@ -250,8 +255,8 @@ impl Store {
         };
         for _ in 0..MAX_ROUNDS {
             let head = match head.take() {
-                Some(head) => head,
-                None => self.find_log_head(project).await?,
+                Some((head, read_at)) if read_at.elapsed() < HEAD_AGE => head,
+                _ => self.find_log_head(project).await?,
             };
             let read_rows = async {
                 let (mut errors, mut outlines) = (CountedErrors::default(), Vec::new());

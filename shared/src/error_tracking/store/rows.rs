@@ -89,10 +89,18 @@ pub(super) enum RowCategories<'p> {
     Only(&'p [Category]),
 }
 
-impl RowCategories<'_> {
+impl<'p> RowCategories<'p> {
+    /// What is asked for; `None` for everything.
+    fn wanted(self) -> Option<&'p [Category]> {
+        match self {
+            Self::All => None,
+            Self::Only(categories) => Some(categories),
+        }
+    }
+
     /// The attributes of items that tell it; `None` for all.
     fn names(self) -> Option<Vec<&'static str>> {
-        let Self::Only(categories) = self else { return None };
+        let categories = self.wanted()?;
         let mut names = vec!["sk", "occurredAt", "fingerprint"];
         if !categories.is_empty() {
             names.push(ATTRIBUTES);
@@ -112,8 +120,10 @@ impl Store {
         after: Option<&str>,
     ) -> Result<RowPage, StoreError> {
         let pk = log_pk(range.project, shard);
-        // What has expired may be there for days more until DynamoDB removes it.
-        let kept = LogPosition::before(range.now.minus(EVENT_RETENTION));
+        // What has expired may be there for days more until DynamoDB removes it. Like the items that list
+        // an event, its row expires by whole seconds.
+        let next_second = Timestamp::from_millis((range.now.as_seconds() + 1) * 1_000);
+        let kept = LogPosition::before(next_second.minus(EVENT_RETENTION));
         let from = range.from.max(&kept);
         if range.to.is_some_and(|to| to < from) {
             return Ok(RowPage::default());
@@ -138,7 +148,17 @@ impl Store {
         let next = sort_key_at_end(TABLE, answer.last_evaluated_key.as_ref())?;
         let rows = answer.items.unwrap_or_default();
         // One that is damaged must not keep all others from being packed and counted.
-        let rows = self.undamaged(&rows, read_row)?;
+        let read = |item: &Item| {
+            let row = read_row(item, range.categories);
+            if row.is_ok() {
+                return row.map(Some);
+            }
+            // The partition key, which tells whose it is, may not have been asked for.
+            let mut item = item.clone();
+            item.insert("pk".to_owned(), s(&pk));
+            self.unless_damaged(&item, row)
+        };
+        let rows = rows.iter().map(read).filter_map(Result::transpose).collect::<Result<_, _>>()?;
         Ok(RowPage { rows, next })
     }
 
@@ -199,11 +219,11 @@ pub(super) fn write_row(
     item
 }
 
-fn read_row(item: &Item) -> Result<LogRow, StoreError> {
+fn read_row(item: &Item, categories: RowCategories<'_>) -> Result<LogRow, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     let attributes = if item.contains_key(ATTRIBUTES) {
         let encoded = reader.blob(ATTRIBUTES)?;
-        decode_attributes(encoded).map_err(|_| reader.damaged(ATTRIBUTES))?
+        decode_attributes(encoded, categories.wanted()).map_err(|_| reader.damaged(ATTRIBUTES))?
     } else {
         read_attributes_of_earlier_releases(&reader)?
     };
@@ -264,7 +284,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let row = row(&Attribute::ALL.map(|name| (name, format!("{name:?}"))));
-        assert_eq!(read_row(&written(&row)).unwrap().row, row);
+        assert_eq!(read_row(&written(&row), RowCategories::All).unwrap().row, row);
     }
 
     #[test]
@@ -279,10 +299,10 @@ mod tests {
             item.remove(ATTRIBUTES);
             let values = values.iter().map(|(attribute, value)| (attribute.name(), s(value)));
             item.extend(values.map(|(name, value)| (name.to_owned(), value)));
-            let without_user = read_row(&item).unwrap().row.attributes;
+            let without_user = read_row(&item, RowCategories::All).unwrap().row.attributes;
             assert_eq!(without_user.user(), None);
             item.insert("user".to_owned(), b(&UserHash::of("42").unwrap().to_bytes()));
-            let attributes = read_row(&item).unwrap().row.attributes;
+            let attributes = read_row(&item, RowCategories::All).unwrap().row.attributes;
             assert_eq!(attributes.user(), UserHash::of("42"));
             for attribute in Attribute::ALL {
                 let value = item.get(attribute.name()).and_then(|value| value.as_s().ok());

@@ -50,7 +50,7 @@ impl Encoder {
 }
 
 /// A column that has nothing but its version.
-pub(in crate::error_tracking::log) fn new_column() -> Vec<u8> {
+pub(super) fn new_column() -> Vec<u8> {
     vec![VERSION]
 }
 
@@ -107,7 +107,7 @@ pub(in crate::error_tracking::log) struct Unread<'c>(&'c [u8]);
 
 impl<'c> Unread<'c> {
     /// A column after its version.
-    pub(in crate::error_tracking::log) fn column(bytes: &'c [u8]) -> Result<Self, Damaged> {
+    pub(super) fn column(bytes: &'c [u8]) -> Result<Self, Damaged> {
         match bytes.split_first() {
             Some((&VERSION, rest)) => Ok(Self(rest)),
             Some(_) => Err(Damaged("a column has an unknown version")),
@@ -115,8 +115,12 @@ impl<'c> Unread<'c> {
         }
     }
 
-    pub(super) fn part(bytes: &'c [u8]) -> Self {
+    pub(in crate::error_tracking::log) fn part(bytes: &'c [u8]) -> Self {
         Self(bytes)
+    }
+
+    pub(in crate::error_tracking::log) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     pub(in crate::error_tracking::log) fn take(
