@@ -9,9 +9,9 @@ use local::environment;
 use shared::app::Ids;
 use shared::dynamodb::Store;
 use shared::error_tracking::log::day::Day;
-use shared::error_tracking::log::manifest::MergeLimits;
+use shared::error_tracking::log::manifest::{MergeLimits, Run, RunId};
 use shared::error_tracking::log::row::{EventRow, Fingerprint};
-use shared::error_tracking::log::visit::ENOUGH_ROWS;
+use shared::error_tracking::log::visit::Backlog;
 use shared::error_tracking::store::{ErrorOfEvent, SeenEvent, Taken};
 use shared::error_tracking::{ErrorDescription, ErrorId, ErrorStatus, EventId, KnownError};
 use shared::projects::project::ProjectId;
@@ -64,12 +64,16 @@ pub(super) async fn load_packed(
     for ProjectDay { mut rows, .. } in days {
         fingerprints.extend(rows.iter().map(|row| row.fingerprint));
         rows.sort_by_key(|row| row.occurred_at);
-        waiting.extend(rows);
-        while waiting.len() >= ENOUGH_ROWS {
-            let left = waiting.split_off(ENOUGH_ROWS);
-            let packed = std::mem::replace(&mut waiting, left);
-            loaded.packed += u64::try_from(packed.len())?;
-            import(store, project, packed).await?;
+        for row in rows {
+            let time = row.occurred_at;
+            waiting.push(row);
+            let oldest = waiting.first().map(|row| row.occurred_at);
+            let backlog = Backlog { rows: waiting.len(), bytes: 0, oldest, has_deletions: false };
+            if backlog.is_worth_packing(time) {
+                let packed = std::mem::take(&mut waiting);
+                loaded.packed += u64::try_from(packed.len())?;
+                import(store, project, packed).await?;
+            }
         }
     }
     // Runs that were replaced are deleted by the first visit that is an hour later.
@@ -105,10 +109,10 @@ pub(super) async fn bytes_of_runs(client: &Client, project: ProjectId) -> Result
         query.expression_attribute_values(":pk", pk).into_paginator().items().send();
     let mut bytes = 0;
     while let Some(manifest) = manifests.next().await {
-        for (_, run) in manifest?.iter().filter(|(name, _)| name.starts_with("r_")) {
-            let run = run.as_m().map_err(|_| "a run is no map")?;
-            let of_run = run.get("bytes").and_then(|bytes| bytes.as_n().ok());
-            bytes += of_run.ok_or("a run has no bytes")?.parse::<u64>()?;
+        for (name, run) in &manifest? {
+            let Some(id) = name.strip_prefix("r_").and_then(RunId::parse) else { continue };
+            let run = run.as_b().map_err(|_| "a run is no bytes")?;
+            bytes += Run::from_bytes(id, run.as_ref())?.bytes;
         }
     }
     Ok(bytes)

@@ -3,6 +3,7 @@
 
 use shared::error_tracking::attribute::{Attribute, Attributes, UserHash};
 use shared::error_tracking::log::day::Day;
+use shared::error_tracking::log::manifest::{Run, RunId};
 use shared::error_tracking::log::row::{EventRow, Fingerprint};
 use shared::error_tracking::log::run::{
     Base, ColumnName, Columns, Decoder, ErrorHour, pack, unpack,
@@ -18,8 +19,12 @@ fn day() -> Day {
     Day::of(Timestamp::from_millis(NOON))
 }
 
-/// The columns one after the other, each after its length in two bytes.
+/// A run in a manifest, or the columns one after the other, each after its length in two bytes.
 pub(crate) fn columns(bytes: &[u8]) {
+    let id = RunId::random();
+    if let Ok(run) = Run::from_bytes(id, bytes) {
+        assert_eq!(Run::from_bytes(id, &run.to_bytes()), Ok(run), "what is written is read");
+    }
     let mut rest = bytes;
     let mut columns = Vec::new();
     for name in ColumnName::all() {

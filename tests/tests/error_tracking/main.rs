@@ -36,7 +36,7 @@ use local::demo;
 use serde_json::{Value, json};
 use shared::app::{Deadline, Operation};
 use shared::error_tracking::ErrorId;
-use shared::error_tracking::log::manifest::MergeLimits;
+use shared::error_tracking::log::manifest::{MergeLimits, Run, RunId};
 use shared::error_tracking::store::{PackingLimits, QueueEntry, Step};
 use shared::projects::project::Project;
 use shared::projects::project::ProjectId;
@@ -76,6 +76,15 @@ const CATEGORIES: &Operation = &list_error_categories::OPERATION;
 struct Tracker {
     test: TestApp,
     project: Project,
+}
+
+/// The runs of a manifest.
+fn runs_of(manifest: &Item) -> Vec<Run> {
+    let run = |(name, run): (&String, &AttributeValue)| {
+        let id = RunId::parse(name.strip_prefix("r_")?).unwrap();
+        Some(Run::from_bytes(id, run.as_b().unwrap().as_ref()).unwrap())
+    };
+    manifest.iter().filter_map(run).collect()
 }
 
 impl Tracker {

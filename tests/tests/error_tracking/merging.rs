@@ -4,12 +4,12 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use serde_json::json;
-use shared::error_tracking::log::manifest::MergeLimits;
+use shared::error_tracking::log::manifest::{MergeLimits, Run, RunForm};
 use shared::error_tracking::store::PackingLimits;
 use tests::error_tracking::SentEvent;
 
 use super::packing::{all_counts, with_two_days};
-use super::{DAY, EVERYTHING, HOUR, MINUTE, Tracker, text};
+use super::{DAY, EVERYTHING, HOUR, MINUTE, Tracker, runs_of, text};
 
 const FEW: MergeLimits =
     MergeLimits { events: 1_000_000, bytes: 8_000_000, values: 32_000_000, fan_in: 3 };
@@ -68,14 +68,8 @@ async fn a_merged_run_holds_no_more_than_its_limits() {
 }
 
 /// How many events each run of a manifest has.
-fn events_of(manifest: &super::Item) -> Vec<u32> {
-    use shared::error_tracking::log::run::Totals;
-    let runs = manifest.iter().filter(|(name, _)| name.starts_with("r_"));
-    runs.map(|(_, run)| {
-        let totals = run.as_m().unwrap()["totals"].as_b().unwrap();
-        Totals::from_bytes(totals.as_ref()).unwrap().whole().events
-    })
-    .collect()
+fn events_of(manifest: &super::Item) -> Vec<u64> {
+    runs_of(manifest).iter().map(Run::events).collect()
 }
 
 #[tokio::test]
@@ -114,11 +108,20 @@ async fn all_different() -> Tracker {
     tracker
 }
 
-/// A number of each run that the manifests name.
-async fn of_runs(tracker: &Tracker, member: &str) -> Vec<u64> {
-    let manifests = tracker.items_of("manifest#").await;
-    let runs = manifests.iter().flatten().filter(|(name, _)| name.starts_with("r_"));
-    runs.map(|(_, run)| run.as_m().unwrap()[member].as_n().unwrap().parse().unwrap()).collect()
+/// The runs that the manifests name.
+async fn all_runs(tracker: &Tracker) -> Vec<Run> {
+    tracker.items_of("manifest#").await.iter().flat_map(runs_of).collect()
+}
+
+/// A run as earlier releases wrote it, those before the bytes of values were noted.
+fn without_values(run: &Run) -> AttributeValue {
+    let numbers = [("first", run.first_step), ("last", run.last_step), ("bytes", run.bytes)];
+    let numbers = numbers.map(|(name, value)| (name, value.to_string()));
+    let times = [("until", run.until.as_millis().to_string()), ("level", run.level.to_string())];
+    let numbers = numbers.into_iter().chain(times);
+    let numbers = numbers.map(|(name, value)| (name.to_owned(), AttributeValue::N(value)));
+    let totals = AttributeValue::B(run.totals.to_bytes().into());
+    AttributeValue::M(numbers.chain([("totals".to_owned(), totals)]).collect())
 }
 
 #[tokio::test]
@@ -129,10 +132,10 @@ async fn a_merged_run_has_no_more_values_than_fit_into_memory() {
         if !are_noted {
             // As an earlier release left them: that they do not fit is found when they are merged.
             for manifest in tracker.items_of("manifest#").await {
-                for (name, run) in manifest.iter().filter(|(name, _)| name.starts_with("r_")) {
-                    let mut run = run.as_m().unwrap().clone();
-                    run.remove("values");
-                    tracker.tamper(&manifest, name, AttributeValue::M(run)).await;
+                for run in runs_of(&manifest) {
+                    assert_eq!(run.form, RunForm::Bundle);
+                    let name = format!("r_{}", run.id);
+                    tracker.tamper(&manifest, &name, without_values(&run)).await;
                 }
             }
         }
@@ -142,7 +145,7 @@ async fn a_merged_run_has_no_more_values_than_fit_into_memory() {
         }
         let before = run_count(&tracker).await;
         assert!((4..=11).contains(&before), "{before}");
-        let values = of_runs(&tracker, "values").await;
+        let values: Vec<u64> = all_runs(&tracker).await.iter().map(|run| run.values).collect();
         assert!(values.iter().all(|values| (100..=1_000).contains(values)), "{values:?}");
         assert_eq!(tracker.total(&json!({})).await, 32);
         // What has found its place is left there.
@@ -171,7 +174,8 @@ async fn a_damaged_run_keeps_no_other_from_being_merged() {
         }
         tracker.merge_within(&ALL).await;
         assert_eq!(run_count(&tracker).await, 2, "{is_missing}");
-        let mut steps = of_runs(&tracker, "level").await;
+        let runs = all_runs(&tracker).await;
+        let mut steps: Vec<_> = runs.iter().map(|run| run.level).collect();
         steps.sort_unstable();
         assert_eq!(steps, [0, 1]);
         let is_set = json!([{"categoryId": "release", "operator": "is_not_set", "value": ""}]);

@@ -8,7 +8,7 @@ use crate::id::random_bytes;
 use crate::timestamp::Timestamp;
 
 use super::day::Day;
-use super::run::{ColumnName, Totals};
+use super::run::{ColumnName, Damaged, Totals, Unread, put_number, put_wide_number};
 
 /// How many runs of one level are merged at once.
 const FAN_IN: usize = 16;
@@ -104,6 +104,85 @@ impl Run {
     pub fn events(&self) -> u64 {
         u64::from(self.totals.whole().events)
     }
+
+    /// All but its identity, in some 20 to 150 bytes: a byte for the form of what follows, its steps, times
+    /// and sizes, its totals, and the columns that have several items. What a later release adds at the end
+    /// is left unread.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![FORM, self.level];
+        let until = self.until.as_millis().max(0).unsigned_abs();
+        for number in [self.first_step, self.last_step, until, self.bytes, self.values] {
+            put_wide_number(number, &mut bytes);
+        }
+        put_bytes(&self.totals.to_bytes(), &mut bytes);
+        match &self.form {
+            RunForm::Bundle => bytes.push(BUNDLE),
+            RunForm::Columns(parts) => {
+                bytes.push(COLUMNS);
+                let several = || parts.iter().filter(|(_, parts)| **parts > 1);
+                put_number(several().count(), &mut bytes);
+                for (name, parts) in several() {
+                    put_bytes(name.name().as_bytes(), &mut bytes);
+                    put_number(*parts, &mut bytes);
+                }
+            }
+        }
+        bytes
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) made.
+    ///
+    /// # Errors
+    ///
+    /// [`Damaged`], if these are not its bytes.
+    pub fn from_bytes(id: RunId, bytes: &[u8]) -> Result<Self, Damaged> {
+        let Some(([FORM, level], rest)) = bytes.split_first_chunk() else {
+            return Err(Damaged("a run in a manifest has an unknown form"));
+        };
+        let (level, mut unread) = (*level, Unread::part(rest));
+        let first_step = unread.wide_number()?;
+        let last_step = unread.wide_number()?;
+        let until = i64::try_from(unread.wide_number()?).unwrap_or(i64::MAX);
+        let until = Timestamp::from_millis(until);
+        let (bytes, values) = (unread.wide_number()?, unread.wide_number()?);
+        let totals = Totals::from_bytes(take_bytes(&mut unread)?)?;
+        let form = match unread.take(1)? {
+            [BUNDLE] => RunForm::Bundle,
+            [COLUMNS] => RunForm::Columns(take_parts(&mut unread)?),
+            _ => return Err(Damaged("a run is neither a bundle nor columns")),
+        };
+        Ok(Self { id, first_step, last_step, until, level, bytes, values, form, totals })
+    }
+}
+
+/// The first byte of what [`Run::to_bytes`] writes.
+const FORM: u8 = 1;
+const BUNDLE: u8 = 0;
+const COLUMNS: u8 = 1;
+
+fn put_bytes(part: &[u8], bytes: &mut Vec<u8>) {
+    put_number(part.len(), bytes);
+    bytes.extend(part);
+}
+
+fn take_bytes<'b>(unread: &mut Unread<'b>) -> Result<&'b [u8], Damaged> {
+    let length = unread.length()?;
+    unread.take(length)
+}
+
+fn take_parts(unread: &mut Unread<'_>) -> Result<BTreeMap<ColumnName, usize>, Damaged> {
+    let mut parts = BTreeMap::new();
+    for _ in 0..unread.length()? {
+        let (name, number) = (take_bytes(unread)?, unread.length()?);
+        // Each item is read: a column has some dozens at most.
+        if number > usize::from(u8::MAX) {
+            return Err(Damaged("a column has too many items"));
+        }
+        // A column that a later release adds is not read by this one.
+        let name = ColumnName::all().find(|it| it.name().as_bytes() == name);
+        parts.extend(name.filter(|_| number > 1).map(|name| (name, number)));
+    }
+    Ok(parts)
 }
 
 /// Which runs of a day count.
@@ -181,10 +260,15 @@ fn fitting<'m>(mut runs: Vec<&'m Run>, limits: &MergeLimits) -> Option<Vec<&'m R
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+
     use super::*;
-    use crate::error_tracking::attribute::Attributes;
+    use crate::error_tracking::attribute::{Attribute, Attributes};
     use crate::error_tracking::log::row::{EventRow, Fingerprint};
     use crate::error_tracking::log::run::{Base, Decoder, pack};
+
+    const BASE: ColumnName = ColumnName::Base;
 
     fn start() -> Timestamp {
         Timestamp::parse_rfc3339("2026-11-21T00:00:00Z").unwrap()
@@ -264,6 +348,68 @@ mod tests {
         let groups = manifest.next_mergings(1, &MergeLimits::default(), start());
         assert_eq!(groups.iter().map(Vec::len).collect::<Vec<_>>(), [20, 20]);
         assert!(groups.iter().all(|runs| runs.iter().all(|run| run.level == runs[0].level)));
+    }
+
+    fn several_items(names: &[(ColumnName, usize)]) -> RunForm {
+        RunForm::Columns(names.iter().copied().collect())
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let url = ColumnName::Attribute(Attribute::Url);
+        for form in [RunForm::Bundle, several_items(&[]), several_items(&[(url, 2), (BASE, 255)])] {
+            for step in [0, 127, u64::MAX] {
+                let run =
+                    Run { form: form.clone(), values: step, ..run(FINAL_LEVEL, 3, step, step) };
+                assert_eq!(Run::from_bytes(run.id, &run.to_bytes()), Ok(run));
+            }
+        }
+    }
+
+    /// Runs are there for 400 days: what is written today must be read by what is written tomorrow.
+    #[test]
+    fn the_form_stays() {
+        let form = several_items(&[(BASE, 3), (ColumnName::Minutes, 1)]);
+        let run = Run { form, values: 300, ..run(2, 2, 5, 7) };
+        let expected = b"\x01\x02\x07\x07\x80\xb0\x9c\xdb\x9f4\x05\xac\x02\
+            \x05\x01\x01\x02\x01\x01\x01\x01\x04base\x03";
+        assert_eq!(run.to_bytes().escape_ascii().to_string(), expected.escape_ascii().to_string());
+    }
+
+    #[test]
+    fn what_a_later_release_adds_is_left_unread() {
+        let mut later = run(0, 1, 100, 1);
+        later.form = RunForm::Columns(BTreeMap::new());
+        let mut bytes = later.to_bytes();
+        assert_eq!(bytes.pop(), Some(0));
+        bytes.extend(b"\x01\x07unknown\x02and more");
+        assert_eq!(Run::from_bytes(later.id, &bytes), Ok(later));
+    }
+
+    #[test]
+    fn damaged_bytes_are_told() {
+        let run = Run { form: several_items(&[(BASE, 3)]), ..run(2, 2, 5, 7) };
+        let whole = run.to_bytes();
+        for length in 0..whole.len() {
+            assert!(Run::from_bytes(run.id, &whole[..length]).is_err(), "{length} bytes");
+        }
+        let other_form = [&[FORM + 1], &whole[1..]].concat();
+        assert!(Run::from_bytes(run.id, &other_form).is_err());
+        let too_many = [&whole[..whole.len() - 1], &[0x80, 2]].concat();
+        assert!(Run::from_bytes(run.id, &too_many).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn changed_bytes_are_read_or_told_damaged(at in any::<Index>(), byte in any::<u8>()) {
+            let run = Run { form: several_items(&[(BASE, 3)]), ..run(2, 2, 5, 7) };
+            let mut bytes = run.to_bytes();
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+            if let Ok(changed) = Run::from_bytes(run.id, &bytes) {
+                prop_assert_eq!(Run::from_bytes(run.id, &changed.to_bytes()), Ok(changed));
+            }
+        }
     }
 
     #[test]

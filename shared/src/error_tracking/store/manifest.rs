@@ -4,6 +4,9 @@
 //! | --- | --- | --- |
 //! | `manifest#PROJECT` | `DAY`, or `DAY#PART` | an attribute for each run of the day |
 //!
+//! A run is bytes: as a map of its numbers, taking it apart was much of the work of a query that manifests
+//! alone answer, and the names were most of it.
+//!
 //! An item has at most 400 kB, and a day any number of runs: those of some hundred steps of packing each are
 //! a part of the day's manifest by themselves, and are merged with each other only.
 
@@ -21,13 +24,16 @@ use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
 use super::errors::TABLE;
-use super::head::count;
 
 /// What the attribute of a run begins with.
 const RUN: &str = "r_";
 /// What the attribute of a run begins with that was merged into another one.
 const REPLACED: &str = "d_";
-/// Of how many steps the runs of a day have one item: each has one of them, of 200 to 400 bytes. What they are
+/// The member of it that has the run.
+const RUN_OF_REPLACED: &str = "run";
+/// The member that has the time.
+const REPLACED_AT: &str = "replacedAt";
+/// Of how many steps the runs of a day have one item: each has one of them, of up to 200 bytes. What they are
 /// merged into, and what that replaced within an hour, is about as much again.
 const STEPS_OF_PART: u64 = 512;
 
@@ -41,15 +47,18 @@ impl Store {
         last: Day,
         now: Timestamp,
     ) -> Result<Vec<Manifest>, StoreError> {
+        // What has expired may be there for days more until DynamoDB removes it.
+        let first = first.max(Day::of(now.minus(COUNT_RETENTION)));
+        if last < first {
+            return Ok(Vec::new());
+        }
         let mut items = self
             .query(TABLE)
             .consistent_read(true)
             .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
-            .filter_expression("expiresAt > :now")
             .expression_attribute_values(":pk", s(manifests_pk(project)))
             .expression_attribute_values(":first", s(first))
             .expression_attribute_values(":last", s(format!("{last}{AFTER_PARTS}")))
-            .expression_attribute_values(":now", n(now.as_seconds()))
             .into_paginator()
             .items()
             .send();
@@ -108,8 +117,8 @@ impl Store {
             update = update.expression_attribute_values(":run", write_run(run));
         }
         for (number, run) in merged.iter().enumerate() {
-            let mut replaced = write_run_members(run);
-            replaced.insert("replacedAt".to_owned(), n(now.as_millis()));
+            let replaced =
+                item([(RUN_OF_REPLACED, write_run(run)), (REPLACED_AT, n(now.as_millis()))]);
             set.push(format!("{REPLACED}{} = :replaced{number}", run.id));
             update = update.expression_attribute_values(
                 format!(":replaced{number}"),
@@ -179,25 +188,7 @@ pub(super) fn read_date(date: &str) -> Option<Day> {
 }
 
 fn write_run(run: &Run) -> AttributeValue {
-    AttributeValue::M(write_run_members(run))
-}
-
-fn write_run_members(run: &Run) -> Item {
-    let mut members = item([
-        ("first", count(run.first_step)),
-        ("last", count(run.last_step)),
-        ("until", n(run.until.as_millis())),
-        ("level", n(run.level)),
-        ("bytes", count(run.bytes)),
-        ("values", count(run.values)),
-        ("totals", b(&run.totals.to_bytes())),
-    ]);
-    if let RunForm::Columns(parts) = &run.form {
-        let several = parts.iter().filter(|(_, parts)| **parts > 1);
-        let parts = several.map(|(name, parts)| (name.name().to_owned(), count(*parts as u64)));
-        members.insert("parts".to_owned(), AttributeValue::M(parts.collect()));
-    }
-    members
+    b(&run.to_bytes())
 }
 
 fn damaged_run() -> StoreError {
@@ -205,15 +196,24 @@ fn damaged_run() -> StoreError {
 }
 
 fn read_replaced(id: &str, value: &AttributeValue) -> Result<(Run, Timestamp), StoreError> {
-    let run = read_run(id, value)?;
     let members = value.as_m().map_err(|_| damaged_run())?;
-    let at = ItemReader { table: TABLE, item: members }.millis("replacedAt")?;
+    let at = ItemReader { table: TABLE, item: members }.millis(REPLACED_AT)?;
+    // Earlier releases put the time among the members of the run.
+    let run = read_run(id, members.get(RUN_OF_REPLACED).unwrap_or(value))?;
     Ok((run, at))
 }
 
 fn read_run(id: &str, value: &AttributeValue) -> Result<Run, StoreError> {
     let id = RunId::parse(id).ok_or_else(damaged_run)?;
-    let members = value.as_m().map_err(|_| damaged_run())?;
+    match value {
+        AttributeValue::B(bytes) => Run::from_bytes(id, bytes.as_ref()).map_err(|_| damaged_run()),
+        AttributeValue::M(members) => read_run_of_earlier_releases(id, members),
+        _ => Err(damaged_run()),
+    }
+}
+
+/// A run as earlier releases wrote it, whose manifests are read for 400 days: a map of its numbers.
+fn read_run_of_earlier_releases(id: RunId, members: &Item) -> Result<Run, StoreError> {
     let reader = ItemReader { table: TABLE, item: members };
     let form = match members.get("parts") {
         None => RunForm::Bundle,

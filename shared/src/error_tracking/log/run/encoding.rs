@@ -56,9 +56,15 @@ pub(super) fn new_column() -> Vec<u8> {
 
 /// The bit of a number's byte that tells that another one follows.
 const CONTINUES: u8 = 0x80;
+const TOO_LARGE: Damaged = Damaged("a number is too large");
 
 /// LEB128 (DWARF 5 §7.6) of a number below 2^28: seven bits in a byte, the lowest first.
-pub(in crate::error_tracking::log) fn put_number(mut number: usize, column: &mut Vec<u8>) {
+pub(in crate::error_tracking::log) fn put_number(number: usize, column: &mut Vec<u8>) {
+    put_wide_number(number as u64, column);
+}
+
+/// The same of any number.
+pub(in crate::error_tracking::log) fn put_wide_number(mut number: u64, column: &mut Vec<u8>) {
     loop {
         let [low, ..] = (number & 0x7f).to_le_bytes();
         number >>= 7;
@@ -146,15 +152,28 @@ impl<'c> Unread<'c> {
     }
 
     fn long_number(&mut self) -> Result<u32, Damaged> {
+        u32::try_from(self.leb128(4)?).map_err(|_| TOO_LARGE)
+    }
+
+    pub(in crate::error_tracking::log) fn wide_number(&mut self) -> Result<u64, Damaged> {
+        self.leb128(10)
+    }
+
+    fn leb128(&mut self, most_bytes: u32) -> Result<u64, Damaged> {
         let mut number = 0;
-        for shift in [0, 7, 14, 21] {
+        for place in 0..most_bytes {
             let byte = self.take(1)?.first().copied().unwrap_or_default();
-            number |= u32::from(byte & !CONTINUES) << shift;
+            let bits = u64::from(byte & !CONTINUES);
+            let shifted = bits << (7 * place);
+            if shifted >> (7 * place) != bits {
+                return Err(TOO_LARGE);
+            }
+            number |= shifted;
             if byte & CONTINUES == 0 {
                 return Ok(number);
             }
         }
-        Err(Damaged("a number is too large"))
+        Err(TOO_LARGE)
     }
 
     /// A part of `length` bytes.
@@ -207,6 +226,15 @@ mod tests {
         }
 
         #[test]
+        fn wide_numbers_survive(number in prop_oneof![0_u64..300, any::<u64>(), Just(u64::MAX)]) {
+            let mut bytes = Vec::new();
+            put_wide_number(number, &mut bytes);
+            let mut unread = Unread::part(&bytes);
+            prop_assert_eq!(unread.wide_number(), Ok(number));
+            prop_assert_eq!(unread.end(), Ok(()));
+        }
+
+        #[test]
         fn parts_survive(part in proptest::collection::vec(0_u8..4, 0..400)) {
             let mut bytes = Vec::new();
             Encoder::new().put_part(&part, &mut bytes);
@@ -224,6 +252,9 @@ mod tests {
         assert!(Unread::part(&[0xff; 12]).number().is_err());
         assert!(Unread::part(&[0x80]).number().is_err());
         assert!(Unread::part(&[]).number().is_err());
+        assert!(Unread::part(&[0xff; 12]).wide_number().is_err());
+        let beyond_64_bits = [&[0xff; 9][..], &[2]].concat();
+        assert!(Unread::part(&beyond_64_bits).wide_number().is_err());
     }
 
     #[test]

@@ -144,7 +144,9 @@ proptest! {
         let bytes = if has_version { [&[1], bytes.as_slice()].concat() } else { bytes };
         let name = ColumnName::all().nth(column).unwrap();
         let _ = unpack(day(), &replaced(&example(), name, &bytes));
-        let _ = Totals::from_bytes(&bytes);
+        if let Ok(totals) = Totals::from_bytes(&bytes) {
+            prop_assert_eq!(Totals::from_bytes(&totals.to_bytes()), Ok(totals));
+        }
     }
 
     #[test]

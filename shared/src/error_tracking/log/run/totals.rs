@@ -74,12 +74,22 @@ impl Totals {
             _ => Err(Damaged("a total is too large")),
         };
         let mut hours = [Total::default(); 24];
+        let (mut most, mut all) = (0, 0);
         for (hour, total) in (0..).zip(&mut hours) {
             if with_events.contains(hour) {
-                *total = Total { events: count()?, fingerprints: count()? };
+                let Total { events, fingerprints } = total;
+                (*events, *fingerprints) = (count()?, count()?);
+                if *fingerprints == 0 || fingerprints > events {
+                    return Err(Damaged("an hour has more errors than events, or none"));
+                }
+                most = most.max(*fingerprints);
+                all += *fingerprints;
             }
         }
         let fingerprints = count()?;
+        if !(most..=all).contains(&fingerprints) {
+            return Err(Damaged("a day has other errors than its hours"));
+        }
         unread.end()?;
         Ok(Self { hours, whole: whole_of(&hours, fingerprints) })
     }
