@@ -162,5 +162,5 @@ async fn packing_costs_a_project_of_a_few_hundred_events_less() {
 
 #[tokio::test]
 async fn packing_costs_a_project_of_a_thousand_events_hardly_anything() {
-    costs_at_most(1_000, 5, 0.06).await;
+    costs_at_most(1_000, 5, 0.08).await;
 }

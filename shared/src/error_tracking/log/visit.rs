@@ -8,9 +8,14 @@ use crate::timestamp::Timestamp;
 /// time and lasts 3.5 s at most: its transaction is tried for 1.5 s, and the last try for 2 s. The rest
 /// is for clocks that differ. What comes later all the same is looked for once more.
 pub const GRACE: Duration = Duration::from_secs(90);
-/// From how many rows on they are packed at once. Each query reads what is not packed row by row, at some
-/// thirty times the read units: so it is as few as 0.05 write units an event for packing allow.
-pub const ENOUGH_ROWS: usize = 500;
+/// From how many rows on they are packed at once: each step writes some items however few rows it has, and
+/// large runs take fewer bytes an event.
+const ENOUGH_ROWS: usize = 1_000;
+/// From how many rows on they are packed where they come slowly. Each query reads what is not packed row by
+/// row, at some thirty times the read units, and at few events a day these items are few as well.
+const ENOUGH_SLOW_ROWS: usize = 250;
+/// How long ago the oldest of rows was received, at least, that come slowly.
+const SLOW: Duration = Duration::from_mins(15);
 /// From how many bytes of rows on.
 const ENOUGH_BYTES: usize = 1_000_000;
 /// How long a row waits at most.
@@ -36,16 +41,18 @@ pub struct Backlog {
 impl Backlog {
     /// Whether it is worth to pack them at `now`.
     pub fn is_worth_packing(&self, now: Timestamp) -> bool {
-        self.rows >= ENOUGH_ROWS
-            || self.bytes >= ENOUGH_BYTES
-            || self.oldest.is_some_and(|oldest| now >= oldest.plus(LONGEST_WAIT))
+        let wait = match self.rows {
+            ENOUGH_ROWS.. => Duration::ZERO,
+            ENOUGH_SLOW_ROWS.. => SLOW,
+            _ => LONGEST_WAIT,
+        };
+        self.bytes >= ENOUGH_BYTES || self.oldest.is_some_and(|oldest| now >= oldest.plus(wait))
     }
 
     /// When to look at the project again, if these rows stay at `now`.
     pub fn next_visit(&self, now: Timestamp) -> Timestamp {
         let Some(oldest) = self.oldest else { return self.latest_visit(now) };
-        let missing = ENOUGH_ROWS.saturating_sub(self.rows);
-        self.time_for(missing, oldest, now)
+        self.time_until_enough(self.rows, oldest, now)
             .min(oldest.plus(LONGEST_WAIT))
             .min(self.latest_visit(now))
             .max(now.plus(SHORTEST_PAUSE))
@@ -53,8 +60,10 @@ impl Backlog {
 
     /// When to look at the project again, if these rows were packed at `now`.
     pub fn next_visit_once_packed(&self, now: Timestamp) -> Timestamp {
-        let Some(oldest) = self.oldest else { return self.latest_visit(now) };
-        self.time_for(ENOUGH_ROWS, oldest, now)
+        if self.rows == 0 {
+            return self.latest_visit(now);
+        }
+        self.time_until_enough(0, now, now)
             .min(self.latest_visit(now))
             .max(now.plus(SHORTEST_PAUSE))
     }
@@ -71,10 +80,16 @@ impl Backlog {
         now.plus(if self.has_deletions { DELETIONS_PAUSE } else { LONGEST_WAIT })
     }
 
-    /// When so many more rows have come, if they come as these did.
-    fn time_for(&self, more: usize, oldest: Timestamp, now: Timestamp) -> Timestamp {
+    /// When enough rows wait, if so many do now, the oldest since then, and more come as these did.
+    fn time_until_enough(&self, waiting: usize, since: Timestamp, now: Timestamp) -> Timestamp {
+        let slow = self.time_until(ENOUGH_SLOW_ROWS, waiting, now).max(since.plus(SLOW));
+        self.time_until(ENOUGH_ROWS, waiting, now).min(slow)
+    }
+
+    fn time_until(&self, enough: usize, waiting: usize, now: Timestamp) -> Timestamp {
+        let oldest = self.oldest.unwrap_or(now);
         let took = now.as_millis().saturating_sub(oldest.as_millis()).max(1);
-        let more = i64::try_from(more).unwrap_or(i64::MAX);
+        let more = i64::try_from(enough.saturating_sub(waiting)).unwrap_or(i64::MAX);
         let rows = i64::try_from(self.rows).unwrap_or(i64::MAX).max(1);
         let millis = took.saturating_mul(more) / rows;
         now.plus(Duration::from_millis(millis.unsigned_abs()).min(LONGEST_WAIT))
@@ -82,15 +97,14 @@ impl Backlog {
 }
 
 /// When a project should be looked at by which one function alone took `events` in `took`; `None` if
-/// there is no hurry.
+/// there is no hurry, which few events say nothing of.
 pub fn early_visit(events: u64, took: Duration, now: Timestamp) -> Option<Timestamp> {
-    let seen = Backlog {
-        rows: usize::try_from(events).unwrap_or(usize::MAX),
-        bytes: 0,
-        oldest: (events > 0).then(|| now.minus(took)),
-        has_deletions: false,
-    };
-    let visit = seen.next_visit_once_packed(now);
+    if events == 0 {
+        return None;
+    }
+    let rows = usize::try_from(events).unwrap_or(usize::MAX);
+    let seen = Backlog { rows, oldest: Some(now.minus(took)), ..Backlog::default() };
+    let visit = seen.time_until(ENOUGH_ROWS, 0, now).max(now.plus(SHORTEST_PAUSE));
     (visit < now.plus(LONGEST_WAIT)).then_some(visit)
 }
 
@@ -99,6 +113,7 @@ mod tests {
     use super::*;
 
     const HOUR: Duration = Duration::from_hours(1);
+    const MINUTE: Duration = Duration::from_mins(1);
 
     fn now() -> Timestamp {
         Timestamp::parse_rfc3339("2026-11-21T04:16:00Z").unwrap()
@@ -112,8 +127,9 @@ mod tests {
     #[test]
     fn many_rows_or_old_ones_are_packed() {
         let is_worth = |rows, age| backlog(rows, age).is_worth_packing(now());
-        assert!(!is_worth(0, HOUR) && !is_worth(499, 23 * HOUR));
-        assert!(is_worth(500, HOUR) && is_worth(1, 24 * HOUR));
+        assert!(!is_worth(0, HOUR) && !is_worth(249, 23 * HOUR) && is_worth(1, 24 * HOUR));
+        assert!(!is_worth(250, 14 * MINUTE) && is_worth(250, 15 * MINUTE));
+        assert!(!is_worth(999, 14 * MINUTE) && is_worth(1_000, MINUTE));
         assert!(Backlog { bytes: 1_000_000, ..backlog(1, HOUR) }.is_worth_packing(now()));
     }
 
@@ -121,13 +137,17 @@ mod tests {
     fn a_project_is_looked_at_again_when_enough_rows_can_be_expected() {
         let visit = |rows, age| backlog(rows, age).next_visit(now());
         assert_eq!(visit(0, HOUR), now().plus(24 * HOUR));
-        assert_eq!(visit(125, HOUR), now().plus(3 * HOUR));
+        assert_eq!(visit(125, HOUR), now().plus(HOUR));
         assert_eq!(visit(1, 10 * HOUR), now().plus(14 * HOUR));
-        assert_eq!(visit(499, HOUR), now().plus(Duration::from_mins(1)));
+        assert_eq!(visit(249, HOUR), now().plus(MINUTE));
+        assert_eq!(visit(250, 5 * MINUTE), now().plus(10 * MINUTE));
+        assert_eq!(visit(500, 5 * MINUTE), now().plus(5 * MINUTE));
         let packed = |rows, age| backlog(rows, age).next_visit_once_packed(now());
-        assert_eq!(packed(500, HOUR), now().plus(HOUR));
-        assert_eq!(packed(10_000, HOUR), now().plus(3 * Duration::from_mins(1)));
         assert_eq!(packed(24, 24 * HOUR), now().plus(24 * HOUR));
+        assert_eq!(packed(250, HOUR), now().plus(HOUR));
+        assert_eq!(packed(2_000, HOUR), now().plus(15 * MINUTE));
+        assert_eq!(packed(10_000, HOUR), now().plus(6 * MINUTE));
+        assert_eq!(packed(100_000, HOUR), now().plus(MINUTE));
     }
 
     #[test]
@@ -155,10 +175,10 @@ mod tests {
 
     #[test]
     fn who_takes_many_events_has_the_project_looked_at_early() {
-        let minute = Duration::from_mins(1);
-        assert_eq!(early_visit(0, minute, now()), None);
+        assert_eq!(early_visit(0, MINUTE, now()), None);
         assert_eq!(early_visit(2, HOUR, now()), None);
-        assert_eq!(early_visit(20, minute, now()), Some(now().plus(25 * minute)));
-        assert_eq!(early_visit(100_000, minute, now()), Some(now().plus(minute)));
+        assert_eq!(early_visit(1, 5 * MINUTE, now()), None);
+        assert_eq!(early_visit(20, MINUTE, now()), Some(now().plus(50 * MINUTE)));
+        assert_eq!(early_visit(100_000, MINUTE, now()), Some(now().plus(MINUTE)));
     }
 }
