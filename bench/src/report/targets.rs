@@ -130,13 +130,13 @@ impl Figures {
             (&self.errors.timeseries.unfiltered, &self.errors.timeseries.filtered);
         let p50 = |answers: &Answers| answers.latency.median();
         let mut targets = vec![
-            Target::under(60.0, "ms", "30 days of 10 projects, p50", p50(unfiltered)),
-            Target::under(200.0, "ms", "  filtered, p50", p50(filtered)),
+            Target::under(24.0, "ms", "30 days of 10 projects, p50", p50(unfiltered)),
+            Target::under(72.0, "ms", "  filtered, p50", p50(filtered)),
         ];
-        let beside = |name| move |ratio| Target::under(1.0, "×", name, ratio);
+        let beside = |bound, name| move |ratio| Target::under(bound, "×", name, ratio);
         let compared = "30 days, as a multiple of PostgreSQL's time";
-        targets.extend(unfiltered.ratio().map(beside(compared)));
-        targets.extend(filtered.ratio().map(beside("  filtered, as a multiple of that")));
+        targets.extend(unfiltered.ratio().map(beside(0.07, compared)));
+        targets.extend(filtered.ratio().map(beside(0.58, "  filtered, as a multiple of that")));
         targets
     }
 
@@ -148,7 +148,7 @@ impl Figures {
             let (bound, name) = match events_of_a_day {
                 ..100 => (1.0, "write units of an event, of 24 a day"),
                 100..1_000 => (0.15, "  of 300 a day"),
-                1_000..100_000 => (0.1, "  of 1,000 a day"),
+                1_000..100_000 => (0.12, "  of 1,000 a day"),
                 100_000..1_000_000 => (0.05, "  of 100,000 a day"),
                 _ => (0.05, "  of 15 million a day"),
             };
