@@ -117,12 +117,10 @@ impl Store {
             update = update.expression_attribute_values(":run", write_run(run));
         }
         for (number, run) in merged.iter().enumerate() {
-            let replaced =
-                item([(RUN_OF_REPLACED, write_run(run)), (REPLACED_AT, n(now.as_millis()))]);
             set.push(format!("{REPLACED}{} = :replaced{number}", run.id));
             update = update.expression_attribute_values(
                 format!(":replaced{number}"),
-                AttributeValue::M(replaced),
+                write_replaced(run, now),
             );
         }
         let attributes: Vec<String> = merged.iter().map(|run| run_attribute(run.id)).collect();
@@ -191,6 +189,10 @@ fn write_run(run: &Run) -> AttributeValue {
     b(&run.to_bytes())
 }
 
+fn write_replaced(run: &Run, at: Timestamp) -> AttributeValue {
+    AttributeValue::M(item([(RUN_OF_REPLACED, write_run(run)), (REPLACED_AT, n(at.as_millis()))]))
+}
+
 fn damaged_run() -> StoreError {
     StoreError::Damaged { table: TABLE, attribute: RUN }
 }
@@ -243,4 +245,61 @@ fn read_parts(parts: &Item) -> Result<BTreeMap<ColumnName, usize>, StoreError> {
         read.insert(name, usize::from(number));
     }
     Ok(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error_tracking::attribute::{Attribute, Attributes};
+    use crate::error_tracking::log::row::{EventRow, Fingerprint};
+    use crate::error_tracking::log::run::{Base, Decoder, pack};
+
+    fn run() -> Run {
+        let until = Timestamp::from_millis(1_795_219_200_000);
+        let row = EventRow {
+            occurred_at: until,
+            fingerprint: Fingerprint([7; 16]),
+            attributes: Attributes::default(),
+        };
+        let columns = pack(Day::of(until), &[row]).unwrap();
+        let base = columns.get(ColumnName::Base).unwrap();
+        let totals = Base::decode(&mut Decoder::new(), base).unwrap().totals();
+        let url = ColumnName::Attribute(Attribute::Url);
+        let form = RunForm::Columns(BTreeMap::from([(url, 2)]));
+        let (id, first_step, last_step, level) = (RunId::random(), 3, 5, 1);
+        Run { id, first_step, last_step, until, level, bytes: 100, values: 20, form, totals }
+    }
+
+    fn written_by_earlier_releases(run: &Run) -> Item {
+        item([
+            ("first", n(3)),
+            ("last", n(5)),
+            ("until", n(1_795_219_200_000_i64)),
+            ("level", n(1)),
+            ("bytes", n(100)),
+            ("values", n(20)),
+            ("totals", b(&run.totals.to_bytes())),
+            ("parts", AttributeValue::M(item([("url", n(2))]))),
+        ])
+    }
+
+    #[test]
+    fn a_run_is_read_as_this_release_and_earlier_ones_write_it() {
+        let run = run();
+        let earlier = AttributeValue::M(written_by_earlier_releases(&run));
+        for written in [write_run(&run), earlier] {
+            assert_eq!(read_run(&run.id.to_string(), &written).ok().as_ref(), Some(&run));
+        }
+    }
+
+    #[test]
+    fn a_run_that_was_replaced_is_read_as_this_release_and_earlier_ones_write_it() {
+        let (run, at) = (run(), Timestamp::from_millis(1_795_219_260_000));
+        let mut earlier = written_by_earlier_releases(&run);
+        earlier.insert("replacedAt".to_owned(), n(at.as_millis()));
+        for written in [write_replaced(&run, at), AttributeValue::M(earlier)] {
+            let read = read_replaced(&run.id.to_string(), &written).ok();
+            assert_eq!(read, Some((run.clone(), at)));
+        }
+    }
 }
