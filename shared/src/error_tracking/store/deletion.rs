@@ -172,7 +172,7 @@ impl Store {
             return Ok(done);
         };
         let mut left = RUN_EVENTS_AT_ONCE;
-        for manifest in self.list_manifests(project, first, last, now).await? {
+        for manifest in self.list_manifests(project, first, last).await? {
             let mut room = MOST_REPLACED.saturating_sub(manifest.replaced.len());
             for run in &manifest.runs {
                 let of_run = tombstones.iter().filter(|tombstone| tombstone.hides_in(run));

@@ -183,7 +183,7 @@ impl Store {
     ) -> Result<u64, StoreError> {
         let (head, manifests) = tokio::try_join!(
             self.find_log_head(project),
-            self.list_manifests(project, hour.day(), hour.day(), now)
+            self.list_manifests(project, hour.day(), hour.day())
         )?;
         let runs = manifests.iter().flat_map(|manifest| &manifest.runs);
         let packed = runs.map(|run| u64::from(run.totals.hour(hour.in_day()).events));
@@ -215,7 +215,7 @@ impl Store {
             let head = self.find_log_head(project).await?;
             let from = rows_from(&head, wanted.received_from);
             let (manifests, ()) =
-                tokio::try_join!(self.list_manifests(project, first, last, now), async {
+                tokio::try_join!(self.list_manifests(project, first, last), async {
                     let range = readable_rows(project, &head, &from, &[], now);
                     let mut pages = Box::pin(self.row_pages(&range));
                     while let Some(rows) = pages.try_next().await? {

@@ -38,20 +38,15 @@ const REPLACED_AT: &str = "replacedAt";
 const STEPS_OF_PART: u64 = 512;
 
 impl Store {
-    /// The manifests of the days from `first` to `last` that have some and have not expired. Strongly
-    /// consistent: counting rests on them.
+    /// The manifests of the days from `first` to `last` that have some. What has expired may be there for days
+    /// more until DynamoDB removes it, so `first` is no day that is not kept. Strongly consistent: counting
+    /// rests on them.
     pub(super) async fn list_manifests(
         &self,
         project: ProjectId,
         first: Day,
         last: Day,
-        now: Timestamp,
     ) -> Result<Vec<Manifest>, StoreError> {
-        // What has expired may be there for days more until DynamoDB removes it.
-        let first = first.max(Day::of(now.minus(COUNT_RETENTION)));
-        if last < first {
-            return Ok(Vec::new());
-        }
         let mut items = self
             .query(TABLE)
             .consistent_read(true)

@@ -62,7 +62,7 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let head = &self.find_log_head(project).await?;
         let (first, last) = (Day::of(now.minus(DAYS_BACK)), Day::of(now).next());
-        let manifests = self.list_manifests(project, first, last, now).await?;
+        let manifests = self.list_manifests(project, first, last).await?;
         // It makes room for what follows.
         for manifest in &manifests {
             self.delete_replaced(project, manifest, now).await?;

@@ -269,7 +269,7 @@ impl Store {
                     self.count_rows(project, &head, &demand, &mut errors, now).await?;
                 Ok::<_, StoreError>((errors, outlines, rows, packable))
             };
-            let read = tokio::try_join!(self.list_manifests(project, first, last, now), read_rows);
+            let read = tokio::try_join!(self.list_manifests(project, first, last), read_rows);
             let (manifests, (errors, outlines, rows, packable)) =
                 self.spread_if_throttled(project, &head, read).await?;
             let Some(manifests) = readable(manifests, &head) else { continue };
