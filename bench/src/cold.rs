@@ -1,6 +1,7 @@
 //! Cold starts.
 
 use std::collections::BTreeMap;
+use std::slice;
 use std::time::Duration;
 
 use axum::body::Bytes;
@@ -63,9 +64,9 @@ impl Bench<'_> {
         let query = self.stack.query_timeseries(&json!({ "projectIds": [errors.id] }));
         let words = typical(&errors.id.to_string(), "unhandled errors on chrome");
         let interpret = self.stack.interpret(&words);
-        let evaluated = projects.with_room(1).await?;
-        let mut create = self.start(Program::CreateFeatureFlag, &variables).await?;
         let flag = json!({"key": "cold", "name": "Cold", "type": "boolean", "enabled": true});
+        let evaluated = projects.with_room(slice::from_ref(&flag)).await?;
+        let mut create = self.start(Program::CreateFeatureFlag, &variables).await?;
         create.expect(201, self.stack.create_flag(&evaluated, &flag, None)).await?;
         create.stop().await?;
         let evaluate = self.stack.evaluate_flag(&evaluated, "cold", &context());
@@ -73,8 +74,9 @@ impl Bench<'_> {
         let mut figures: BTreeMap<Program, Vec<_>> = BTreeMap::new();
         // The first of each reads its binary from the disk and does not count.
         for (number, (collection, split)) in collections.into_iter().zip(splits).enumerate() {
-            let project = projects.with_room(1).await?;
-            let create = self.stack.create_flag(&project, &events::typical_flag(number), None);
+            let flag = events::typical_flag(number);
+            let project = projects.with_room(slice::from_ref(&flag)).await?;
+            let create = self.stack.create_flag(&project, &flag, None);
             let delete = self.stack.delete_collection(markers, collection);
             let update = self.stack.update_preferences(number);
             let ingest = delivery(&errors, number, Clock::System.now())?.request;

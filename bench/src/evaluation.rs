@@ -25,7 +25,8 @@ use crate::statistics::{Sorted, millis};
 
 /// How many flags the project has.
 pub(crate) const FLAGS: usize = 1_000;
-const RULES: usize = 10;
+/// How many rules each has: a thousand flags of more are more than the bytes that a project may have.
+pub(crate) const RULES: usize = 7;
 /// How many evaluations are timed together, and how often.
 const EVALUATIONS: u32 = 2_000;
 const ROUNDS: usize = 50;
@@ -35,7 +36,7 @@ const REQUESTS: usize = 200;
 const BLOCK: u32 = 10;
 const WARM_UPS: usize = 10;
 
-/// Evaluation of flags of 10 rules with 5 conditions each, of which the last one never holds, so
+/// Evaluation of flags of [`RULES`] rules with 5 conditions each, of which the last one never holds, so
 /// that all are looked at.
 pub(crate) struct Evaluations {
     /// The time of one evaluation without a function around it, in microseconds.

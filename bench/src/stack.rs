@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 use shared::app::{Clock, Ids};
 use shared::dynamodb::{Store, client};
 use shared::error_tracking::{ErrorId, ErrorStatus};
-use shared::flags::MAX_LIVE_FLAGS;
+use shared::flags::{MAX_LIVE_FLAGS, MAX_PROJECT_BYTES};
 use shared::insights::store::{BatchId, Claim, InsightWrite, RequestRecord};
 use shared::insights::{Insight, InsightId, PainPoint, PainPointId};
 use shared::markers::{CollectionId, EventMarker, EventMarkerCollection};
@@ -270,7 +270,8 @@ impl Stack {
 
     /// The projects for one program's flags.
     pub(crate) fn projects<'s>(&'s self, name: &'s str) -> Projects<'s> {
-        Projects { store: &self.store, name, made: 0, room: 0, current: String::new() }
+        let (made, flags_left, bytes_left) = (0, 0, 0);
+        Projects { store: &self.store, name, made, flags_left, bytes_left, current: String::new() }
     }
 }
 
@@ -302,25 +303,33 @@ fn pain_points() -> impl Iterator<Item = PainPoint> {
     })
 }
 
+/// How much JSON of flags a project gets: they count as what they take in memory, which is up to three times that.
+const MAX_JSON_BYTES: usize = MAX_PROJECT_BYTES / 3;
+
 /// Projects, as many as the flags of a program need.
 pub(crate) struct Projects<'s> {
     store: &'s Store,
     name: &'s str,
     made: usize,
-    room: usize,
+    flags_left: usize,
+    bytes_left: usize,
     current: String,
 }
 
 impl Projects<'_> {
-    /// The id of a project that has room for so many flags more, which then count as made.
-    pub(crate) async fn with_room(&mut self, flags: usize) -> Result<String> {
-        if self.room < flags {
+    /// The id of a project that has room for these flags, which then count as made.
+    pub(crate) async fn with_room(&mut self, flags: &[Json]) -> Result<String> {
+        let bytes: usize = flags.iter().map(|flag| flag.to_string().len()).sum();
+        if self.flags_left < flags.len() || self.bytes_left < bytes {
             self.made += 1;
             let slug = format!("{}-{}", self.name, self.made);
             self.current = demo::ensure_project(self.store, &slug, self.name).await?.to_string();
-            self.room = usize::try_from(MAX_LIVE_FLAGS)?;
+            self.flags_left = usize::try_from(MAX_LIVE_FLAGS)?;
+            self.bytes_left = MAX_JSON_BYTES;
         }
-        self.room = self.room.checked_sub(flags).ok_or("a block has more flags than a project")?;
+        let too_many = "a block has more flags than a project";
+        self.flags_left = self.flags_left.checked_sub(flags.len()).ok_or(too_many)?;
+        self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or(too_many)?;
         Ok(self.current.clone())
     }
 }

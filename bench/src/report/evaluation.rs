@@ -2,13 +2,13 @@
 
 use super::Figures;
 use super::units::{grouped, ms, range};
-use crate::evaluation::{Evaluations, FLAGS};
+use crate::evaluation::{Evaluations, FLAGS, RULES};
 
 impl Figures {
     pub(super) fn print_evaluations(&self) {
         let Evaluations { rules_alone, single, bulk, afresh, .. } = &self.evaluations;
         let line = |name: &str, figures: String| println!("  {name:<36} {figures}");
-        println!("\nevaluation of flags with 10 rules of 5 conditions");
+        println!("\nevaluation of flags with {RULES} rules of 5 conditions");
         let micros = (rules_alone.median(), rules_alone.percentile(90));
         let alone = format!("{:.2} µs   90th percentile {:.2} µs", micros.0, micros.1);
         line("the rules alone, one flag", alone);
