@@ -26,7 +26,7 @@ use crate::statistics::{Sorted, millis};
 /// How many flags the project has.
 pub(crate) const FLAGS: usize = 1_000;
 /// How many rules each has: a thousand flags of more are more than the bytes that a project may have.
-pub(crate) const RULES: usize = 7;
+pub(crate) const RULES: usize = 6;
 /// How many evaluations are timed together, and how often.
 const EVALUATIONS: u32 = 2_000;
 const ROUNDS: usize = 50;
