@@ -8,7 +8,7 @@ use crate::id::random_bytes;
 use crate::timestamp::Timestamp;
 
 use super::day::Day;
-use super::run::{ColumnName, Damaged, Totals, Unread, put_number, put_wide_number};
+use super::run::{ColumnName, Damaged, Totals, Unread, put_bytes, put_number, put_wide_number};
 
 /// How many runs of one level are merged at once.
 const FAN_IN: usize = 16;
@@ -110,6 +110,7 @@ impl Run {
     /// is left unread.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![FORM, self.level];
+        // Earlier than 1970 is only what was imported, which is in no log.
         let until = self.until.as_millis().max(0).unsigned_abs();
         for number in [self.first_step, self.last_step, until, self.bytes, self.values] {
             put_wide_number(number, &mut bytes);
@@ -145,7 +146,7 @@ impl Run {
         let until = i64::try_from(unread.wide_number()?).unwrap_or(i64::MAX);
         let until = Timestamp::from_millis(until);
         let (bytes, values) = (unread.wide_number()?, unread.wide_number()?);
-        let totals = Totals::from_bytes(take_bytes(&mut unread)?)?;
+        let totals = Totals::from_bytes(unread.bytes()?)?;
         let form = match unread.take(1)? {
             [BUNDLE] => RunForm::Bundle,
             [COLUMNS] => RunForm::Columns(take_parts(&mut unread)?),
@@ -160,20 +161,10 @@ const FORM: u8 = 1;
 const BUNDLE: u8 = 0;
 const COLUMNS: u8 = 1;
 
-fn put_bytes(part: &[u8], bytes: &mut Vec<u8>) {
-    put_number(part.len(), bytes);
-    bytes.extend(part);
-}
-
-fn take_bytes<'b>(unread: &mut Unread<'b>) -> Result<&'b [u8], Damaged> {
-    let length = unread.length()?;
-    unread.take(length)
-}
-
 fn take_parts(unread: &mut Unread<'_>) -> Result<BTreeMap<ColumnName, usize>, Damaged> {
     let mut parts = BTreeMap::new();
     for _ in 0..unread.length()? {
-        let (name, number) = (take_bytes(unread)?, unread.length()?);
+        let (name, number) = (unread.bytes()?, unread.length()?);
         // Each item is read: a column has some dozens at most.
         if number > usize::from(u8::MAX) {
             return Err(Damaged("a column has too many items"));

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::error_tracking::attribute::{Attribute, Attributes, Category, UserHash};
 use crate::timestamp::Timestamp;
 
-use super::run::{Damaged, Unread, put_number};
+use super::run::{Damaged, Unread, put_bytes};
 
 /// The identity of an error: a 128-bit hash of what its events have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,10 +45,7 @@ const FORM: u8 = 1;
 /// written before is absent.
 pub fn encode_attributes(attributes: &Attributes) -> Vec<u8> {
     let mut encoded = vec![FORM];
-    let mut put = |value: &[u8]| {
-        put_number(value.len(), &mut encoded);
-        encoded.extend(value);
-    };
+    let mut put = |value: &[u8]| put_bytes(value, &mut encoded);
     put(attributes.user().map(UserHash::to_bytes).as_ref().map_or(&[], <[u8; 8]>::as_slice));
     for attribute in Attribute::ALL {
         let value = attributes.get(attribute).filter(|_| !follows(attribute, attributes));
@@ -70,13 +67,7 @@ pub fn decode_attributes(
         Some((&FORM, rest)) => Unread::part(rest),
         _ => return Err(Damaged("what a row is filtered by has an unknown form")),
     };
-    let mut next = || {
-        if unread.is_empty() {
-            return Ok([].as_slice());
-        }
-        let length = unread.length()?;
-        unread.take(length)
-    };
+    let mut next = || if unread.is_empty() { Ok([].as_slice()) } else { unread.bytes() };
     let mut attributes = Attributes::default();
     match next()? {
         [] => {}

@@ -247,7 +247,8 @@ mod tests {
     use super::*;
     use crate::error_tracking::attribute::{Attribute, Attributes};
     use crate::error_tracking::log::row::{EventRow, Fingerprint};
-    use crate::error_tracking::log::run::{Base, Decoder, pack};
+    use crate::error_tracking::log::run::pack;
+    use crate::error_tracking::store::packing::totals_of;
 
     fn run() -> Run {
         let until = Timestamp::from_millis(1_795_219_200_000);
@@ -257,8 +258,7 @@ mod tests {
             attributes: Attributes::default(),
         };
         let columns = pack(Day::of(until), &[row]).unwrap();
-        let base = columns.get(ColumnName::Base).unwrap();
-        let totals = Base::decode(&mut Decoder::new(), base).unwrap().totals();
+        let totals = totals_of(&columns).unwrap();
         let url = ColumnName::Attribute(Attribute::Url);
         let form = RunForm::Columns(BTreeMap::from([(url, 2)]));
         let (id, first_step, last_step, level) = (RunId::random(), 3, 5, 1);

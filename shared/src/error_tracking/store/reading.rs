@@ -471,7 +471,8 @@ mod tests {
     use crate::error_tracking::log::day::Hours;
     use crate::error_tracking::log::manifest::{RunForm, RunId};
     use crate::error_tracking::log::row::EventRow;
-    use crate::error_tracking::log::run::{Base, Decoder, pack};
+    use crate::error_tracking::log::run::pack;
+    use crate::error_tracking::store::packing::totals_of;
 
     fn day() -> Day {
         Day::of(Timestamp::parse_rfc3339("2026-11-21T00:00:00Z").unwrap())
@@ -482,8 +483,7 @@ mod tests {
         let occurred_at = day().start();
         let (fingerprint, attributes) = (Fingerprint([0; 16]), Attributes::default());
         let columns = pack(day(), &[EventRow { occurred_at, fingerprint, attributes }]).unwrap();
-        let base = columns.get(ColumnName::Base).unwrap();
-        let totals = Base::decode(&mut Decoder::new(), base).unwrap().totals();
+        let totals = totals_of(&columns).unwrap();
         let url = ColumnName::Attribute(Attribute::Url);
         let form = RunForm::Columns(BTreeMap::from([(ColumnName::Base, 1), (url, url_parts)]));
         let (first_step, last_step, until, level) = (1, 1, occurred_at, 0);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::MAX_VALUES_BYTES;
 use super::base::Base;
-use super::encoding::{Damaged, Decoder, Encoder, Unread, new_column, put_number};
+use super::encoding::{Damaged, Decoder, Encoder, Unread, new_column, put_bytes, put_number};
 use crate::error_tracking::attribute::Attribute;
 use crate::error_tracking::log::row::EventRow;
 
@@ -85,8 +85,7 @@ pub(super) fn encode(values: &[Option<&str>], indexes: &[u32], encoder: &mut Enc
     put_number(set.len() * 2 + usize::from(set.len() < values.len()), &mut column);
     let mut part = Vec::new();
     for value in set {
-        put_number(value.len(), &mut part);
-        part.extend(value.as_bytes());
+        put_bytes(value.as_bytes(), &mut part);
     }
     encoder.put_part(&part, &mut column);
     encoder.put_part(&encode_indexes(indexes, bytes_of_index(values.len())), &mut column);
@@ -124,8 +123,7 @@ fn decode_values(
     let mut values = Vec::with_capacity(set_count + 1);
     values.extend(has_unset.then_some(None));
     for _ in 0..set_count {
-        let length = unread.length()?;
-        let value = std::str::from_utf8(unread.take(length)?);
+        let value = std::str::from_utf8(unread.bytes()?);
         let value = value.ok().filter(|value| !value.is_empty());
         values.push(Some(value.ok_or(Damaged("a value is no text"))?.into()));
     }

@@ -40,8 +40,7 @@ impl Encoder {
         let compressed = zstd.and_then(|zstd| zstd.compress(part).ok());
         if let Some(compressed) = compressed.filter(|it| it.len() + 1 < part.len()) {
             put_number(part.len() * 2 + 1, column);
-            put_number(compressed.len(), column);
-            column.extend(compressed);
+            put_bytes(&compressed, column);
         } else {
             put_number(part.len() * 2, column);
             column.extend(part);
@@ -74,6 +73,12 @@ pub(in crate::error_tracking::log) fn put_wide_number(mut number: u64, column: &
         }
         column.push(low | CONTINUES);
     }
+}
+
+/// Bytes behind their length.
+pub(in crate::error_tracking::log) fn put_bytes(bytes: &[u8], column: &mut Vec<u8>) {
+    put_number(bytes.len(), column);
+    column.extend(bytes);
 }
 
 /// Reads columns. Made once for many, since starting zstd costs more than a small column.
@@ -138,6 +143,12 @@ impl<'c> Unread<'c> {
         Ok(taken)
     }
 
+    /// Bytes behind their length.
+    pub(in crate::error_tracking::log) fn bytes(&mut self) -> Result<&'c [u8], Damaged> {
+        let length = self.length()?;
+        self.take(length)
+    }
+
     pub(in crate::error_tracking::log) fn length(&mut self) -> Result<usize, Damaged> {
         self.number().map(|number| number as usize)
     }
@@ -198,8 +209,7 @@ impl<'c> Unread<'c> {
             return Err(Damaged("a part is too long"));
         }
         if is_compressed {
-            let compressed_length = self.length()?;
-            decoder.decompress(self.take(compressed_length)?, length)
+            decoder.decompress(self.bytes()?, length)
         } else {
             self.take(length).map(<[u8]>::to_vec)
         }

@@ -30,7 +30,7 @@ pub use minutes::Minutes;
 pub use totals::{Total, Totals};
 pub use users::Users;
 
-pub(super) use encoding::{Unread, put_number, put_wide_number};
+pub(super) use encoding::{Unread, put_bytes, put_number, put_wide_number};
 
 use encoding::Encoder;
 
