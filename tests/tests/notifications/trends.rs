@@ -1,20 +1,25 @@
 //! announce-trends: spikes, insights that trend, and the week.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use send_notifications::outside::Outside;
-use shared::app::Deadline;
+use shared::app::{App, Deadline};
 use shared::error_tracking::ErrorId;
+use shared::error_tracking::spike::Hour;
 use shared::error_tracking::store::{EventsByHour, EventsOfError, PackingLimits, Step};
 use shared::projects::happening::{Happening, HappeningKind, Scene};
-use tests::app::{PROJECT, TestApp};
+use shared::projects::project::ProjectId;
+use tests::app::{PROJECT, TestApp, app_over, clock_at};
 use tests::call::Call;
 use tests::error_tracking::SentEvent;
 use tests::notifications::{announce_trends, run};
+use tests::proxy::{self, Answer, Proxy, Upstream};
+use tests::wire::Request;
 
 use super::actions::{
     create_flag, create_insight, create_trend, deliver, deliver_many, make_errors, set_status,
@@ -100,20 +105,61 @@ async fn the_end_of_an_hour_is_looked_at_in_the_next_one() {
 
 /// Packs all rows of the project.
 async fn pack(test: &TestApp) {
-    let limits = PackingLimits { waits: false, ..PackingLimits::default() };
     // What is received later must not lie before what is packed.
     test.pass(Duration::from_mins(2));
-    let (app, now) = (&test.app, test.app.clock.now());
+    assert!(pack_all(&test.app, test.project_id).await > 0, "there was something to pack");
+}
+
+/// Packs all rows of a project that can be packed; answers in how many steps.
+async fn pack_all(app: &App, project: ProjectId) -> usize {
+    let limits = PackingLimits { waits: false, ..PackingLimits::default() };
+    let now = app.clock.now();
     let new_id = || ErrorId::new(app.ids.new_uuid(now));
     let mut packed = 0;
     loop {
-        match app.store.pack_step(test.project_id, &limits, &new_id, now).await.unwrap() {
+        match app.store.pack_step(project, &limits, &new_id, now).await.unwrap() {
             Step::Packed { .. } => packed += 1,
-            Step::Left(_) => break,
+            Step::Left(_) => return packed,
             Step::Lost | Step::ProjectGone => panic!("nobody else packs"),
         }
     }
-    assert!(packed > 0, "there was something to pack");
+}
+
+/// Packs the log of a project before its head is read, when all that is read beside that has been.
+struct PackedMeanwhile {
+    upstream: Upstream,
+    app: App,
+    project: ProjectId,
+}
+
+impl Proxy for PackedMeanwhile {
+    async fn answer(&self, request: Request) -> Answer {
+        let body = String::from_utf8_lossy(&request.body);
+        if request.target == "GetItem" && body.contains("log-head#") {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            pack_all(&self.app, self.project).await;
+        }
+        self.upstream.forward(&request).await
+    }
+}
+
+#[tokio::test]
+async fn a_spike_is_found_whose_events_are_packed_while_it_is_looked_for() {
+    let (test, _) = start().await;
+    deliver_many(&test, 0, 1, "TypeError").await;
+    test.pass(2 * HOUR);
+    deliver_many(&test, 1, 20, "TypeError").await;
+    test.pass(Duration::from_mins(2));
+    let now = test.app.clock.now();
+    let packed_meanwhile = PackedMeanwhile {
+        upstream: Upstream::new(&test.engine.endpoint()),
+        app: test.app_at(clock_at(now)),
+        project: test.project_id,
+    };
+    let endpoint = proxy::serve(Arc::new(packed_meanwhile)).await;
+    let (app, _) = app_over(&endpoint);
+    let spikes = app.store.find_spikes(test.project_id, Hour::of(now), now).await.unwrap();
+    assert_eq!(spikes.len(), 1);
 }
 
 #[tokio::test]

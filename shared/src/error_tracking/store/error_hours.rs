@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -25,8 +26,7 @@ use crate::timestamp::Timestamp;
 use super::events::EVENT_RETENTION;
 use super::head::{LogHead, LogPosition};
 use super::reading::{
-    EARLIEST_RECEIPT, EventCounts, LoadedRun, MAX_ROUNDS, PlannedRun, readable, readable_rows,
-    windows,
+    EARLIEST_RECEIPT, EventCounts, LoadedRun, PlannedRun, readable_rows, windows,
 };
 
 /// Which events of a project are counted by error and hour.
@@ -172,8 +172,8 @@ impl Store {
         Ok(self.count_error_hours(project, wanted, add, now).await?.0)
     }
 
-    /// How many events an hour has at most: exactly, if they are few, by the totals of runs and the number
-    /// of rows.
+    /// How many events an hour has at most: exactly, if they are few and none is deleted, by the totals of runs
+    /// and the number of rows.
     async fn events_at_most(
         &self,
         project: ProjectId,
@@ -181,23 +181,24 @@ impl Store {
         received_from: Option<Timestamp>,
         now: Timestamp,
     ) -> Result<u64, StoreError> {
-        let (head, manifests) = tokio::try_join!(
-            self.find_log_head(project),
-            self.list_manifests(project, hour.day(), hour.day())
-        )?;
+        let read_rows = |head: Arc<LogHead>| async move {
+            let from = rows_from(&head, received_from);
+            let range = readable_rows(project, &head, &from, &[], now);
+            let mut pages = Box::pin(self.row_pages(&range));
+            let mut events = 0;
+            while events < FEWEST_EVENTS
+                && let Some(rows) = pages.try_next().await?
+            {
+                let of_hour = rows.iter().filter(|row| Hour::of(row.row.occurred_at) == hour);
+                events += u64::try_from(of_hour.count()).unwrap_or(u64::MAX);
+            }
+            Ok::<u64, StoreError>(events)
+        };
+        let day = hour.day();
+        let (_, manifests, rows) = self.read_log(project, None, day..=day, read_rows).await?;
         let runs = manifests.iter().flat_map(|manifest| &manifest.runs);
         let packed = runs.map(|run| u64::from(run.totals.hour(hour.in_day()).events));
-        let mut events: u64 = packed.sum();
-        let from = rows_from(&head, received_from);
-        let range = readable_rows(project, &head, &from, &[], now);
-        let mut pages = Box::pin(self.row_pages(&range));
-        while events < FEWEST_EVENTS
-            && let Some(rows) = pages.try_next().await?
-        {
-            let of_hour = rows.iter().filter(|row| Hour::of(row.row.occurred_at) == hour);
-            events += u64::try_from(of_hour.count()).unwrap_or(u64::MAX);
-        }
-        Ok(events)
+        Ok(rows + packed.sum::<u64>())
     }
 
     /// Counts events by what `add` makes of an error's fingerprint, an hour, and how many there are: all of
@@ -210,49 +211,45 @@ impl Store {
         now: Timestamp,
     ) -> Result<(C, Tombstones), StoreError> {
         let (first, last) = (wanted.range.start().day(), wanted.range.end().day());
-        for _ in 0..MAX_ROUNDS {
+        let add = &add;
+        let read_rows = |head: Arc<LogHead>| async move {
             let mut counts = C::default();
-            let head = self.find_log_head(project).await?;
             let from = rows_from(&head, wanted.received_from);
-            let (manifests, ()) =
-                tokio::try_join!(self.list_manifests(project, first, last), async {
-                    let range = readable_rows(project, &head, &from, &[], now);
-                    let mut pages = Box::pin(self.row_pages(&range));
-                    while let Some(rows) = pages.try_next().await? {
-                        for row in rows {
-                            let received_at = row.received_at().unwrap_or(now);
-                            let fingerprint = row.row.fingerprint;
-                            if !head.tombstones.hide_event(fingerprint, received_at) {
-                                add(&mut counts, fingerprint, Hour::of(row.row.occurred_at), 1);
-                            }
-                        }
-                    }
-                    Ok(())
-                })?;
-            let Some(manifests) = readable(manifests, &head) else { continue };
-            let planned = planned_runs(manifests, &wanted.range);
-            let reads: Vec<_> =
-                windows(planned).into_iter().map(|window| self.load(project, window)).collect();
-            let mut reads = stream::iter(reads).buffered(2);
-            let mut decoder = Decoder::new();
-            while let Some(window) = reads.try_next().await? {
-                for LoadedRun { planned, columns } in window {
-                    let base = columns.get(ColumnName::Base);
-                    let Ok(base) = base.and_then(|base| Base::decode(&mut decoder, base)) else {
-                        self.report_damaged_run(project, planned.day, &planned.run);
-                        continue;
-                    };
-                    for (fingerprint, hour, events) in base.events_by_hour(planned.plan.columns) {
-                        if !head.tombstones.hide_in_run(fingerprint, &planned.run) {
-                            let hour = Hour::of_day(planned.day, hour);
-                            add(&mut counts, fingerprint, hour, events);
-                        }
+            let range = readable_rows(project, &head, &from, &[], now);
+            let mut pages = Box::pin(self.row_pages(&range));
+            while let Some(rows) = pages.try_next().await? {
+                for row in rows {
+                    let received_at = row.received_at().unwrap_or(now);
+                    let fingerprint = row.row.fingerprint;
+                    if !head.tombstones.hide_event(fingerprint, received_at) {
+                        add(&mut counts, fingerprint, Hour::of(row.row.occurred_at), 1);
                     }
                 }
             }
-            return Ok((counts, head.tombstones));
+            Ok::<C, StoreError>(counts)
+        };
+        let (head, manifests, mut counts) =
+            self.read_log(project, None, first..=last, read_rows).await?;
+        let planned = planned_runs(manifests, &wanted.range);
+        let reads: Vec<_> =
+            windows(planned).into_iter().map(|window| self.load(project, window)).collect();
+        let mut reads = stream::iter(reads).buffered(2);
+        let mut decoder = Decoder::new();
+        while let Some(window) = reads.try_next().await? {
+            for LoadedRun { planned, columns } in window {
+                let base = columns.get(ColumnName::Base);
+                let Ok(base) = base.and_then(|base| Base::decode(&mut decoder, base)) else {
+                    self.report_damaged_run(project, planned.day, &planned.run);
+                    continue;
+                };
+                for (fingerprint, hour, events) in base.events_by_hour(planned.plan.columns) {
+                    if !head.tombstones.hide_in_run(fingerprint, &planned.run) {
+                        add(&mut counts, fingerprint, Hour::of_day(planned.day, hour), events);
+                    }
+                }
+            }
         }
-        Err(StoreError::Contended("the log kept being packed".into()))
+        Ok((counts, head.tombstones.clone()))
     }
 }
 

@@ -2,6 +2,8 @@
 //! once than fits into memory.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -43,7 +45,7 @@ const MANY_ROWS: usize = 5_000;
 /// How long it takes for that, at most.
 const PACKING_BUDGET: Duration = Duration::from_secs(3);
 /// How often a log is read again because it was packed and merged in between.
-pub(super) const MAX_ROUNDS: usize = 8;
+const MAX_ROUNDS: usize = 8;
 /// How old a head may be when what it names is read. The older it is, the more often that was packed, merged
 /// or deleted since.
 const HEAD_AGE: Duration = Duration::from_secs(1);
@@ -228,7 +230,7 @@ impl Store {
     async fn read_project_events<'s, R: RowTally>(
         &'s self,
         project: ProjectId,
-        mut head: Option<(LogHead, Instant)>,
+        head: Option<(LogHead, Instant)>,
         query: &'s EventQuery,
         counted: Counted,
         new_error_id: NewErrorId<'_>,
@@ -253,43 +255,61 @@ impl Store {
         let (Some(first), Some(last)) = (range.days().next(), range.days().last()) else {
             return Ok(events);
         };
+        let demand = &demand;
+        let read_rows = |head: Arc<LogHead>| async move {
+            let (mut errors, mut outlines) = (CountedErrors::default(), Vec::new());
+            if !every_fingerprint_counts {
+                outlines = self.find_wanted_errors(project, query, now).await?;
+                let wanted = outlines.iter().map(|error| (error.fingerprint, error.id));
+                errors = CountedErrors::only(wanted);
+            }
+            let (rows, packable) =
+                self.count_rows(project, &head, demand, &mut errors, now).await?;
+            Ok::<_, StoreError>((errors, outlines, rows, packable))
+        };
+        let (head, manifests, read) = self.read_log(project, head, first..=last, read_rows).await?;
+        let (errors, outlines, rows, packable) = read;
+        // A log begins with the packer, which checks that there is the project.
+        if packable > MANY_ROWS && head.steps > 0 {
+            let limits =
+                PackingLimits { rows: MANY_ROWS, waits: false, ..PackingLimits::default() };
+            let packing = self.pack_step(project, &limits, new_error_id, now);
+            // What is not packed in time is counted from rows, as it was now.
+            let _ = tokio::time::timeout(PACKING_BUDGET, packing).await;
+        }
+        (events.errors, events.outlines, events.rows) = (errors, outlines, rows);
+        let planned = plan(demand, manifests, &events.rows, &head.tombstones);
+        events.tombstones = head.tombstones.clone();
+        let mut windows = windows(planned).into_iter();
+        if let Some(window) = windows.next() {
+            events.first = self.load(project, window).await?;
+        }
+        events.windows = windows.collect();
+        Ok(events)
+    }
+
+    /// A log as it is at one moment: its head, the manifests of some days with the runs that readers of that
+    /// head count, and what `read_rows` makes of the rows that they count beside these. The head may have been
+    /// read a moment before.
+    pub(super) async fn read_log<T, R: Future<Output = Result<T, StoreError>>>(
+        &self,
+        project: ProjectId,
+        mut head: Option<(LogHead, Instant)>,
+        days: RangeInclusive<Day>,
+        read_rows: impl Fn(Arc<LogHead>) -> R,
+    ) -> Result<(Arc<LogHead>, Vec<Manifest>, T), StoreError> {
         for _ in 0..MAX_ROUNDS {
             let head = match head.take() {
                 Some((head, read_at)) if read_at.elapsed() < HEAD_AGE => head,
                 _ => self.find_log_head(project).await?,
             };
-            let read_rows = async {
-                let (mut errors, mut outlines) = (CountedErrors::default(), Vec::new());
-                if !every_fingerprint_counts {
-                    outlines = self.find_wanted_errors(project, query, now).await?;
-                    let wanted = outlines.iter().map(|error| (error.fingerprint, error.id));
-                    errors = CountedErrors::only(wanted);
-                }
-                let (rows, packable) =
-                    self.count_rows(project, &head, &demand, &mut errors, now).await?;
-                Ok::<_, StoreError>((errors, outlines, rows, packable))
-            };
-            let read = tokio::try_join!(self.list_manifests(project, first, last), read_rows);
-            let (manifests, (errors, outlines, rows, packable)) =
-                self.spread_if_throttled(project, &head, read).await?;
-            let Some(manifests) = readable(manifests, &head) else { continue };
-            // A log begins with the packer, which checks that there is the project.
-            if packable > MANY_ROWS && head.steps > 0 {
-                let limits =
-                    PackingLimits { rows: MANY_ROWS, waits: false, ..PackingLimits::default() };
-                let packing = self.pack_step(project, &limits, new_error_id, now);
-                // What is not packed in time is counted from rows, as it was now.
-                let _ = tokio::time::timeout(PACKING_BUDGET, packing).await;
+            let head = Arc::new(head);
+            let manifests = self.list_manifests(project, *days.start(), *days.end());
+            let read = tokio::try_join!(manifests, read_rows(head.clone()));
+            let (manifests, rows) = self.spread_if_throttled(project, &head, read).await?;
+            if let Some(manifests) = readable(manifests, &head) {
+                return Ok((head, manifests, rows));
             }
-            (events.errors, events.outlines, events.rows) = (errors, outlines, rows);
-            let planned = plan(&demand, manifests, &events.rows, &head.tombstones);
-            events.tombstones = head.tombstones;
-            let mut windows = windows(planned).into_iter();
-            if let Some(window) = windows.next() {
-                events.first = self.load(project, window).await?;
-            }
-            events.windows = windows.collect();
-            return Ok(events);
         }
         Err(StoreError::Contended("the log kept being packed".into()))
     }
@@ -417,7 +437,7 @@ pub(super) fn readable_rows<'h>(
 
 /// The manifests with the runs that readers of a head count; `None` if the head is too old for them:
 /// some of what was rows then was merged with what was not.
-pub(super) fn readable(mut manifests: Vec<Manifest>, head: &LogHead) -> Option<Vec<Manifest>> {
+fn readable(mut manifests: Vec<Manifest>, head: &LogHead) -> Option<Vec<Manifest>> {
     let readable = head.readable_steps;
     let is_mixed = |run: &Run| run.first_step <= readable && readable < run.last_step;
     if manifests.iter().flat_map(|manifest| &manifest.runs).any(is_mixed) {
