@@ -263,8 +263,8 @@ impl Store {
                 let wanted = outlines.iter().map(|error| (error.fingerprint, error.id));
                 errors = CountedErrors::only(wanted);
             }
-            let (rows, packable) =
-                self.count_rows(project, &head, demand, &mut errors, now).await?;
+            let counted = self.count_rows(project, &head, demand, &mut errors, now).await;
+            let (rows, packable) = self.spread_if_throttled(project, &head, counted).await?;
             Ok::<_, StoreError>((errors, outlines, rows, packable))
         };
         let (head, manifests, read) = self.read_log(project, head, first..=last, read_rows).await?;
@@ -305,8 +305,7 @@ impl Store {
             };
             let head = Arc::new(head);
             let manifests = self.list_manifests(project, *days.start(), *days.end());
-            let read = tokio::try_join!(manifests, read_rows(head.clone()));
-            let (manifests, rows) = self.spread_if_throttled(project, &head, read).await?;
+            let (manifests, rows) = tokio::try_join!(manifests, read_rows(head.clone()))?;
             if let Some(manifests) = readable(manifests, &head) {
                 return Ok((head, manifests, rows));
             }
