@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -130,6 +131,7 @@ struct PackedMeanwhile {
     upstream: Upstream,
     app: App,
     project: ProjectId,
+    steps: AtomicUsize,
 }
 
 impl Proxy for PackedMeanwhile {
@@ -137,7 +139,8 @@ impl Proxy for PackedMeanwhile {
         let body = String::from_utf8_lossy(&request.body);
         if request.target == "GetItem" && body.contains("log-head#") {
             tokio::time::sleep(Duration::from_millis(200)).await;
-            pack_all(&self.app, self.project).await;
+            let steps = pack_all(&self.app, self.project).await;
+            self.steps.fetch_add(steps, Ordering::Relaxed);
         }
         self.upstream.forward(&request).await
     }
@@ -151,14 +154,16 @@ async fn a_spike_is_found_whose_events_are_packed_while_it_is_looked_for() {
     deliver_many(&test, 1, 20, "TypeError").await;
     test.pass(Duration::from_mins(2));
     let now = test.app.clock.now();
-    let packed_meanwhile = PackedMeanwhile {
+    let packed_meanwhile = Arc::new(PackedMeanwhile {
         upstream: Upstream::new(&test.engine.endpoint()),
         app: test.app_at(clock_at(now)),
         project: test.project_id,
-    };
-    let endpoint = proxy::serve(Arc::new(packed_meanwhile)).await;
+        steps: AtomicUsize::new(0),
+    });
+    let endpoint = proxy::serve(Arc::clone(&packed_meanwhile)).await;
     let (app, _) = app_over(&endpoint);
     let spikes = app.store.find_spikes(test.project_id, Hour::of(now), now).await.unwrap();
+    assert!(packed_meanwhile.steps.load(Ordering::Relaxed) > 0, "it was packed meanwhile");
     assert_eq!(spikes.len(), 1);
 }
 
