@@ -232,8 +232,9 @@ reproduce: package ## Builds all functions a second time, and compares their zip
 	$(MAKE) -C $(REPRODUCED) package VENV=../../$(VENV)
 	@$(VENV)/bin/python packaging/compare_packages.py target/package $(REPRODUCED)/target/package
 
-# sam looks for the region in AWS_DEFAULT_REGION and in profiles, other tools in AWS_REGION first.
-SAM_WITH_OPTIONS = SAM_CLI_TELEMETRY=0 $(SAM) $(1) --config-env $(CONFIG) $(addprefix --region ,$(AWS_REGION))
+# SAM CLI searches samconfig.toml beside the template. It reads the region from AWS_DEFAULT_REGION and from
+# profiles; other tools read AWS_REGION first.
+SAM_WITH_OPTIONS = SAM_CLI_TELEMETRY=0 $(SAM) $(1) --config-file "$(CURDIR)/samconfig.toml" --config-env $(CONFIG) $(addprefix --region ,$(AWS_REGION))
 SAM_DEPLOY = $(call SAM_WITH_OPTIONS,deploy) --tags application=waymark stage=$(STAGE)
 WITH_REGION = $(if $(AWS_REGION),AWS_DEFAULT_REGION=$(AWS_REGION))
 RELEASES = $(WITH_REGION) $(dir $(SAM))python packaging/releases.py
@@ -289,8 +290,7 @@ $(VENV)/packaging-tools: packaging/requirements.txt | tools
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement packaging/requirements.txt
 	@touch $@
 
-# Each names what is asked for; the file of the same name with all that it brings, and its hashes, is made of it,
-# for the oldest Python that it runs under.
+# uv resolves each *.in into the *.txt of the same name, with hashes, for the oldest Python that runs it.
 PYTHON_OF_requirements := 3.9
 PYTHON_OF_tests/contract/moto := 3.11
 PYTHON_OF_tests/contract/requirements := 3.11
@@ -325,8 +325,12 @@ $(CHECKOV): tests/contract/checkov.txt
 $(SAM): requirements-deploy.txt
 $(SCHEMATHESIS): tests/contract/schemathesis.txt
 $(MOTO): tests/contract/moto.txt
+# uv installs them: pip before 23.3 refuses requirements-deploy.txt, since it matches no hash to a package with extras.
+$(CHECKOV) $(SAM) $(SCHEMATHESIS) $(MOTO): | $(UV)
+	python3 -m venv --clear $(patsubst %/bin/,%,$(dir $@))
+	$(UV) pip install --quiet --python $(dir $@)python --require-hashes --requirement $<
+	@touch $@
 $(UV): packaging/uv.txt
-$(CHECKOV) $(SAM) $(SCHEMATHESIS) $(MOTO) $(UV):
 	python3 -m venv --clear $(patsubst %/bin/,%,$(dir $@))
 	$(dir $@)pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
 	@touch $@
