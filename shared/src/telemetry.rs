@@ -133,6 +133,7 @@ pub(crate) fn log_request(
         figures.extend(failed_as.map(|dimensions| Figures { metrics: &failed, dimensions }));
         log(level, now, &members, &figures);
     }
+    log_throttled_calls(incoming.operation(), spent, now);
 }
 
 /// How a request is logged, if it is.
@@ -190,6 +191,19 @@ pub(crate) fn log_job(
     ];
     let level = if error.is_some() { Level::ERROR } else { Level::INFO };
     log(level, now, &members, &[Figures { metrics: &spent.metrics(), dimensions: &[] }]);
+    log_throttled_calls(operation, spent, now);
+}
+
+/// The metric that counts DynamoDB calls which were throttled after all retries.
+const THROTTLED_CALLS: &str = "ThrottledCalls";
+
+/// Logs and counts the throttled DynamoDB calls of a request or a run, if there were any.
+fn log_throttled_calls(operation: &str, spent: &Spent, now: Timestamp) {
+    if spent.usage.throttled > 0 {
+        let members = [("message", json!("throttled by DynamoDB")), (OPERATION, json!(operation))];
+        let metrics = &[(THROTTLED_CALLS, "Count", json!(spent.usage.throttled))];
+        log(COUNTED, now, &members, &[Figures { metrics, dimensions: &[STACK] }]);
+    }
 }
 
 /// Logs a metric by itself.

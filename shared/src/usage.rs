@@ -22,6 +22,8 @@ pub struct Usage {
     pub calls: u32,
     /// How often calls were tried, the first times included.
     pub attempts: u32,
+    /// Calls that DynamoDB throttled, after all retries.
+    pub throttled: u32,
     /// The read capacity units that successful calls consumed.
     pub read_units: f64,
     /// The write capacity units that successful calls consumed. Transactions that DynamoDB refuses
@@ -42,6 +44,7 @@ impl Usage {
     fn add(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
         self.attempts = self.attempts.saturating_add(other.attempts);
+        self.throttled = self.throttled.saturating_add(other.throttled);
         self.read_units += other.read_units;
         self.write_units += other.write_units;
         self.cache_hits = self.cache_hits.saturating_add(other.cache_hits);
@@ -69,6 +72,11 @@ pub(crate) fn note_cache_lookup(was_remembered: bool) {
         let count = if was_remembered { &mut usage.cache_hits } else { &mut usage.cache_misses };
         *count = count.saturating_add(1);
     });
+}
+
+/// Counts a call that DynamoDB throttled, after all retries.
+pub(crate) fn note_throttled() {
+    note(|usage| usage.throttled = usage.throttled.saturating_add(1));
 }
 
 /// Notes something about the work that is going on, if its usage is counted.

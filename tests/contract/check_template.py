@@ -35,6 +35,8 @@ MOST_RESOURCES = 500
 # A deployment's number, and the operations that have traffic shifted to them by default.
 RELEASE = "1795234560"
 SHIFTED = {"EvaluateFeatureFlag", "EvaluateFeatureFlags", "GetFlagdConfiguration", "IngestErrorEvents"}
+# Operations that a public flag key can call.
+EVALUATING = SHIFTED - {"IngestErrorEvents"}
 # Alarms that every operation may have: the section of the guide that is about all of a kind.
 OF_OPERATIONS = {
     "ServerErrorsAlarm": "Server errors of one operation",
@@ -114,9 +116,18 @@ def is_of_the_sender(resource, statement):
     return is_identity and conditions.get("ses:FromAddress") == {"Ref": "MailFrom"}
 
 
-def is_of_the_bus(resource, _):
-    """Whether a statement is about the bus that a parameter names."""
+# The operators that AWS documents for a condition key with several values.
+ONLY_OWN_EVENTS = {
+    "ForAllValues:StringEquals": {"events:source": "waymark"},
+    "Null": {"events:source": "false"},
+}
+
+
+def is_of_the_bus(resource, statement):
+    """Checks that a statement is about own events on the bus that a parameter names."""
     arn = resource.get("Fn::Sub", "") if isinstance(resource, dict) else ""
+    if statement.get("Condition") != ONLY_OWN_EVENTS:
+        return False
     return ":events:" in arn and arn.endswith(":event-bus/${EventBusName}")
 
 
@@ -280,6 +291,11 @@ def faults_of_bulkheads(resources):
             bulkheads[name] = ("CountingConcurrency", "QueryThrottlingRateLimit")
     bulkheads["IngestErrorEvents"] = ("IngestionConcurrency", "IngestThrottlingRateLimit")
 
+    for name in EVALUATING:
+        reserved = {"Fn::If": ["HasEvaluationConcurrency", {"Ref": "EvaluationConcurrency"}, NO_VALUE]}
+        if functions[name].get("ReservedConcurrentExecutions") != reserved:
+            yield f"{name}: EvaluationConcurrency must bound its concurrent executions"
+
     (stage,) = properties_by_type(resources)["AWS::ApiGatewayV2::Stage"].values()
     settings = dict(stage["RouteSettings"])
     with_routes = set()
@@ -432,7 +448,7 @@ def faults_of_origin_secret(template):
 
 
 def metrics_of_alarms(alarms):
-    """The metrics that alarms watch, each of which is billed; what a query of metrics finds is not known."""
+    """The metrics that alarms watch, each of which is billed."""
     for alarm in alarms.values():
         yield sum("MetricStat" in it for it in alarm["Metrics"]) if "Metrics" in alarm else 1
 
@@ -469,7 +485,7 @@ def faults_of_costs(resources):
 def faults_of_sums():
     """What the guide adds up is the sum of what it names, but for what is rounded away."""
     guide = GUIDE.read_text(encoding="utf-8")
-    (parts,) = re.findall(r"^\*Fixed\* is(.*?)^DynamoDbThrottlingAlarm", guide, re.MULTILINE | re.DOTALL)
+    (parts,) = re.findall(r"^\*Fixed\* is(.*?)^An operation with server errors", guide, re.MULTILINE | re.DOTALL)
     fixed = sum(float(dollars) for dollars in re.findall(r"\((\d+\.\d\d)", parts))
     (table,) = re.findall(r"^\| DynamoDB writes \|.*?^\| \*\*a month\*\*[^\n]*", guide, re.MULTILINE | re.DOTALL)
     rows = [line.replace("*", "").replace(",", "").strip("| ").split(" | ") for line in table.splitlines()]
@@ -567,6 +583,15 @@ def faults_of_alarms(resources):
             yield f"{name}: docs/operations.md has no section {section}"
 
 
+def faults_of_queries(resources):
+    """Metrics Insights documents `AND` as the only word between the conditions of a query."""
+    for name, alarm in properties_by_type(resources)["AWS::CloudWatch::Alarm"].items():
+        for metric in alarm.get("Metrics", []):
+            expression = json.dumps(metric.get("Expression", ""))
+            if "SELECT" in expression and re.search(r"\b(OR|NOT|IN|LIKE)\b", expression):
+                yield f"{name}: Metrics Insights documents only `WHERE key OPERATOR value [AND ...]`"
+
+
 def main():
     # What the translator has to say of features that AWS turns on for itself.
     logging.disable(logging.WARNING)
@@ -584,6 +609,7 @@ def main():
         faults_of_schedules,
         faults_of_dashboard,
         faults_of_alarms,
+        faults_of_queries,
     )
     found = [fault for check in checks for fault in check(resources)]
     found += faults_of_restored_tables(template)

@@ -15,8 +15,7 @@ const FUNCTIONS: &str = "functions";
 const BOUNDARY: &str = "tables of the boundary";
 const FAILED_RUNS: &str = "metrics of scheduled functions";
 const ALARMS: &str = "alarms of operations";
-const THROTTLED: &str = "throttled tables";
-const REGIONS: [&str; 5] = [FUNCTIONS, BOUNDARY, ALARMS, FAILED_RUNS, THROTTLED];
+const REGIONS: [&str; 4] = [FUNCTIONS, BOUNDARY, ALARMS, FAILED_RUNS];
 
 /// Lambda takes an age of an event between these only, in seconds.
 const EVENT_AGE: std::ops::RangeInclusive<u32> = 60..=21_600;
@@ -36,7 +35,6 @@ pub(crate) fn generated(text: &str, functions: &[Function]) -> Result<String, St
     let text = region::replace(&text, BOUNDARY, &boundary(&tables))?;
     let text = region::replace(&text, ALARMS, &alarms::of_operations(functions))?;
     let text = region::replace(&text, FAILED_RUNS, &failed_runs(functions))?;
-    let text = region::replace(&text, THROTTLED, &throttled(&tables))?;
 
     let names: Vec<String> = functions.iter().map(Function::resource).collect();
     let text = searches(&text, "FunctionName", &names)?;
@@ -262,22 +260,6 @@ fn failed_runs(functions: &[Function]) -> String {
         let name = job.resource();
         line(&mut text, 6, &format!("Dimensions: [{{Name: FunctionName, Value: !Ref {name}}}]"));
         line(&mut text, 4, "Period: 600\nStat: Sum");
-    }
-    text
-}
-
-/// What counts the throttled requests to all tables.
-fn throttled(tables: &[Table]) -> String {
-    let mut text = String::new();
-    line(&mut text, 0, "Expression: !Sub >-");
-    line(
-        &mut text,
-        2,
-        "SELECT SUM(ThrottledRequests) FROM SCHEMA(\"AWS/DynamoDB\", TableName, Operation)",
-    );
-    for (number, table) in tables.iter().enumerate() {
-        let word = if number == 0 { "WHERE" } else { "OR" };
-        line(&mut text, 2, &format!("{word} TableName = '${{{}}}'", table.resource));
     }
     text
 }

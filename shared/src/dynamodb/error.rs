@@ -5,6 +5,8 @@ use std::{fmt, iter};
 
 use aws_sdk_dynamodb::error::{BuildError, ErrorMetadata, ProvideErrorMetadata, SdkError};
 
+use crate::usage;
+
 /// Why the store could not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -37,6 +39,12 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Returns [`StoreError::Throttled`] and counts the call for the alarm.
+    pub(super) fn throttled(actions: Vec<usize>, cause: Cause) -> Self {
+        usage::note_throttled();
+        Self::Throttled { actions, cause }
+    }
+
     /// Whether the same may be possible a while later.
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::Unavailable(_) | Self::Throttled { .. } | Self::Contended(_))
@@ -111,8 +119,7 @@ where
                     return Self::Contended(Cause(Box::new(ServiceAnswer(answer))));
                 }
                 if is_throttling(answer.code()) {
-                    let cause = Cause(Box::new(ServiceAnswer(answer)));
-                    return Self::Throttled { actions: Vec::new(), cause };
+                    return Self::throttled(Vec::new(), Cause(Box::new(ServiceAnswer(answer))));
                 }
                 (!is_transient(answer.code()), Box::new(ServiceAnswer(answer)))
             }
@@ -222,6 +229,18 @@ mod tests {
             let told = format!("{error} {error:?} {:?}", causes(&error));
             assert!(!told.contains("private"), "{told}");
         }
+    }
+
+    #[tokio::test]
+    async fn throttled_calls_are_counted() {
+        let throttled = async {
+            let meta = ErrorMetadata::builder().code("ThrottlingException").build();
+            let error = PutItemError::generic(meta);
+            StoreError::from(PutError::service_error(error, "private"))
+        };
+        let (error, usage) = usage::counted(throttled).await;
+        assert!(matches!(error, StoreError::Throttled { .. }), "{error}");
+        assert_eq!(usage.throttled, 1);
     }
 
     #[test]

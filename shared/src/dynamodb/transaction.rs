@@ -94,7 +94,7 @@ impl Cancellation {
             if actions.is_empty() {
                 StoreError::Unavailable(codes.into())
             } else {
-                StoreError::Throttled { actions, cause: codes.into() }
+                StoreError::throttled(actions, codes.into())
             }
         } else {
             StoreError::Refused(codes.into())
