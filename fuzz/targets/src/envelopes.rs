@@ -72,6 +72,10 @@ fn check(event: &NormalizedEvent) {
         assert!(
             value.is_none_or(|it| !it.is_empty() && it.chars().count() <= ATTRIBUTE_CHARACTERS)
         );
+    for crumb in payload["breadcrumbs"].as_array().into_iter().flatten() {
+        let at = crumb.get("timestamp").map(|at| at.as_str().map(Timestamp::parse_rfc3339));
+        assert!(matches!(at, None | Some(Some(Ok(_)))), "{crumb}");
+    }
     }
     let description = describe_stored_event(&event.payload, event.fingerprint);
     assert_eq!(description, Some(event.description()), "what is stored says what it is");
