@@ -79,7 +79,9 @@ async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     let event_id = event_id.ok_or_else(|| Problem::internal("a new UUID is never all zero"))?;
 
     // Storage.
-    Box::pin(store(app, project_id, event_id, event, received_at)).await?;
+    let [.., a, b, c, d] = new_id;
+    let draw = u32::from_be_bytes([a, b, c, d]);
+    Box::pin(store(app, project_id, event_id, event, received_at, draw)).await?;
 
     // Answer.
     Answer::ok(&serde_json::json!({ "id": event_id.to_string() }))
@@ -102,7 +104,7 @@ async fn store(
 ) -> Result<(), Problem> {
     let kind = event.description();
     let (mut shards, mut found, ()) = tokio::try_join!(
-        open_log(app, project_id),
+        open_log(app, project_id, draw),
         find_error_of(app, project_id, kind.clone(), Remembered::Counts),
         app.store.put_payload(project_id, event_id, &event.payload, received_at)
     )?;
@@ -114,6 +116,7 @@ async fn store(
     for _ in 0..MAX_ATTEMPTS {
         row.fingerprint = found.description.fingerprint;
         // Each attempt has the time at which it starts: rows come in the order of the log, but for
+    draw: u32,
         // seconds.
         let now = app.clock.now();
         let counting =

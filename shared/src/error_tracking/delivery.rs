@@ -2,8 +2,6 @@
 //! for, the log that its row goes to, and the error that it belongs to.
 
 use std::num::{NonZeroU32, NonZeroUsize};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::app::App;
@@ -18,23 +16,14 @@ use crate::timestamp::Timestamp;
 
 use super::ingestion::IngestionFault;
 use super::log::row::Fingerprint;
-use super::store::{ErrorOfEvent, FingerprintEntry, SeenEvent, Taken};
+use super::log::visit::early_visit;
+use super::store::{ErrorOfEvent, FingerprintEntry, SeenEvent};
 use super::{ErrorDescription, ErrorId, ErrorLimits, KnownError, NewError};
 
 /// How long anything is remembered: the longest that a key which was replaced may go on working.
 const MAX_AGE: Duration = Duration::from_mins(1);
 /// How many of each are remembered.
 const CAPACITY: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
-
-/// How long events are counted at most of which the log is not looked at.
-const LONGEST_COUNT: Duration = Duration::from_mins(10);
-
-/// Events of a project since some time.
-#[derive(Debug)]
-struct TakenEvents {
-    since: Timestamp,
-    events: AtomicU64,
-}
 
 /// What deliveries had in common lately.
 #[derive(Debug)]
@@ -44,8 +33,6 @@ struct DeliveryCache {
     refused: TimedCache<(IngestId, PublicKey), ()>,
     /// Over how many partitions the rows of a project are spread.
     logs: TimedCache<ProjectId, u8>,
-    /// How many events were taken of a project since its log was looked at.
-    taken: TimedCache<ProjectId, Arc<TakenEvents>>,
     errors: TimedCache<(ProjectId, Fingerprint), KnownError>,
     /// Projects that had no room for further errors.
     full: TimedCache<ProjectId, ()>,
@@ -57,7 +44,6 @@ impl Default for DeliveryCache {
             projects: TimedCache::new(CAPACITY, MAX_AGE),
             refused: TimedCache::new(CAPACITY, MAX_AGE),
             logs: TimedCache::new(CAPACITY, MAX_AGE),
-            taken: TimedCache::new(CAPACITY, LONGEST_COUNT),
             errors: TimedCache::new(CAPACITY, MAX_AGE),
             full: TimedCache::new(CAPACITY, MAX_AGE),
         }
@@ -99,26 +85,17 @@ pub async fn find_ingest_project(
     Ok(access.project)
 }
 
-/// Opens the log of a project for an event: it will be packed. Answers over how many partitions its rows
-/// are spread.
-pub async fn open_log(app: &App, project: ProjectId) -> Result<u8, StoreError> {
+/// Opens the log of a project for an event, by whose random `draw` the log may be visited early: it will
+/// be packed. Answers over how many partitions its rows are spread.
+pub async fn open_log(app: &App, project: ProjectId, draw: u32) -> Result<u8, StoreError> {
     let now = app.clock.now();
     let cache = app.cache::<DeliveryCache>();
-    let taken = cache.taken.get(&project, now);
-    if let Some(shards) = cache.logs.get(&project, now) {
-        if let Some(taken) = taken {
-            taken.events.fetch_add(1, Ordering::Relaxed);
-        }
+    let (early, known) = (early_visit(draw, now), cache.logs.get(&project, now));
+    if let (None, Some(shards)) = (early, known) {
         return Ok(shards);
     }
-    let seen = taken.map_or(Taken { events: 0, time: MAX_AGE }, |taken| Taken {
-        events: taken.events.load(Ordering::Relaxed),
-        time: taken.since.until(now),
-    });
-    let shards = app.store.want_packing(project, seen, now).await?;
+    let shards = app.store.want_packing(project, early, now).await?;
     cache.logs.insert(project, shards, now);
-    let taken = TakenEvents { since: now, events: AtomicU64::new(1) };
-    cache.taken.insert(project, Arc::new(taken), now);
     Ok(shards)
 }
 
