@@ -14,6 +14,7 @@ use crate::projects::store::IngestAccess;
 use crate::telemetry::{ERRORS_AT_CAP, log_bound_met};
 use crate::timestamp::Timestamp;
 
+use super::http::DROPPED_CATEGORIES;
 use super::ingestion::IngestionFault;
 use super::log::row::Fingerprint;
 use super::log::visit::early_visit;
@@ -50,14 +51,14 @@ impl Default for DeliveryCache {
     }
 }
 
-/// The project of an ingest id, if the key is its own and it takes more this minute. Fails with 403 or
-/// 429 otherwise; whether the project or the key is unknown is not told.
+/// The project of an ingest id, if the key is its own. Fails with 403 otherwise, for an unknown project as
+/// for a wrong key.
 pub async fn find_ingest_project(
     app: &App,
     incoming: &Incoming,
     ingest_id: Option<IngestId>,
     key: PublicKey,
-) -> Result<ProjectId, Problem> {
+) -> Result<IngestAccess, Problem> {
     let refused = || Problem::from(IngestionFault::Unauthorized);
     let ingest_id = ingest_id.ok_or_else(refused)?;
     let now = app.clock.now();
@@ -81,8 +82,21 @@ pub async fn find_ingest_project(
         }
     };
     incoming.note_project(access.project);
-    app.count_event(access.project, access.events_per_minute).await?;
-    Ok(access.project)
+    Ok(access)
+}
+
+/// Counts a delivery to a project, by whether it holds an event. Fails with 429 beyond the limit of either
+/// kind. A page sends envelopes without an event for each visit: they must not use up the events' limit.
+pub async fn count_delivery(
+    app: &App,
+    access: &IngestAccess,
+    has_event: bool,
+) -> Result<(), Problem> {
+    if has_event {
+        return app.count_event(access.project, access.events_per_minute).await;
+    }
+    let counted = app.count_envelope(access.project, access.events_per_minute).await;
+    counted.map_err(|problem| problem.limiting(DROPPED_CATEGORIES))
 }
 
 /// Opens the log of a project for an event, by whose random `draw` the log may be visited early: it will

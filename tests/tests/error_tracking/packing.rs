@@ -717,7 +717,7 @@ async fn rows_of_several_instances_are_packed_together() {
     tracker.test.pass(5 * MINUTE);
     tracker.run_schedule().await;
     let before = tracker.queued().await.unwrap();
-    assert!(before.due > tracker.now().plus(23 * HOUR), "the project is quiet");
+    assert!(before.due > tracker.now().plus(12 * HOUR), "the project is quiet");
 
     let endpoint = tracker.test.engine.endpoint();
     let mut events =
