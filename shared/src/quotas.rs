@@ -29,6 +29,9 @@ pub const ERRORS_VARIABLE: &str = "WAYMARK_ERRORS_PER_PROJECT";
 /// How many of them may be made in an hour; set by `template.yaml`. Nothing: as many as the field says.
 pub const NEW_ERRORS_VARIABLE: &str = "WAYMARK_NEW_ERRORS_PER_HOUR";
 
+/// Ratio between the limits of envelopes without an event and of events.
+pub const ENVELOPES_PER_EVENT: NonZeroU32 = NonZeroU32::new(10).unwrap();
+
 /// The limits that a function is told.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Limits {

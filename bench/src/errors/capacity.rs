@@ -16,7 +16,7 @@ use shared::dynamodb::{Store, client};
 use shared::error_tracking::attribute::Attribute;
 use shared::error_tracking::log::day::Day;
 use shared::error_tracking::log::row::{EventRow, encode_attributes};
-use shared::error_tracking::store::Taken;
+use shared::error_tracking::log::visit::early_visit;
 use shared::projects::project::Project;
 use shared::timestamp::Timestamp;
 use shared::usage::counted;
@@ -168,8 +168,9 @@ impl Days {
         millis.fetch_add(u64::try_from(STEP.as_millis())?, Ordering::Relaxed);
         let now = self.app.clock.now();
         if events > 0 {
-            let taken = Taken { events, time: STEP };
-            let wanting = self.app.store.want_packing(self.project.id, taken, now);
+            let mut numbers = self.events..self.events + events;
+            let early = numbers.find_map(|number| early_visit(u32::try_from(number).ok()?, now));
+            let wanting = self.app.store.want_packing(self.project.id, early, now);
             let (wanted, usage) = counted(wanting).await;
             wanted?;
             self.packing_units += usage.write_units;

@@ -12,7 +12,7 @@ use shared::error_tracking::log::day::Day;
 use shared::error_tracking::log::manifest::{MergeLimits, Run, RunId};
 use shared::error_tracking::log::row::{EventRow, Fingerprint};
 use shared::error_tracking::log::visit::Backlog;
-use shared::error_tracking::store::{ErrorOfEvent, SeenEvent, Taken};
+use shared::error_tracking::store::{ErrorOfEvent, SeenEvent};
 use shared::error_tracking::{ErrorDescription, ErrorId, ErrorStatus, EventId, KnownError};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
@@ -20,9 +20,6 @@ use shared::timestamp::Timestamp;
 use super::data_set::{ProjectDay, status_of};
 use crate::Result;
 use crate::stack::Stack;
-
-/// That ingestion took no events of a project.
-const NOTHING: Taken = Taken { events: 0, time: Duration::ZERO };
 
 /// How many events were stored.
 #[derive(Clone, Copy, Default)]
@@ -81,7 +78,7 @@ pub(super) async fn load_packed(
         while store.merge_step(project, &MergeLimits::default(), visit).await? {}
     }
     loaded.run_bytes = bytes_of_runs(stack.client(), project).await?;
-    let shards = store.want_packing(project, NOTHING, now).await?;
+    let shards = store.want_packing(project, None, now).await?;
     count(store, project, shards, &waiting).await?;
     loaded.rows = u64::try_from(waiting.len())?;
     create_errors(store, project, &fingerprints, now).await?;
@@ -124,7 +121,7 @@ pub(super) async fn load_rows(
     project: ProjectId,
     ProjectDay { day, rows }: &ProjectDay,
 ) -> Result<()> {
-    let shards = store.want_packing(project, NOTHING, day.start()).await?;
+    let shards = store.want_packing(project, None, day.start()).await?;
     count(store, project, shards, rows).await?;
     let fingerprints = rows.iter().map(|row| row.fingerprint).collect();
     create_errors(store, project, &fingerprints, day.start()).await

@@ -5,13 +5,13 @@
 
 use shared::app::{Access, App, Operation};
 use shared::error_tracking::ingestion::{
-    CredentialSources, Envelope, MAX_START_BYTES, NormalizedEvent, Received, inflate,
-    inflate_start, normalize_store_body,
+    CredentialSources, Envelope, MAX_FIRST_ITEM_BYTES, MAX_START_BYTES, NormalizedEvent, Received,
+    inflate, inflate_start, normalize_store_body,
 };
 use shared::error_tracking::log::row::EventRow;
 use shared::error_tracking::store::{Counting, ErrorOfEvent};
 use shared::error_tracking::{
-    EventId, Remembered, SENTRY, add_event_shards, add_log_shards, find_error_of,
+    EventId, Remembered, SENTRY, add_event_shards, add_log_shards, count_delivery, find_error_of,
     find_ingest_project, open_log, remember_error, see_error,
 };
 use shared::http::{Answer, Incoming, Method, Problem};
@@ -58,12 +58,21 @@ async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
         dsn = Envelope::read_dsn(&start)?;
     }
     let key = credentials.read(dsn.as_deref())?;
-    let project_id = find_ingest_project(app, incoming, IngestId::parse(&ingest_id), key).await?;
+    let access = find_ingest_project(app, incoming, IngestId::parse(&ingest_id), key).await?;
+
+    // Which limit counts the delivery follows from its start. Nothing more is decompressed before.
+    let start = || inflate_start(incoming.body(), &content_encoding, MAX_FIRST_ITEM_BYTES);
+    let begins_with_event =
+        !takes_envelopes || start().is_ok_and(|start| Envelope::begins_with_event(&start));
+    count_delivery(app, &access, begins_with_event).await?;
 
     let body = inflate(incoming.body(), &content_encoding)?;
     let envelope = takes_envelopes.then(|| Envelope::parse(&body)).transpose()?;
     if let Some(envelope) = &envelope {
         credentials.read(envelope.dsn.as_deref())?;
+        if envelope.event.is_some() && !begins_with_event {
+            count_delivery(app, &access, true).await?;
+        }
     }
 
     // Rules.
@@ -73,16 +82,24 @@ async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
         Some(envelope) => envelope.normalize_event(received)?,
         None => normalize_store_body(&body, received)?,
     };
-    let Some(event) = event else { return Answer::ok(&serde_json::json!({})) };
+    let answer = |body| match &envelope {
+        Some(envelope) if envelope.dropped_items > 0 => {
+            Answer::ok(&body)?.with_dropped_categories()
+        }
+        _ => Answer::ok(&body),
+    };
+    let Some(event) = event else { return answer(serde_json::json!({})) };
     let new_id = app.ids.new_uuid(received_at).into_bytes();
     let event_id = event.event_id.or_else(|| EventId::from_random_bytes(new_id));
     let event_id = event_id.ok_or_else(|| Problem::internal("a new UUID is never all zero"))?;
 
     // Storage.
-    Box::pin(store(app, project_id, event_id, event, received_at)).await?;
+    let [.., a, b, c, d] = new_id;
+    let draw = u32::from_be_bytes([a, b, c, d]);
+    Box::pin(store(app, access.project, event_id, event, received_at, draw)).await?;
 
     // Answer.
-    Answer::ok(&serde_json::json!({ "id": event_id.to_string() }))
+    answer(serde_json::json!({ "id": event_id.to_string() }))
 }
 
 /// The last segment of the path.
@@ -99,10 +116,11 @@ async fn store(
     event_id: EventId,
     event: NormalizedEvent,
     received_at: Timestamp,
+    draw: u32,
 ) -> Result<(), Problem> {
     let kind = event.description();
     let (mut shards, mut found, ()) = tokio::try_join!(
-        open_log(app, project_id),
+        open_log(app, project_id, draw),
         find_error_of(app, project_id, kind.clone(), Remembered::Counts),
         app.store.put_payload(project_id, event_id, &event.payload, received_at)
     )?;

@@ -4,8 +4,8 @@
 use serde_json::Value;
 use shared::error_tracking::attribute::Attribute;
 use shared::error_tracking::ingestion::{
-    Envelope, MAX_EVENT_BYTES, MAX_ITEMS, MAX_PAYLOAD_BYTES, MAX_START_BYTES, NormalizedEvent,
-    Received, describe_stored_event, normalize_store_body,
+    Envelope, MAX_EVENT_BYTES, MAX_FIRST_ITEM_BYTES, MAX_ITEMS, MAX_PAYLOAD_BYTES, MAX_START_BYTES,
+    NormalizedEvent, Received, describe_stored_event, normalize_store_body,
 };
 use shared::timestamp::Timestamp;
 
@@ -25,7 +25,12 @@ pub(crate) fn envelopes(bytes: &[u8]) {
     let parsed = Envelope::parse(bytes);
     assert_eq!(parsed, Envelope::parse(bytes), "the same each time");
     let start = &bytes[..bytes.len().min(MAX_START_BYTES)];
+    let begins_with_event =
+        Envelope::begins_with_event(&bytes[..bytes.len().min(MAX_FIRST_ITEM_BYTES)]);
     let Ok(envelope) = parsed else { return };
+    if begins_with_event || bytes.len() <= MAX_FIRST_ITEM_BYTES {
+        assert_eq!(begins_with_event, envelope.event.is_some());
+    }
     assert_eq!(Envelope::read_dsn(start), Ok(envelope.dsn.clone()), "the start has the DSN");
     let items = envelope.client_reports + envelope.dropped_items;
     assert!(items + usize::from(envelope.event.is_some()) <= MAX_ITEMS);
@@ -67,6 +72,10 @@ fn check(event: &NormalizedEvent) {
     assert!(
         (Timestamp::MIN_MILLIS..=Timestamp::MAX_MILLIS).contains(&event.occurred_at.as_millis())
     );
+    for crumb in payload["breadcrumbs"].as_array().into_iter().flatten() {
+        let at = crumb.get("timestamp").map(|at| at.as_str().map(Timestamp::parse_rfc3339));
+        assert!(matches!(at, None | Some(Some(Ok(_)))), "{crumb}");
+    }
     for attribute in Attribute::ALL {
         let value = event.attributes.get(attribute);
         assert!(

@@ -16,7 +16,7 @@ use crate::id::random_bytes;
 use crate::idempotency::IdempotentRequest;
 use crate::projects::api_key::KeyId;
 use crate::projects::project::ProjectId;
-use crate::quotas::{Limits, Quotas};
+use crate::quotas::{ENVELOPES_PER_EVENT, Limits, Quotas};
 use crate::telemetry::{SENDERS_OVER_QUOTA, log_bound_met};
 use crate::timestamp::Timestamp;
 
@@ -89,8 +89,8 @@ impl App {
         self.count(|| format!("requests#{key_id}"), self.limits.requests_per_minute).await
     }
 
-    /// Counts a delivery to a project, which may have a limit of its own, 0 for none. Fails with 429
-    /// beyond the limit.
+    /// Counts a delivery of an event to a project, whose own limit, 0 for none, replaces the stack's.
+    /// Fails with 429 beyond the limit.
     pub async fn count_event(
         &self,
         project: ProjectId,
@@ -98,6 +98,18 @@ impl App {
     ) -> Result<(), Problem> {
         let limit = own_limit.map_or(self.limits.events_per_minute, NonZeroU32::new);
         self.count(|| format!("events#{project}"), limit).await
+    }
+
+    /// Counts a delivery without an event to a project. Fails with 429 beyond [`ENVELOPES_PER_EVENT`] times
+    /// the project's limit of events.
+    pub async fn count_envelope(
+        &self,
+        project: ProjectId,
+        own_limit: Option<u32>,
+    ) -> Result<(), Problem> {
+        let events = own_limit.map_or(self.limits.events_per_minute, NonZeroU32::new);
+        let limit = events.map(|events| events.saturating_mul(ENVELOPES_PER_EVENT));
+        self.count(|| format!("envelopes#{project}"), limit).await
     }
 
     async fn count(

@@ -206,6 +206,11 @@ impl<'r> Caller<'r> {
         &self.key.scopes
     }
 
+    /// `true` if the key has no scope but `flags:evaluate`, as keys in pages do.
+    pub(crate) fn only_evaluates_flags(&self) -> bool {
+        self.key.scopes.iter().eq(&[Scope::FlagsEvaluate])
+    }
+
     /// When the caller's key ends, if it does.
     pub fn expires_at(&self) -> Option<Timestamp> {
         self.key.expires_at

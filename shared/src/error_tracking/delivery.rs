@@ -2,8 +2,6 @@
 //! for, the log that its row goes to, and the error that it belongs to.
 
 use std::num::{NonZeroU32, NonZeroUsize};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::app::App;
@@ -16,25 +14,17 @@ use crate::projects::store::IngestAccess;
 use crate::telemetry::{ERRORS_AT_CAP, log_bound_met};
 use crate::timestamp::Timestamp;
 
+use super::http::DROPPED_CATEGORIES;
 use super::ingestion::IngestionFault;
 use super::log::row::Fingerprint;
-use super::store::{ErrorOfEvent, FingerprintEntry, SeenEvent, Taken};
+use super::log::visit::early_visit;
+use super::store::{ErrorOfEvent, FingerprintEntry, SeenEvent};
 use super::{ErrorDescription, ErrorId, ErrorLimits, KnownError, NewError};
 
 /// How long anything is remembered: the longest that a key which was replaced may go on working.
 const MAX_AGE: Duration = Duration::from_mins(1);
 /// How many of each are remembered.
 const CAPACITY: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
-
-/// How long events are counted at most of which the log is not looked at.
-const LONGEST_COUNT: Duration = Duration::from_mins(10);
-
-/// Events of a project since some time.
-#[derive(Debug)]
-struct TakenEvents {
-    since: Timestamp,
-    events: AtomicU64,
-}
 
 /// What deliveries had in common lately.
 #[derive(Debug)]
@@ -44,8 +34,6 @@ struct DeliveryCache {
     refused: TimedCache<(IngestId, PublicKey), ()>,
     /// Over how many partitions the rows of a project are spread.
     logs: TimedCache<ProjectId, u8>,
-    /// How many events were taken of a project since its log was looked at.
-    taken: TimedCache<ProjectId, Arc<TakenEvents>>,
     errors: TimedCache<(ProjectId, Fingerprint), KnownError>,
     /// Projects that had no room for further errors.
     full: TimedCache<ProjectId, ()>,
@@ -57,21 +45,20 @@ impl Default for DeliveryCache {
             projects: TimedCache::new(CAPACITY, MAX_AGE),
             refused: TimedCache::new(CAPACITY, MAX_AGE),
             logs: TimedCache::new(CAPACITY, MAX_AGE),
-            taken: TimedCache::new(CAPACITY, LONGEST_COUNT),
             errors: TimedCache::new(CAPACITY, MAX_AGE),
             full: TimedCache::new(CAPACITY, MAX_AGE),
         }
     }
 }
 
-/// The project of an ingest id, if the key is its own and it takes more this minute. Fails with 403 or
-/// 429 otherwise; whether the project or the key is unknown is not told.
+/// The project of an ingest id, if the key is its own. Fails with 403 otherwise, for an unknown project as
+/// for a wrong key.
 pub async fn find_ingest_project(
     app: &App,
     incoming: &Incoming,
     ingest_id: Option<IngestId>,
     key: PublicKey,
-) -> Result<ProjectId, Problem> {
+) -> Result<IngestAccess, Problem> {
     let refused = || Problem::from(IngestionFault::Unauthorized);
     let ingest_id = ingest_id.ok_or_else(refused)?;
     let now = app.clock.now();
@@ -95,30 +82,34 @@ pub async fn find_ingest_project(
         }
     };
     incoming.note_project(access.project);
-    app.count_event(access.project, access.events_per_minute).await?;
-    Ok(access.project)
+    Ok(access)
 }
 
-/// Opens the log of a project for an event: it will be packed. Answers over how many partitions its rows
-/// are spread.
-pub async fn open_log(app: &App, project: ProjectId) -> Result<u8, StoreError> {
+/// Counts a delivery to a project, by whether it holds an event. Fails with 429 beyond the limit of either
+/// kind. A page sends envelopes without an event for each visit: they must not use up the events' limit.
+pub async fn count_delivery(
+    app: &App,
+    access: &IngestAccess,
+    has_event: bool,
+) -> Result<(), Problem> {
+    if has_event {
+        return app.count_event(access.project, access.events_per_minute).await;
+    }
+    let counted = app.count_envelope(access.project, access.events_per_minute).await;
+    counted.map_err(|problem| problem.limiting(DROPPED_CATEGORIES))
+}
+
+/// Opens the log of a project for an event, by whose random `draw` the log may be visited early: it will
+/// be packed. Answers over how many partitions its rows are spread.
+pub async fn open_log(app: &App, project: ProjectId, draw: u32) -> Result<u8, StoreError> {
     let now = app.clock.now();
     let cache = app.cache::<DeliveryCache>();
-    let taken = cache.taken.get(&project, now);
-    if let Some(shards) = cache.logs.get(&project, now) {
-        if let Some(taken) = taken {
-            taken.events.fetch_add(1, Ordering::Relaxed);
-        }
+    let (early, known) = (early_visit(draw, now), cache.logs.get(&project, now));
+    if let (None, Some(shards)) = (early, known) {
         return Ok(shards);
     }
-    let seen = taken.map_or(Taken { events: 0, time: MAX_AGE }, |taken| Taken {
-        events: taken.events.load(Ordering::Relaxed),
-        time: taken.since.until(now),
-    });
-    let shards = app.store.want_packing(project, seen, now).await?;
+    let shards = app.store.want_packing(project, early, now).await?;
     cache.logs.insert(project, shards, now);
-    let taken = TakenEvents { since: now, events: AtomicU64::new(1) };
-    cache.taken.insert(project, Arc::new(taken), now);
     Ok(shards)
 }
 

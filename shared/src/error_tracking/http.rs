@@ -1,5 +1,6 @@
 //! What error tracking adds to requests and problems, and how Sentry's SDKs are answered.
 
+use lambda_http::http::HeaderValue;
 use serde::Serialize;
 
 use crate::http::{
@@ -10,6 +11,13 @@ use super::ErrorId;
 use super::ingestion::IngestionFault;
 use super::query::time_bucket::QueryRange;
 use super::store::MAX_TOMBSTONES;
+
+/// The data categories of Sentry's protocol whose items are accepted and dropped. Not among them are
+/// `attachment` and `internal`, which Sentry promises never to limit, and `default`, which can be anything.
+pub(super) const DROPPED_CATEGORIES: &str = "transaction;span;session;replay;profile;profile_chunk;monitor;\
+     feedback;log_item;trace_metric";
+/// Seconds for which an SDK holds these back: the longest that a later version misses what it keeps.
+const SECONDS_OF_DROPPING: u16 = 3_600;
 
 /// In how many seconds some of what is to be removed has been.
 const SECONDS_OF_REMOVAL: u16 = 600;
@@ -23,6 +31,12 @@ impl Incoming {
 }
 
 impl Answer {
+    /// The answer with the categories that an SDK need not send. SDKs read the header with any status.
+    pub fn with_dropped_categories(self) -> Result<Self, Problem> {
+        let limits = rate_limits(SECONDS_OF_DROPPING, DROPPED_CATEGORIES, "not_supported")?;
+        Ok(self.with_header(RATE_LIMITS, limits))
+    }
+
     /// Tells the buckets that its counts are of.
     #[must_use]
     pub fn with_buckets_of(self, range: &QueryRange) -> Self {
@@ -72,9 +86,14 @@ pub const SENTRY: Protocol = Protocol {
     request_headers: &["x-sentry-auth", "content-encoding", "sentry-trace", "baggage"],
 };
 
+/// The value of Sentry's header: seconds, categories (none for all), scope, reason.
+fn rate_limits(seconds: u16, categories: &str, reason: &str) -> Result<HeaderValue, Problem> {
+    header_value(&format!("{seconds}:{categories}:project:{reason}"))
+}
+
 /// What SDKs expect: a `detail`, and a time after which to try again with 429 alone, since they take it
 /// for a ban of all that they send. What is over the quota is said in the form of Sentry's Relay as
-/// well: seconds, categories (none for all), scope, reason.
+/// well.
 fn to_sentry_answer(problem: &Problem) -> Answer {
     #[derive(Serialize)]
     struct Body<'p> {
@@ -92,7 +111,11 @@ fn to_sentry_answer(problem: &Problem) -> Answer {
         return answer;
     };
     let answer = problem.with_retry_after(answer);
-    match header_value(&format!("{seconds}::project:events_per_minute")) {
+    let (categories, reason) = match problem.limited() {
+        Some(categories) => (categories, "envelopes_per_minute"),
+        None => ("", "events_per_minute"),
+    };
+    match rate_limits(seconds, categories, reason) {
         Ok(limits) => answer.with_header(RATE_LIMITS, limits),
         Err(_) => answer,
     }

@@ -14,8 +14,8 @@ pub mod spike;
 pub mod store;
 
 pub use delivery::{
-    FoundError, Remembered, add_event_shards, add_log_shards, find_error_of, find_ingest_project,
-    open_log, remember_error, see_error,
+    FoundError, Remembered, add_event_shards, add_log_shards, count_delivery, find_error_of,
+    find_ingest_project, open_log, remember_error, see_error,
 };
 pub use error::*;
 pub use event_id::{EventId, NotAnEventId};

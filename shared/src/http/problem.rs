@@ -99,6 +99,7 @@ pub struct Problem {
     detail: String,
     violations: Violations,
     retry_after_seconds: Option<u16>,
+    limited: Option<&'static str>,
     cause: Option<String>,
 }
 
@@ -110,6 +111,7 @@ impl Problem {
             detail: detail.into(),
             violations: Violations::default(),
             retry_after_seconds: None,
+            limited: None,
             cause: None,
         }
     }
@@ -223,6 +225,18 @@ impl Problem {
     pub fn retry_after(mut self, seconds: u16) -> Self {
         self.retry_after_seconds = Some(seconds);
         self
+    }
+
+    /// The problem with the categories that are limited, in the form of the caller's protocol.
+    #[must_use]
+    pub fn limiting(mut self, categories: &'static str) -> Self {
+        self.limited = Some(categories);
+        self
+    }
+
+    /// The categories that are limited, if the problem names them.
+    pub fn limited(&self) -> Option<&'static str> {
+        self.limited
     }
 
     /// The kind of the problem.

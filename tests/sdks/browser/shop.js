@@ -53,6 +53,8 @@ document.querySelector("#import").addEventListener("click", () => {
   Sentry.captureMessage("the nightly import is late", "warning");
 });
 
+// The SDK has read all answers once this is true.
+window.settle = () => Sentry.getClient().getTransport().flush(30_000);
 // Everything has been sent once this is true.
 window.leave = async () => {
   await replay.flush();

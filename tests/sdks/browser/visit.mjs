@@ -53,7 +53,10 @@ try {
   tab.on("requestfailed", (request) => failed.push(`${request.url()}: ${request.failure()?.errorText}`));
   tab.on("console", (message) => messages.push(message.text()));
   tab.on("pageerror", (error) => errors.push(error.message));
+  const answered = tab.waitForResponse((it) => it.request().method() === "POST");
   await tab.goto(`http://127.0.0.1:${server.address().port}/`, { waitUntil: "load" });
+  await answered;
+  await tab.evaluate(() => window.settle());
   for (const button of ["#check-out", "#import", "#synchronize", "#close-day"]) {
     await tab.click(button);
   }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 use shared::error_tracking::attribute::{Attribute, Attributes};
 use shared::error_tracking::log::row::{EventRow, Fingerprint};
-use shared::error_tracking::store::Taken;
+use shared::error_tracking::log::visit::early_visit;
 use shared::usage::counted;
 use tests::app::PROJECT;
 use tests::error_tracking::SentEvent;
@@ -70,8 +70,9 @@ impl Days {
         self.tracker.test.pass(STEP);
         let (tracker, store) = (&self.tracker, &self.tracker.test.app.store);
         if events > 0 {
-            let taken = Taken { events: u64::from(events), time: STEP };
-            let wanting = store.want_packing(tracker.project.id, taken, tracker.now());
+            let mut numbers = self.events..self.events + events;
+            let early = numbers.find_map(|number| early_visit(number, tracker.now()));
+            let wanting = store.want_packing(tracker.project.id, early, tracker.now());
             let (wanted, usage) = counted(wanting).await;
             assert_eq!(wanted.unwrap(), 1);
             self.packing_units += usage.write_units;

@@ -1,6 +1,7 @@
 //! Packing: what is counted stays the same, whatever is packed, when, and how often.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::primitives::Blob;
@@ -11,7 +12,7 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::IndexedRandom;
 use serde_json::json;
-use shared::app::Deadline;
+use shared::app::{Clock, Deadline, Ids};
 use shared::error_tracking::attribute::{Attribute, Attributes};
 use shared::error_tracking::log::day::Day;
 use shared::error_tracking::log::manifest::MergeLimits;
@@ -19,10 +20,12 @@ use shared::error_tracking::log::row::{EventRow, Fingerprint, encode_attributes}
 use shared::error_tracking::store::{EVENT_RETENTION, ErrorOfEvent, PackingLimits, Step};
 use shared::error_tracking::{ErrorId, EventId, KnownError};
 use shared::timestamp::Timestamp;
-use tests::app::PROJECT;
+use tests::app::{PROJECT, app_over, pass};
 use tests::error_tracking::SentEvent;
 
-use super::{DAY, EVERYTHING, HOUR, Item, MINUTE, Tracker, column, number, runs_of, text};
+use super::{
+    DAY, EVERYTHING, HOUR, Item, MINUTE, Tracker, column, envelope, number, runs_of, text,
+};
 
 /// A tracker with events of every hour of the 48 before its start, and those events.
 pub(super) async fn with_two_days() -> (Tracker, Vec<SentEvent>) {
@@ -704,4 +707,35 @@ async fn a_project_whose_runs_cannot_be_merged_is_packed_all_the_same() {
     let entry = tracker.queued().await.unwrap();
     assert_eq!((entry.waiting.since, entry.waiting.rows), (tracker.now(), 0));
     assert_eq!(tracker.total(&json!({})).await, 19);
+}
+
+/// Eight execution environments take 1,223 events in 18 seconds. None of them takes 200.
+#[tokio::test]
+async fn rows_of_several_instances_are_packed_together() {
+    let tracker = Tracker::start().await;
+    tracker.deliver(&SentEvent::new(0, tracker.now(), "TypeError", "x")).await;
+    tracker.test.pass(5 * MINUTE);
+    tracker.run_schedule().await;
+    let before = tracker.queued().await.unwrap();
+    assert!(before.due > tracker.now().plus(12 * HOUR), "the project is quiet");
+
+    let endpoint = tracker.test.engine.endpoint();
+    let mut events =
+        (1..=1_223).map(|number| SentEvent::new(number, tracker.now(), "TypeError", "x"));
+    let now = tracker.now();
+    for number in 0..8_u64 {
+        let (mut instance, _) = app_over(&endpoint);
+        instance.clock = Clock::Fixed(AtomicU64::new(u64::try_from(now.as_millis()).unwrap()));
+        instance.ids = Ids::Sequential(AtomicU64::new(number * 1_000_001 + 1));
+        let own: Vec<SentEvent> = events.by_ref().take(153).collect();
+        for event in own {
+            pass(&instance, Duration::from_millis(117));
+            let reply = envelope(&tracker.project, &event).send(&instance).await;
+            assert_eq!(reply.status, 200, "{}", reply.body);
+        }
+    }
+    tracker.test.pass(3 * MINUTE);
+    tracker.run_schedule().await;
+    let runs: usize = tracker.runs().await.iter().map(|(_, runs)| runs).sum();
+    assert_eq!((runs, tracker.pack().await), (1, 0), "all rows are in one run");
 }

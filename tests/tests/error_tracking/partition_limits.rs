@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use serde_json::json;
-use shared::error_tracking::store::Taken;
 use shared::projects::project::{Project, ProjectId};
 use tests::call::Call;
 use tests::error_tracking::SentEvent;
@@ -172,8 +171,7 @@ async fn projects_that_enter_the_queue_all_at_once_are_all_let_in() {
     let enter = projects.iter().zip(0_u32..).map(|(project, number)| async move {
         let start = started + time * number / count;
         tokio::time::sleep_until(start.into()).await;
-        let taken = Taken { events: 0, time: MINUTE };
-        tracker.test.app.store.want_packing(*project, taken, tracker.now()).await.unwrap();
+        tracker.test.app.store.want_packing(*project, None, tracker.now()).await.unwrap();
     });
     join_all(enter).await;
     println!("{count} projects entered the queue in {:?}", started.elapsed());

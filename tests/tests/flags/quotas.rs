@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use shared::http::Method;
+use shared::projects::api_key::{ApiKeyRecord, Scope};
 use shared::quotas::Limits;
-use tests::app::{TestApp, app_over};
+use tests::app::{PROJECT, TestApp, app_over};
 
-use super::{EVALUATE, GET, LIST, call, call_for, create};
+use super::{EVALUATE, GET, LIST, call, call_for, create, valid};
 
 async fn limited(requests_per_minute: u32) -> TestApp {
     let mut test = TestApp::start().await;
@@ -41,7 +42,7 @@ async fn beyond_the_limit_a_key_gets_429_from_every_operation() {
     let mut with_other = lister();
     with_other = with_other.header("authorization", "Bearer nonsense");
     assert_eq!(with_other.send(&test.app).await.status, 401);
-    let other = super::valid(LIST, tests::app::PROJECT, "f").key(&limited);
+    let other = valid(LIST, PROJECT, "f").key(&limited);
     assert_eq!(other.send(&test.app).await.status, 200);
     test.pass(Duration::from_secs(1));
     assert_eq!(call(&test, LIST).send(&test.app).await.status, 200);
@@ -73,4 +74,27 @@ async fn requests_that_cannot_be_counted_for_others_are_taken() {
     }
     // What this sandbox itself has taken it knows.
     assert_eq!(call_for(&test, GET, "f").send(&test.app).await.status, 429);
+}
+
+/// All visitors of a page share its key.
+#[tokio::test]
+async fn keys_that_only_evaluate_flags_have_no_limit() {
+    let test = limited(5).await;
+    let key_with = async |scopes: &[Scope]| {
+        let scopes = scopes.iter().copied().collect();
+        test.key_with(|record| ApiKeyRecord { scopes, ..record }).await
+    };
+    let of_page = key_with(&[Scope::FlagsEvaluate]).await;
+    let of_server = key_with(&[Scope::FlagsEvaluate, Scope::FlagsRead]).await;
+    let evaluate =
+        async |key: &str| valid(EVALUATE, PROJECT, "f").key(key).send(&test.app).await.status;
+    for number in 0..30 {
+        assert_eq!(evaluate(&of_page).await, 200, "{number}");
+    }
+    assert!(test.items("quotas").await.is_empty());
+    for _ in 0..5 {
+        assert_eq!(evaluate(&of_server).await, 200);
+    }
+    assert_eq!(evaluate(&of_server).await, 429);
+    assert_eq!(evaluate(&of_page).await, 200);
 }

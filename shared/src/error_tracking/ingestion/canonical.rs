@@ -8,7 +8,8 @@ use std::borrow::Cow;
 use super::exception::canonical_exceptions;
 use super::limits;
 use super::limits::cut_noted;
-use super::member::{Members, any_text, cut, get, scalar_text, set, take};
+use super::member::{Members, any_text, cut, get, get_mut, scalar_text, set, take};
+use super::occurrence_time::parse_timestamp;
 use super::trimmed_paths::TrimmedPaths;
 use crate::json::Json;
 
@@ -52,6 +53,7 @@ pub(super) fn canonicalise(event: &mut Members<'_>, trimmed_paths: &mut TrimmedP
     if let Some(tags) = take(event, "tags").and_then(|sent| canonical_tags(sent, trimmed_paths)) {
         set(event, "tags", tags);
     }
+    canonicalise_times(event);
     if let Some(Json::Object(mut contexts)) = take(event, "contexts") {
         contexts.retain_mut(|(name, context)| {
             let path = format!("contexts.{name}");
@@ -65,6 +67,34 @@ pub(super) fn canonicalise(event: &mut Members<'_>, trimmed_paths: &mut TrimmedP
         && limits::fit(&mut extra, limits::EXTRA_BYTES, "extra", trimmed_paths)
     {
         set(event, "extra", extra);
+    }
+}
+
+/// Brings the times of an event and of the items in its lists to the form of the event's own `timestamp`,
+/// which is corrected elsewhere.
+fn canonicalise_times(event: &mut Members<'_>) {
+    canonicalise_time(event, "start_timestamp");
+    canonicalise_time(event, "received");
+    for list in ["breadcrumbs", "spans"] {
+        let items = match get_mut(event, list) {
+            Some(Json::Object(members)) => get_mut(members, "values"),
+            sent => sent,
+        };
+        let Some(Json::Array(items)) = items else { continue };
+        for item in items {
+            if let Json::Object(item) = item {
+                canonicalise_time(item, "timestamp");
+                canonicalise_time(item, "start_timestamp");
+            }
+        }
+    }
+}
+
+fn canonicalise_time(members: &mut Members<'_>, name: &'static str) {
+    let Some(sent) = get_mut(members, name) else { return };
+    match parse_timestamp(sent) {
+        Some(at) => *sent = Json::String(at.to_string().into()),
+        None => drop(take(members, name)),
     }
 }
 
@@ -198,6 +228,29 @@ mod tests {
         for text in [r#"{"tags":null}"#, r#"{"tags":"a"}"#, r#"{"tags":[]}"#] {
             assert_eq!(canonical(text), "{}", "{text}");
         }
+    }
+
+    #[test]
+    fn times_of_breadcrumbs_are_dates_that_every_reader_can_show() {
+        for (sent, stored) in [
+            ("1795258800.25", Some("2026-11-21T11:00:00.250Z")),
+            (r#""2026-11-21T11:00:00.250000""#, Some("2026-11-21T11:00:00.250Z")),
+            ("1e15", Some("9999-12-31T23:59:59.999Z")),
+            ("-1e300", Some("0000-01-01T00:00:00.000Z")),
+            (r#""+275760-09-13T00:00:00Z""#, None),
+            (r#"{"a":1}"#, None),
+            ("null", None),
+        ] {
+            let stored = stored.map(|at| format!("\"timestamp\":\"{at}\"")).unwrap_or_default();
+            for (before, after) in
+                [(r#""breadcrumbs":[{"#, "}]"), (r#""spans":{"values":[{"#, "}]}")]
+            {
+                let text = format!("{{{before}\"timestamp\":{sent}{after}}}");
+                assert_eq!(canonical(&text), format!("{{{before}{stored}{after}}}"));
+            }
+        }
+        let of_event = r#"{"start_timestamp":1e15,"received":[]}"#;
+        assert_eq!(canonical(of_event), r#"{"start_timestamp":"9999-12-31T23:59:59.999Z"}"#);
     }
 
     #[test]

@@ -13,6 +13,9 @@ pub const MAX_ITEMS: usize = 100;
 pub const MAX_HEADER_LINE_BYTES: usize = 8 * 1024;
 /// What the header line of an envelope is among, in bytes: a byte order mark and its newline too.
 pub const MAX_START_BYTES: usize = BYTE_ORDER_MARK.len() + MAX_HEADER_LINE_BYTES + 1;
+/// Bytes at the start of an envelope that hold its header line and that of its first item. SDKs send an event
+/// before its attachments and sessions.
+pub const MAX_FIRST_ITEM_BYTES: usize = MAX_START_BYTES + MAX_HEADER_LINE_BYTES + 1;
 /// The largest event, in bytes.
 pub const MAX_EVENT_BYTES: usize = 1024 * 1024;
 
@@ -51,6 +54,20 @@ impl<'b> Envelope<'b> {
         Ok(parse_header(&text)?.member_text("dsn").map(str::to_owned))
     }
 
+    /// `true` if an item of type `event` begins within the `start` of an envelope.
+    pub fn begins_with_event(start: &[u8]) -> bool {
+        let mut rest = without_byte_order_mark(start);
+        take_line(&mut rest);
+        loop {
+            rest = rest.trim_ascii_start();
+            match read_item_header(take_line(&mut rest)) {
+                Ok((ItemKind::Event, _)) => return true,
+                Ok((_, length)) if take_payload(length, &mut rest).is_ok() => {}
+                _ => return false,
+            }
+        }
+    }
+
     /// Reads an inflated body. A `\r` belongs to the payload, the last newline may be missing, and
     /// empty lines between items are skipped.
     pub fn parse(body: &'b [u8]) -> Result<Self, IngestionFault> {
@@ -78,8 +95,8 @@ impl<'b> Envelope<'b> {
                     "the envelope has more than {MAX_ITEMS} items; send them in several envelopes"
                 )));
             }
-            let (kind, payload) = next_item(line, &mut rest)?;
-            envelope.add(&kind, payload)?;
+            let (kind, length) = read_item_header(line)?;
+            envelope.add(&kind, take_payload(length, &mut rest)?)?;
         }
         // Answering 200 and storing nothing would hide a client's mistake for ever.
         if items == 0 && looks_like_event(&header) {
@@ -150,11 +167,8 @@ fn parse_header(text: &str) -> Result<Json<'_>, IngestionFault> {
     }
 }
 
-/// The item that `header_line` announces.
-fn next_item<'b>(
-    header_line: &[u8],
-    rest: &mut &'b [u8],
-) -> Result<(ItemKind, &'b [u8]), IngestionFault> {
+/// The kind of the item that a header line announces, and its length if that is stated.
+fn read_item_header(header_line: &[u8]) -> Result<(ItemKind, Option<usize>), IngestionFault> {
     let text = lenient_json::repair(header_line);
     let header = parse_header(&text)?;
     let kind = match header.member_text("type") {
@@ -163,21 +177,23 @@ fn next_item<'b>(
         Some(_) => ItemKind::Other,
         None => return Err(IngestionFault::malformed("an item has no type")),
     };
-    let payload = match header.member("length") {
-        None | Some(Json::Null) => take_line(rest),
-        Some(length) => take_bytes(length, rest)?,
-    };
-    Ok((kind, payload))
+    let length =
+        match header.member("length") {
+            None | Some(Json::Null) => None,
+            Some(Json::Number(written)) => Some(written.parse().map_err(|_| {
+                IngestionFault::malformed("an item's length is not a whole number")
+            })?),
+            Some(_) => return Err(IngestionFault::malformed("an item's length is not a number")),
+        };
+    Ok((kind, length))
 }
 
-/// A payload of stated length, which a newline or the end must follow.
-fn take_bytes<'b>(length: &Json<'_>, rest: &mut &'b [u8]) -> Result<&'b [u8], IngestionFault> {
-    let Json::Number(written) = length else {
-        return Err(IngestionFault::malformed("an item's length is not a number"));
-    };
-    let length: usize = written
-        .parse()
-        .map_err(|_| IngestionFault::malformed("an item's length is not a whole number"))?;
+/// A payload up to the end of the line, or of stated length, which a newline or the end must follow.
+fn take_payload<'b>(
+    length: Option<usize>,
+    rest: &mut &'b [u8],
+) -> Result<&'b [u8], IngestionFault> {
+    let Some(length) = length else { return Ok(take_line(rest)) };
     let (payload, after) = rest
         .split_at_checked(length)
         .ok_or_else(|| IngestionFault::malformed("an item is shorter than its length"))?;

@@ -3,9 +3,10 @@
 //!
 //! 1. [`CredentialSources::read`] the key, which [`Envelope::read_dsn`] may find in what
 //!    [`inflate_start`] gives, and look it up,
-//! 2. [`inflate`] the body,
-//! 3. for `/envelope/` [`Envelope::parse`] it,
-//! 4. [`Envelope::normalize_event`] or [`normalize_store_body`].
+//! 2. count the delivery, by whether it [begins with an event](Envelope::begins_with_event),
+//! 3. [`inflate`] the body,
+//! 4. for `/envelope/` [`Envelope::parse`] it,
+//! 5. [`Envelope::normalize_event`] or [`normalize_store_body`].
 
 mod budget;
 #[cfg(test)]
@@ -35,6 +36,9 @@ pub use content_encoding::{
     MAX_INFLATED_BYTES, MAX_MEMBERS, MAX_WIRE_BYTES, inflate, inflate_start,
 };
 pub use credential::CredentialSources;
-pub use envelope::{Envelope, MAX_EVENT_BYTES, MAX_HEADER_LINE_BYTES, MAX_ITEMS, MAX_START_BYTES};
+pub use envelope::{
+    Envelope, MAX_EVENT_BYTES, MAX_FIRST_ITEM_BYTES, MAX_HEADER_LINE_BYTES, MAX_ITEMS,
+    MAX_START_BYTES,
+};
 pub use event::{NormalizedEvent, Received, describe_stored_event, normalize_store_body};
 pub use fault::IngestionFault;

@@ -30,7 +30,8 @@ pub(super) fn occurrence_time(
 }
 
 /// Reads RFC 3339, where a space may stand for `T` and a missing zone means UTC (old Python), or
-/// seconds since the Unix epoch, as a number or as text.
+/// seconds since the Unix epoch, as a number or as text. A time that RFC 3339 cannot name becomes the nearest
+/// one that it can.
 pub(super) fn parse_timestamp(json: &Json<'_>) -> Option<Timestamp> {
     match json {
         Json::Number(written) => parse_seconds(written),
@@ -41,10 +42,9 @@ pub(super) fn parse_timestamp(json: &Json<'_>) -> Option<Timestamp> {
 
 fn parse_seconds(text: &str) -> Option<Timestamp> {
     let millis = text.parse::<f64>().ok()? * 1_000.0;
-    let is_representable = millis.is_finite() && millis.abs() <= 1e15;
-    // The range is checked, so the cast only rounds.
+    // The cast saturates.
     #[allow(clippy::cast_possible_truncation)]
-    is_representable.then(|| Timestamp::from_millis(millis.round() as i64))
+    (!millis.is_nan()).then(|| Timestamp::from_millis(millis.round() as i64))
 }
 
 fn parse_date_time(text: &str) -> Option<Timestamp> {
@@ -112,9 +112,17 @@ mod tests {
             Json::String("yesterday".into()),
             Json::String("NaN".into()),
             Json::String("é é é é é é é".into()),
-            Json::Number("1e999"),
         ] {
             assert_eq!(parse_timestamp(&json), None, "{json:?}");
+        }
+        for (json, nearest) in [
+            (Json::Number("1e15"), Timestamp::MAX_MILLIS),
+            (Json::Number("1e300"), Timestamp::MAX_MILLIS),
+            (Json::String("-1e999".into()), Timestamp::MIN_MILLIS),
+            (Json::String("9999-12-31T23:59:59-23:59".into()), Timestamp::MAX_MILLIS),
+            (Json::String("0000-01-01T00:00:00+23:59".into()), Timestamp::MIN_MILLIS),
+        ] {
+            assert_eq!(parse_timestamp(&json), Some(at(nearest)), "{json:?}");
         }
     }
 }

@@ -23,5 +23,5 @@ pub use errors::SeenEvent;
 pub use events::{Counting, EVENT_RETENTION, ErrorOfEvent, EventsByHour, EventsOfError};
 pub use fingerprints::FingerprintEntry;
 pub use packing::{NewErrorId, PackingLimits, Step};
-pub use queue::{QueueEntry, Taken, Waiting};
+pub use queue::{QueueEntry, Waiting};
 pub use reading::{Activity, EventCounts};

@@ -13,7 +13,7 @@ use futures_util::future::try_join_all;
 
 use crate::dynamodb::item::{Item, ItemReader, key, n, s};
 use crate::dynamodb::{Store, StoreError};
-use crate::error_tracking::log::visit::{GRACE, early_visit};
+use crate::error_tracking::log::visit::SOON;
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 
@@ -28,9 +28,6 @@ const WANTED_AGAIN: Duration = Duration::from_hours(12);
 const UNWANTED: Duration = Duration::from_hours(25);
 /// How long after its first event a project is looked at first.
 const FIRST_VISIT: Duration = Duration::from_mins(5);
-
-/// How long after the deletion of an error its project is looked at.
-const REMOVAL_AFTER: Duration = GRACE.saturating_add(Duration::from_secs(30));
 
 /// A project in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,22 +58,14 @@ pub struct Waiting {
     pub rows: u64,
 }
 
-/// What one function has taken of a project.
-#[derive(Debug, Clone, Copy)]
-pub struct Taken {
-    /// How many events.
-    pub events: u64,
-    /// In how much time.
-    pub time: Duration,
-}
-
 impl Store {
-    /// Makes sure that a project's log will be packed, and answers over how many partitions its rows
-    /// are spread. To be called a minute before a row is written at the earliest.
+    /// Makes sure that a project's log will be packed, by an `early` visit if there is one, and answers
+    /// over how many partitions its rows are spread. To be called a minute before a row is written at the
+    /// earliest.
     pub async fn want_packing(
         &self,
         project: ProjectId,
-        taken: Taken,
+        early: Option<Timestamp>,
         now: Timestamp,
     ) -> Result<u8, StoreError> {
         let keys = vec![head_key(project), entry_key(project)];
@@ -89,7 +78,6 @@ impl Store {
                 entry = Some(self.found_entry(project, &item, now)?);
             }
         }
-        let early = early_visit(taken.events, taken.time, now);
         let is_fresh = |entry: &QueueEntry| {
             now < entry.wanted.plus(WANTED_AGAIN) && early.is_none_or(|early| entry.due <= early)
         };
@@ -113,7 +101,7 @@ impl Store {
     /// before `now` can be packed. For an error that is about to be deleted: for hours from then on the
     /// project stays, and as long as something is to be removed.
     pub async fn want_removal(&self, project: ProjectId, now: Timestamp) -> Result<(), StoreError> {
-        let due = now.plus(REMOVAL_AFTER);
+        let due = now.plus(SOON);
         let waiting = Waiting { since: now, rows: 0 };
         let entry = QueueEntry { project, wanted: now, due, waiting };
         let mut found = Found { entry, is_damaged: false };
