@@ -7,6 +7,7 @@ pub mod engine;
 pub mod environment;
 pub mod examples;
 pub mod gateway;
+pub mod guard;
 pub mod messages;
 pub mod runtime_api;
 pub mod template;

@@ -11,6 +11,7 @@ use local::demo::Demo;
 use local::engine::Engine;
 use local::examples::{ExampleError, Examples, Target};
 use local::gateway::{Gateway, GatewayOptions};
+use local::guard::{Guard, hidden_address};
 use local::messages::{self, Message};
 use local::watch::{Output, Watch, WatchOptions};
 use local::{demo, environment, template};
@@ -70,15 +71,17 @@ async fn run(options: &Options) -> Result<(), AnyError> {
     let data = options.workspace.join(".local");
     fs::create_dir_all(&data).map_err(|error| format!("{}: {error}", data.display()))?;
     let listener = listen("PORT", options.port)?;
-    let dynamodb = listen("DYNAMODB_PORT", options.dynamodb_port)?.local_addr()?;
+    let dynamodb = listen("DYNAMODB_PORT", options.dynamodb_port)?;
 
     tell("Starting DynamoDB …");
     let template_file = options.workspace.join("template.yaml");
     let tables = template::read_tables(&template_file)?;
     let schedules = template::read_hurried_schedules(&template_file)?;
     let examples = Examples::read(&options.workspace.join("openapi.yaml"))?;
-    let engine = Engine::start(dynamodb, Some(&data.join("dynamodb.sqlite")), &tables)?;
-    let variables = environment::variables(&engine.endpoint());
+    let file = data.join("dynamodb.sqlite");
+    let engine = Engine::start(hidden_address(), Some(&file), &tables)?;
+    let variables = environment::variables(&format!("http://{}", dynamodb.local_addr()?));
+    let guard = Guard::start(dynamodb, engine.endpoint())?;
     let environment_file = data.join(environment::FILE);
     let base_url = format!("http://{}", listener.local_addr()?);
     let mut variables_of_commands = variables;
@@ -100,7 +103,7 @@ async fn run(options: &Options) -> Result<(), AnyError> {
     let stopped = stop_signal()?;
     tokio::select! {
         answered = watch.until_answered(FIRST_FUNCTION, FIRST_ANSWER_LIMIT) => answered?,
-        () = stopped => return stop(watch, engine).await,
+        () = stopped => return stop(watch, guard, engine).await,
     }
     let _gateway = Gateway::start(
         listener,
@@ -119,12 +122,12 @@ async fn run(options: &Options) -> Result<(), AnyError> {
     let functions = watch.url().to_owned();
     tokio::select! {
         ended = watch.ended() => Err(ended.into()),
-        () = stop_signal()? => stop(watch, engine).await,
+        () = stop_signal()? => stop(watch, guard, engine).await,
         () = Watch::run_schedules(&functions, &schedules) => Ok(()),
     }
 }
 
-async fn stop(watch: Watch, engine: Engine) -> Result<(), AnyError> {
+async fn stop(watch: Watch, guard: Guard, engine: Engine) -> Result<(), AnyError> {
     tell("\nStopping …");
     watch.stop().await;
     engine.stop().await;
@@ -145,6 +148,7 @@ fn stop_signal() -> Result<impl Future<Output = ()>, AnyError> {
 
 /// Shows what a person should see of what functions, builds and `cargo lambda watch` write.
 fn show(line: &str) {
+    drop(guard);
     match messages::read(line) {
         Message::OfPeople(text) | Message::Trouble(text) => tell(&text),
         Message::OfFunction | Message::Chatter => {}

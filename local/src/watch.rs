@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::MissedTickBehavior;
 
+use crate::guard::hidden_address;
 use crate::template::Schedule;
 
 /// Processes per function. One would answer requests one after the other; more would not be faster
@@ -73,7 +74,7 @@ impl Watch {
     /// Starts it. The binaries should have been built: what is missing is built on first use.
     pub fn start(options: WatchOptions<'_>) -> Result<Self, WatchError> {
         // Nobody else calls it, so any port will do; it may be taken again only by accident.
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|it| it.local_addr());
+        let port = TcpListener::bind(hidden_address()).and_then(|it| it.local_addr());
         let address = port.map_err(WatchError::Unknown)?;
         let mut command = Command::new("cargo");
         command

@@ -28,6 +28,7 @@ use shared::app::{Clock, Ids};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+use crate::guard;
 use crate::template::TemplateError;
 
 pub use mailbox::{EVENT_BRIDGE_PATH, SES_PATH};
@@ -137,7 +138,8 @@ async fn serve(
     if let Ok(id) = HeaderValue::from_str(&id.to_string()) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
-    if let Some(cors) = &shared.cors {
+    let is_for_pages = guard::names_loopback(&parts) && !mailbox::is_private(parts.uri.path());
+    if let Some(cors) = shared.cors.as_ref().filter(|_| is_for_pages) {
         cors.apply(&parts, response.headers_mut());
     }
     (shared.report)(&Served {
@@ -174,6 +176,13 @@ impl Shared {
         id: uuid::Uuid,
     ) -> Result<Response<Bytes>, Refusal> {
         if head_bytes(parts) > MAX_HEAD_BYTES {
+        let path = parts.uri.path();
+        if !guard::names_loopback(parts)
+            || (mailbox::is_private(path) && guard::is_of_foreign_page(parts))
+        {
+            let cause = Some(guard::REASON.to_owned());
+            return Err(Refusal { status: StatusCode::FORBIDDEN, cause });
+        }
             return Err(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE.into());
         }
         // Where it is set up to let pages call, API Gateway answers all of these by itself.
@@ -186,7 +195,6 @@ impl Shared {
         if let Some(answer) = self.mailbox.answer(parts, body.as_ref(), now) {
             return Ok(answer);
         }
-        let path = parts.uri.path();
         let (route, parameters) =
             self.api.find(&parts.method, path).ok_or(StatusCode::NOT_FOUND)?;
         let body = body.ok_or(StatusCode::PAYLOAD_TOO_LARGE)?;
