@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use local::demo::Demo;
 use local::engine::Engine;
 use local::examples::{ExampleError, Examples, Target};
@@ -14,7 +14,7 @@ use local::gateway::{Gateway, GatewayOptions};
 use local::guard::{Guard, hidden_address};
 use local::messages::{self, Message};
 use local::watch::{Output, Watch, WatchOptions};
-use local::{demo, environment, template};
+use local::{demo, environment, instance, template};
 use shared::dynamodb::{Store, client};
 use shared::telemetry::METRICS_VARIABLE;
 use tokio::signal::unix::{SignalKind, signal};
@@ -35,6 +35,18 @@ struct Options {
     /// The folder of the workspace.
     #[arg(long, default_value = ".")]
     workspace: PathBuf,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs an instance of a function; `cargo lambda watch` starts it.
+    #[command(name = instance::COMMAND, hide = true)]
+    RunInstance {
+        /// The program of the function.
+        program: Option<PathBuf>,
+    },
 }
 
 /// The function whose answer shows that functions run.
@@ -52,7 +64,12 @@ type AnyError = Box<dyn std::error::Error>;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(&Options::parse()).await {
+    let options = Options::parse();
+    let outcome = match &options.command {
+        Some(Command::RunInstance { program }) => instance::run(program.as_deref(), tell).await,
+        None => run(&options).await,
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tell(&format!("error: {error}"));
@@ -97,6 +114,7 @@ async fn run(options: &Options) -> Result<(), AnyError> {
     let mut watch = Watch::start(WatchOptions {
         workspace: &options.workspace,
         environment: &environment_file,
+        runner: &env::current_exe()?,
         reload: true,
         output: Output::Lines(if shows_json { show_json } else { show }),
     })?;
@@ -123,13 +141,14 @@ async fn run(options: &Options) -> Result<(), AnyError> {
     tokio::select! {
         ended = watch.ended() => Err(ended.into()),
         () = stop_signal()? => stop(watch, guard, engine).await,
-        () = Watch::run_schedules(&functions, &schedules) => Ok(()),
+        () = Watch::run_schedules(&functions, &schedules, tell) => Ok(()),
     }
 }
 
 async fn stop(watch: Watch, guard: Guard, engine: Engine) -> Result<(), AnyError> {
     tell("\nStopping …");
     watch.stop().await;
+    drop(guard);
     engine.stop().await;
     Ok(())
 }
@@ -148,7 +167,6 @@ fn stop_signal() -> Result<impl Future<Output = ()>, AnyError> {
 
 /// Shows what a person should see of what functions, builds and `cargo lambda watch` write.
 fn show(line: &str) {
-    drop(guard);
     match messages::read(line) {
         Message::OfPeople(text) | Message::Trouble(text) => tell(&text),
         Message::OfFunction | Message::Chatter => {}

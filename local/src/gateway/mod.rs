@@ -64,8 +64,8 @@ pub struct GatewayOptions<'a> {
     pub workspace: &'a Path,
     /// Where functions are invoked, without a slash at its end.
     pub functions: String,
-    /// How long a function may take. API Gateway waits for 30 seconds; a function that is being built
-    /// takes longer.
+    /// Time limit of a function's first answer, which includes a build. Later ones have the function's own
+    /// timeout.
     pub patience: Duration,
     /// Is told of each request that was answered.
     pub report: Box<dyn Fn(&Served) + Send + Sync>,
@@ -96,10 +96,11 @@ impl Gateway {
         let port = listener.local_addr()?.port();
         let listener = TcpListener::from_std(listener)?;
         let template = crate::template::read(&options.workspace.join("template.yaml"))?;
+        let timeouts = crate::template::timeouts(&template)?;
         let shared = Arc::new(Shared {
             api: Api::parse(&template)?,
             cors: Cors::parse(&template)?,
-            functions: Functions::new(options.functions, options.patience),
+            functions: Functions::new(options.functions, options.patience, timeouts),
             api_reference: pages::ApiReference::of(options.workspace),
             mailbox: mailbox::Mailbox::default(),
             report: options.report,
@@ -175,7 +176,6 @@ impl Shared {
         now: shared::timestamp::Timestamp,
         id: uuid::Uuid,
     ) -> Result<Response<Bytes>, Refusal> {
-        if head_bytes(parts) > MAX_HEAD_BYTES {
         let path = parts.uri.path();
         if !guard::names_loopback(parts)
             || (mailbox::is_private(path) && guard::is_of_foreign_page(parts))
@@ -183,6 +183,7 @@ impl Shared {
             let cause = Some(guard::REASON.to_owned());
             return Err(Refusal { status: StatusCode::FORBIDDEN, cause });
         }
+        if head_bytes(parts) > MAX_HEAD_BYTES {
             return Err(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE.into());
         }
         // Where it is set up to let pages call, API Gateway answers all of these by itself.
