@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use shared::app::{Clock, Ids};
@@ -11,6 +10,8 @@ use shared::projects::NoRandomness;
 use shared::projects::api_key::{ApiKey, ApiKeyRecord, Scope, UserId};
 use shared::projects::project::{IdOrSlug, Organization, Project, ProjectId, ProjectName, Slug};
 use shared::projects::store::ProjectCreation;
+
+use crate::environment::open_private;
 
 /// The slug of the demo project.
 pub const SLUG: &str = "demo";
@@ -57,8 +58,8 @@ async fn ensure_key(store: &Store, file: &Path) -> Result<String, DemoError> {
         return Ok(text.trim().to_owned());
     }
     let key = create_key(store, |record| record).await?;
-    let mut options = fs::OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(file)?;
+    let mut file = open_private(file)?;
+    file.set_len(0)?;
     writeln!(file, "{key}")?;
     Ok(key)
 }

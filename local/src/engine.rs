@@ -12,6 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::environment::open_private;
 use crate::template::Table;
 
 /// Why the engine could not start.
@@ -54,7 +55,11 @@ impl Engine {
         tables: &[Table],
     ) -> Result<Self, EngineError> {
         let database = match file {
-            Some(file) => Database::new(&file.to_string_lossy()),
+            Some(file) => {
+                // SQLite gives its other files the mode of this one.
+                open_private(file).map_err(|error| EngineError::Database(error.to_string()))?;
+                Database::new(&file.to_string_lossy())
+            }
             None => Database::memory(),
         };
         let database = database.map_err(|error| EngineError::Database(error.to_string()))?;

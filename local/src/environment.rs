@@ -1,8 +1,10 @@
 //! The environment variables by which functions and commands find the local stack: those that AWS's
 //! own tools read, and the prefix of the tables.
 
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
-use std::{fs, io};
 
 use shared::app::CURSOR_KEY_VARIABLE;
 use shared::dynamodb::TABLE_PREFIX_VARIABLE;
@@ -57,5 +59,16 @@ pub fn write(path: &Path, variables: &[(&'static str, String)]) -> io::Result<()
             )
         })
         .collect();
-    fs::write(path, lines.concat())
+    let mut file = open_private(path)?;
+    file.set_len(0)?;
+    file.write_all(lines.concat().as_bytes())
+}
+
+/// Opens a file for writing, and creates it if it is missing. Only its owner can read it, also if others could
+/// before.
+pub(crate) fn open_private(path: &Path) -> io::Result<File> {
+    let file =
+        OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
 }

@@ -7,6 +7,8 @@ pub mod engine;
 pub mod environment;
 pub mod examples;
 pub mod gateway;
+pub mod guard;
+pub mod instance;
 pub mod messages;
 pub mod runtime_api;
 pub mod template;

@@ -6,14 +6,15 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use local::demo::Demo;
 use local::engine::Engine;
 use local::examples::{ExampleError, Examples, Target};
 use local::gateway::{Gateway, GatewayOptions};
+use local::guard::{Guard, hidden_address};
 use local::messages::{self, Message};
 use local::watch::{Output, Watch, WatchOptions};
-use local::{demo, environment, template};
+use local::{demo, environment, instance, template};
 use shared::dynamodb::{Store, client};
 use shared::telemetry::METRICS_VARIABLE;
 use tokio::signal::unix::{SignalKind, signal};
@@ -34,6 +35,18 @@ struct Options {
     /// The folder of the workspace.
     #[arg(long, default_value = ".")]
     workspace: PathBuf,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs an instance of a function; `cargo lambda watch` starts it.
+    #[command(name = instance::COMMAND, hide = true)]
+    RunInstance {
+        /// The program of the function.
+        program: Option<PathBuf>,
+    },
 }
 
 /// The function whose answer shows that functions run.
@@ -51,7 +64,12 @@ type AnyError = Box<dyn std::error::Error>;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(&Options::parse()).await {
+    let options = Options::parse();
+    let outcome = match &options.command {
+        Some(Command::RunInstance { program }) => instance::run(program.as_deref(), tell).await,
+        None => run(&options).await,
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tell(&format!("error: {error}"));
@@ -70,15 +88,17 @@ async fn run(options: &Options) -> Result<(), AnyError> {
     let data = options.workspace.join(".local");
     fs::create_dir_all(&data).map_err(|error| format!("{}: {error}", data.display()))?;
     let listener = listen("PORT", options.port)?;
-    let dynamodb = listen("DYNAMODB_PORT", options.dynamodb_port)?.local_addr()?;
+    let dynamodb = listen("DYNAMODB_PORT", options.dynamodb_port)?;
 
     tell("Starting DynamoDB …");
     let template_file = options.workspace.join("template.yaml");
     let tables = template::read_tables(&template_file)?;
     let schedules = template::read_hurried_schedules(&template_file)?;
     let examples = Examples::read(&options.workspace.join("openapi.yaml"))?;
-    let engine = Engine::start(dynamodb, Some(&data.join("dynamodb.sqlite")), &tables)?;
-    let variables = environment::variables(&engine.endpoint());
+    let file = data.join("dynamodb.sqlite");
+    let engine = Engine::start(hidden_address(), Some(&file), &tables)?;
+    let variables = environment::variables(&format!("http://{}", dynamodb.local_addr()?));
+    let guard = Guard::start(dynamodb, engine.endpoint())?;
     let environment_file = data.join(environment::FILE);
     let base_url = format!("http://{}", listener.local_addr()?);
     let mut variables_of_commands = variables;
@@ -94,13 +114,14 @@ async fn run(options: &Options) -> Result<(), AnyError> {
     let mut watch = Watch::start(WatchOptions {
         workspace: &options.workspace,
         environment: &environment_file,
+        runner: &env::current_exe()?,
         reload: true,
         output: Output::Lines(if shows_json { show_json } else { show }),
     })?;
     let stopped = stop_signal()?;
     tokio::select! {
         answered = watch.until_answered(FIRST_FUNCTION, FIRST_ANSWER_LIMIT) => answered?,
-        () = stopped => return stop(watch, engine).await,
+        () = stopped => return stop(watch, guard, engine).await,
     }
     let _gateway = Gateway::start(
         listener,
@@ -119,14 +140,15 @@ async fn run(options: &Options) -> Result<(), AnyError> {
     let functions = watch.url().to_owned();
     tokio::select! {
         ended = watch.ended() => Err(ended.into()),
-        () = stop_signal()? => stop(watch, engine).await,
-        () = Watch::run_schedules(&functions, &schedules) => Ok(()),
+        () = stop_signal()? => stop(watch, guard, engine).await,
+        () = Watch::run_schedules(&functions, &schedules, tell) => Ok(()),
     }
 }
 
-async fn stop(watch: Watch, engine: Engine) -> Result<(), AnyError> {
+async fn stop(watch: Watch, guard: Guard, engine: Engine) -> Result<(), AnyError> {
     tell("\nStopping …");
     watch.stop().await;
+    drop(guard);
     engine.stop().await;
     Ok(())
 }

@@ -20,6 +20,11 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+/// The variable with the address of a function's Runtime API.
+pub(crate) const RUNTIME_API_VARIABLE: &str = "AWS_LAMBDA_RUNTIME_API";
+/// The variable with a function's name.
+pub(crate) const FUNCTION_VARIABLE: &str = "AWS_LAMBDA_FUNCTION_NAME";
+
 /// A function's answer to one event.
 #[derive(Debug)]
 pub struct Answer {
@@ -47,11 +52,20 @@ pub enum InvocationError {
 
 type Outcome = Result<Answer, InvocationError>;
 
+/// An event for a function.
+#[derive(Debug)]
+pub(crate) struct Event {
+    /// The id of the invocation.
+    pub(crate) id: String,
+    /// The tracing header.
+    pub(crate) trace: String,
+    pub(crate) body: Bytes,
+    /// The time until the deadline that the event names.
+    pub(crate) time: Duration,
+}
+
 struct Invocation {
-    id: String,
-    event: Bytes,
-    /// How long the function is told that it may take.
-    time: Duration,
+    event: Event,
     outcome: oneshot::Sender<Outcome>,
 }
 
@@ -101,11 +115,16 @@ impl RuntimeApi {
         Ok(Self { address, queue, server })
     }
 
+    /// Returns its address, for [`RUNTIME_API_VARIABLE`].
+    pub(crate) fn address(&self) -> String {
+        self.address.to_string()
+    }
+
     /// The variables by which Lambda tells a function of itself, for the environment of its process.
     pub fn variables(&self, function: &str) -> Vec<(&'static str, String)> {
         vec![
-            ("AWS_LAMBDA_RUNTIME_API", self.address.to_string()),
-            ("AWS_LAMBDA_FUNCTION_NAME", function.to_owned()),
+            (RUNTIME_API_VARIABLE, self.address()),
+            (FUNCTION_VARIABLE, function.to_owned()),
             ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST".to_owned()),
             ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256".to_owned()),
             ("AWS_LAMBDA_LOG_GROUP_NAME", format!("/aws/lambda/{function}")),
@@ -122,8 +141,15 @@ impl RuntimeApi {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let id = format!("c6af9ac6-7b61-41e6-8a7a-{number:012x}");
+        let trace = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=0";
+        let trace = trace.to_owned();
+        self.invoke_as(Event { id, trace, body: event.into(), time }).await
+    }
+
+    /// Does as [`Self::invoke`] with an event that has an id and a trace.
+    pub(crate) async fn invoke_as(&self, event: Event) -> Outcome {
         let (outcome, receiver) = oneshot::channel();
-        let invocation = Invocation { id, event: event.into(), time, outcome };
+        let invocation = Invocation { event, outcome };
         self.queue.send(invocation).map_err(|_| InvocationError::Ended)?;
         receiver.await.unwrap_or(Err(InvocationError::Ended))
     }
@@ -151,7 +177,7 @@ async fn next(State(shared): State<Arc<Shared>>) -> Response {
     let Some(invocation) = shared.waiting.lock().await.recv().await else {
         return StatusCode::GONE.into_response();
     };
-    let Invocation { id, event, time, outcome } = invocation;
+    let Invocation { event: Event { id, trace, body, time }, outcome } = invocation;
     let deadline = SystemTime::now() + time;
     let deadline = deadline.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let headers = [
@@ -162,13 +188,10 @@ async fn next(State(shared): State<Arc<Shared>>) -> Response {
             "lambda-runtime-invoked-function-arn",
             "arn:aws:lambda:eu-west-1:123456789012:function:local".to_owned(),
         ),
-        (
-            "lambda-runtime-trace-id",
-            "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=0".to_owned(),
-        ),
+        ("lambda-runtime-trace-id", trace),
     ];
     shared.begin(Running { id, taken: Instant::now(), outcome });
-    (headers, event).into_response()
+    (headers, body).into_response()
 }
 
 async fn response(

@@ -1,5 +1,6 @@
-//! The tables that `template.yaml` declares.
+//! The tables, schedules and timeouts that `template.yaml` declares.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -70,7 +71,12 @@ pub struct Schedule {
     pub function: String,
     /// How often it runs.
     pub every: Duration,
+    /// The most time of one run.
+    pub timeout: Duration,
 }
+
+/// Timeout that Lambda gives a function without one.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The function that sends mails, and how often it does so on a laptop.
 const SENDER: &str = "send-notifications";
@@ -109,10 +115,33 @@ fn schedules(text: &str) -> Result<Vec<Schedule>, TemplateError> {
                 let reason = format!("{name}: its schedule is not of the form rate(N minutes)");
                 return Err(TemplateError::Unsupported(reason));
             };
-            schedules.push(Schedule { function: function.to_owned(), every });
+            let timeout = timeout(&template, resource);
+            schedules.push(Schedule { function: function.to_owned(), every, timeout });
         }
     }
     Ok(schedules)
+}
+
+/// Reads the timeouts of all functions, by function.
+///
+/// # Errors
+/// A template that is not YAML.
+pub(crate) fn timeouts(text: &str) -> Result<HashMap<String, Duration>, TemplateError> {
+    let template: Yaml = yaml_serde::from_str(text)?;
+    let resources = template.get("Resources").and_then(Yaml::as_mapping);
+    let functions = resources.into_iter().flat_map(|it| it.values()).filter_map(|resource| {
+        let code = resource.get("Properties")?.get("CodeUri")?.as_str()?;
+        Some((function_of_code(code).to_owned(), timeout(&template, resource)))
+    });
+    Ok(functions.collect())
+}
+
+/// Returns a function's own timeout, else that of all functions, else Lambda's default.
+fn timeout(template: &Yaml, function: &Yaml) -> Duration {
+    let own = function.get("Properties").and_then(|it| it.get("Timeout"));
+    let of_all = || template.get("Globals")?.get("Function")?.get("Timeout");
+    let seconds = own.or_else(of_all).and_then(Yaml::as_u64);
+    seconds.map_or(DEFAULT_TIMEOUT, Duration::from_secs)
 }
 
 /// The function that an archive of `make package` is of, by the archive's path.
@@ -254,6 +283,7 @@ Resources:
     #[test]
     fn reads_schedules() {
         let text = "
+Globals: {Function: {Timeout: 10}}
 Resources:
   Api: {Type: AWS::Serverless::HttpApi}
   Sweep:
@@ -265,12 +295,29 @@ Resources:
         Post: {Type: HttpApi, Properties: {Path: /}}
 ";
         let every = |rate: &str| schedules(&text.replace("RATE", rate));
-        let sweep = |every| Schedule { function: "sweep".to_owned(), every };
+        let timeout = Duration::from_secs(10);
+        let sweep = |every| Schedule { function: "sweep".to_owned(), every, timeout };
         assert_eq!(every("rate(1 minute)").unwrap(), [sweep(Duration::from_mins(1))]);
         assert_eq!(every("rate(5 minutes)").unwrap(), [sweep(Duration::from_mins(5))]);
         assert_eq!(every("rate(2 hours)").unwrap(), [sweep(Duration::from_hours(2))]);
         let error = every("cron(0 0 * * ? *)").unwrap_err().to_string();
         assert!(error.contains("Sweep: its schedule"), "{error}");
+    }
+
+    #[test]
+    fn reads_timeouts() {
+        let text = "
+Globals: {Function: {Timeout: 10}}
+Resources:
+  Api: {Type: AWS::Serverless::HttpApi, Properties: {Timeout: 1}}
+  Short: {Properties: {CodeUri: target/package/short.zip}}
+  Long: {Properties: {CodeUri: target/package/long.zip, Timeout: 300}}
+";
+        let of = |seconds| Duration::from_secs(seconds);
+        let expected = [("short".to_owned(), of(10)), ("long".to_owned(), of(300))];
+        assert_eq!(timeouts(text).unwrap(), HashMap::from(expected));
+        let without_globals = timeouts(&text.replace("Globals", "Others")).unwrap();
+        assert_eq!(without_globals["short"], DEFAULT_TIMEOUT);
     }
 
     #[test]

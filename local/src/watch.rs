@@ -1,8 +1,9 @@
 //! `cargo lambda watch`: Lambda on a laptop.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -14,7 +15,9 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::MissedTickBehavior;
 
-use crate::template::Schedule;
+use crate::guard::hidden_address;
+use crate::instance::{self, TIMEOUTS_VARIABLE};
+use crate::template::{self, Schedule, TemplateError};
 
 /// Processes per function. One would answer requests one after the other; more would not be faster
 /// on a laptop.
@@ -35,6 +38,9 @@ pub enum WatchError {
     /// No function answered in time.
     #[error("no function answered within {} seconds; the messages above may say why", .0.as_secs())]
     Silent(Duration),
+    /// `template.yaml` has no timeouts that can be read.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
     /// The operating system would not say how the process is doing.
     #[error("`cargo lambda watch` cannot be watched: {0}")]
     Unknown(io::Error),
@@ -47,6 +53,8 @@ pub struct WatchOptions<'a> {
     pub workspace: &'a Path,
     /// A file of environment variables for the functions.
     pub environment: &'a Path,
+    /// The program `waymark-local`, which runs each instance of a function.
+    pub runner: &'a Path,
     /// Whether a change of the code rebuilds the functions.
     pub reload: bool,
     /// Where its messages, those of the build and the functions' logs go.
@@ -72,8 +80,11 @@ pub struct Watch {
 impl Watch {
     /// Starts it. The binaries should have been built: what is missing is built on first use.
     pub fn start(options: WatchOptions<'_>) -> Result<Self, WatchError> {
+        let template = template::read(&options.workspace.join("template.yaml"))?;
+        let timeouts = template::timeouts(&template)?;
+        let timeouts = timeouts.iter().map(|(function, it)| (function.as_str(), it.as_secs()));
         // Nobody else calls it, so any port will do; it may be taken again only by accident.
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|it| it.local_addr());
+        let port = TcpListener::bind(hidden_address()).and_then(|it| it.local_addr());
         let address = port.map_err(WatchError::Unknown)?;
         let mut command = Command::new("cargo");
         command
@@ -85,6 +96,8 @@ impl Watch {
             .args(["--invoke-port", &address.port().to_string()])
             .arg("--env-file")
             .arg(options.environment)
+            .args(["--config", &instance::runner_setting(options.runner)])
+            .env(TIMEOUTS_VARIABLE, json!(timeouts.collect::<HashMap<_, _>>()).to_string())
             .stdin(Stdio::null())
             // A group of its own, so that all that it starts can be ended with it.
             .process_group(0)
@@ -152,10 +165,11 @@ impl Watch {
         Err(WatchError::Silent(limit))
     }
 
-    /// Invokes scheduled functions as often as they are to run, for as long as it is polled.
-    pub async fn run_schedules(url: &str, schedules: &[Schedule]) {
+    /// Invokes scheduled functions as often as they are to run, for as long as it is polled. A run that exceeds
+    /// its function's timeout is reported to `tell`, and delays no later run.
+    pub async fn run_schedules(url: &str, schedules: &[Schedule], tell: fn(&str)) {
         let client = reqwest::Client::new();
-        let runs = schedules.iter().map(|Schedule { function, every }| {
+        let runs = schedules.iter().map(|Schedule { function, every, timeout }| {
             let url = invocation_url(url, function);
             let client = &client;
             async move {
@@ -165,8 +179,14 @@ impl Watch {
                 timer.tick().await;
                 loop {
                     timer.tick().await;
-                    // The function logs what went wrong; the next run comes anyway.
-                    let _ = client.post(&url).body("{}").send().await;
+                    // The function logs other failures.
+                    let run = client.post(&url).body("{}").timeout(*timeout).send().await;
+                    if run.is_err_and(|error| error.is_timeout()) {
+                        let seconds = timeout.as_secs();
+                        tell(&format!(
+                            "{function} did not answer within {seconds} s; its schedule continues"
+                        ));
+                    }
                 }
             }
         });

@@ -68,6 +68,7 @@ impl Stack {
         let mut watch = Watch::start(WatchOptions {
             workspace: &crate::workspace(),
             environment: &environment_file,
+            runner: &crate::function_binary("waymark-local"),
             reload: false,
             output: Output::File(log),
         })
@@ -118,24 +119,36 @@ impl Stack {
     pub async fn run_schedules(&self) {
         let template = crate::workspace().join("template.yaml");
         let schedules = template::read_hurried_schedules(&template).expect("the template is there");
-        Watch::run_schedules(self.watch.url(), &schedules).await;
+        Watch::run_schedules(self.watch.url(), &schedules, |_| ()).await;
     }
 
     /// The memory of each function, in bytes: of all its processes, by their program.
     pub fn memory(&self) -> BTreeMap<String, u64> {
+        let mut memory = BTreeMap::new();
+        for (_, process) in self.processes() {
+            *memory.entry(process.program).or_default() += process.bytes;
+        }
+        memory
+    }
+
+    /// The ids of a function's processes.
+    pub fn processes_of(&self, function: &str) -> Vec<i32> {
+        let of_function = self.processes().filter(|(_, process)| process.program == function);
+        of_function.map(|(id, _)| id).collect()
+    }
+
+    /// All processes below `cargo lambda watch`, by id.
+    fn processes(&self) -> impl Iterator<Item = (i32, Process)> {
         let root = self.watch.process_id().expect("it runs");
         let all = fs::read_dir("/proc").expect("this is Linux").flatten();
         let all: HashMap<i32, Process> =
             all.filter_map(|entry| read_process(&entry.path())).collect();
-        let is_below = |process: &&Process| {
-            let parents = iter::successors(Some(process.parent), |pid| Some(all.get(pid)?.parent));
-            parents.into_iter().any(|pid| pid == root)
+        let parents: HashMap<i32, i32> = all.iter().map(|(id, it)| (*id, it.parent)).collect();
+        let is_below = move |(_, process): &(i32, Process)| {
+            let above = iter::successors(Some(process.parent), |id| parents.get(id).copied());
+            above.into_iter().any(|id| id == root)
         };
-        let mut memory = BTreeMap::new();
-        for process in all.values().filter(is_below) {
-            *memory.entry(process.program.clone()).or_default() += process.bytes;
-        }
-        memory
+        all.into_iter().filter(is_below)
     }
 
     /// The requests that were answered so far.

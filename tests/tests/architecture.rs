@@ -297,3 +297,15 @@ fn a_use_tree_is_read_whole() {
         ]
     );
 }
+
+#[test]
+fn only_files_that_functions_are_built_from_restart_them() {
+    let rules = fs::read_to_string(workspace().join(".cargolambdaignore")).unwrap();
+    let mut rules = rules.lines().filter(|line| !line.starts_with('#'));
+    assert_eq!(rules.next(), Some("/*"), "all else is ignored");
+    let kept: BTreeSet<&str> = rules.map(|rule| rule.strip_prefix("!/").unwrap()).collect();
+    let built_from =
+        [".cargo", "Cargo.lock", "Cargo.toml", "functions", "rust-toolchain.toml", "shared"];
+    assert_eq!(kept, BTreeSet::from(built_from));
+    assert!(built_from.iter().all(|path| workspace().join(path).exists()));
+}

@@ -1,13 +1,18 @@
 //! `openapi.yaml` shows what it promises: every body of every operation has an example, and every
-//! example is what the description says.
+//! example is what the description says. Beside functions are example events, which they answer.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use local::demo;
+use serde_json::{Value, json};
+use shared::app::Operation;
 use shared::http::ProblemCode;
-use tests::contract::{OPENAPI, assert_valid, resolve};
+use tests::app::TestApp;
+use tests::call::{Call, answer};
+use tests::contract::{self, OPENAPI, assert_valid, resolve};
+use tests::operations::OPERATIONS;
 
 /// A body that is described: where, its media type, its schema and examples.
 struct Body {
@@ -86,4 +91,48 @@ fn every_error_has_an_example() {
     let without_code = ["invalid_dsn_key", "malformed_envelope"];
     let missing: Vec<&str> = missing.into_iter().filter(|it| !without_code.contains(it)).collect();
     assert!(missing.is_empty(), "errors without an example: {missing:?}");
+}
+
+fn operation(name: &str) -> &'static Operation {
+    OPERATIONS.into_iter().find(|it| it.name == name).unwrap()
+}
+
+#[tokio::test]
+async fn example_events_succeed() {
+    let test = TestApp::start().await;
+    demo::ensure_project(&test.app.store, demo::SLUG, "Demo").await.unwrap();
+    let create = async |name: &str, body: Value| {
+        let call = Call::of(operation(name)).parameter("idOrSlug", demo::SLUG).key(&test.key);
+        let reply = call.json(&body).send(&test.app).await;
+        reply.body["id"].as_str().unwrap_or_else(|| panic!("{}", reply.text)).to_owned()
+    };
+    let pain_point = |id| {
+        let at = "2026-11-21T04:00:00Z";
+        json!({"id": id, "sessionId": "s", "occurredAt": at, "title": "Left the page"})
+    };
+    let moved = "6f1c2a9e-4b7d-4e83-9a15-c0d2e8f73b46";
+    let kept = "0b9d7c52-83e4-4f1a-b6c7-5e2a914d08f3";
+    let pain_points = [moved, kept].map(pain_point);
+    let insight = json!({"title": "Checkout button does nothing", "painPoints": pain_points});
+    let insight = create("create-insight", insight).await;
+    let collection = json!({"name": "Releases"});
+    let collection = create("create-event-marker-collection", collection).await;
+
+    for (name, status) in [
+        ("create-feature-flag", 201),
+        ("split-insight", 201),
+        ("delete-event-marker-collection", 204),
+        ("update-email-preferences", 200),
+        ("interpret-error-filters", 200),
+        ("query-error-timeseries", 200),
+    ] {
+        let file = tests::workspace().join("functions").join(name).join("event.json");
+        let event = std::fs::read_to_string(file).unwrap();
+        let filled_in =
+            [("API_KEY", &test.key), ("INSIGHT_ID", &insight), ("COLLECTION_ID", &collection)];
+        let event = filled_in.iter().fold(event, |it, (word, value)| it.replace(word, value));
+        let reply = answer(&test.app, operation(name), &event).await;
+        assert_eq!(reply.status, status, "{name}: {}", reply.text);
+        contract::check(name, &reply);
+    }
 }

@@ -1,6 +1,7 @@
 //! Invoking functions, at most so many at once.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use axum::body::Bytes;
 use serde_json::Value as Json;
 use tokio::sync::Semaphore;
 
+use crate::instance::{EXITED, TIMED_OUT};
 use crate::watch::invocation_url;
 
 /// How many invocations of one function are handed on at once. `cargo lambda watch` never answers
@@ -22,7 +24,7 @@ pub(super) enum InvocationError {
     /// More wait for the function than can be kept.
     #[error("{} requests wait for this function already", WAITING)]
     TooMany,
-    /// It did not answer in time, or nothing that could invoke it is there.
+    /// The function exceeded its time, its process ended, or `cargo lambda watch` cannot be reached.
     #[error("{0}")]
     NoAnswer(String),
     /// It failed.
@@ -35,6 +37,7 @@ pub(super) struct Functions {
     http: reqwest::Client,
     url: String,
     patience: Duration,
+    timeouts: HashMap<String, Duration>,
     queues: Mutex<HashMap<String, Queue>>,
 }
 
@@ -43,19 +46,26 @@ pub(super) struct Functions {
 struct Queue {
     places: Arc<Semaphore>,
     turns: Arc<Semaphore>,
+    /// `true` once the function has answered. The time of its first answer can include a build.
+    is_built: Arc<AtomicBool>,
 }
 
 impl Default for Queue {
     fn default() -> Self {
         let places = Arc::new(Semaphore::new(IN_FLIGHT + WAITING));
-        Self { places, turns: Arc::new(Semaphore::new(IN_FLIGHT)) }
+        let turns = Arc::new(Semaphore::new(IN_FLIGHT));
+        Self { places, turns, is_built: Arc::default() }
     }
 }
 
 impl Functions {
-    /// Invokes functions at `url`, each of which has so much time.
-    pub(super) fn new(url: String, patience: Duration) -> Self {
-        Self { http: reqwest::Client::new(), url, patience, queues: Mutex::default() }
+    /// Invokes functions at `url`. Each has `patience` for its first answer, and then its own timeout.
+    pub(super) fn new(
+        url: String,
+        patience: Duration,
+        timeouts: HashMap<String, Duration>,
+    ) -> Self {
+        Self { http: reqwest::Client::new(), url, patience, timeouts, queues: Mutex::default() }
     }
 
     /// Hands a function an event, once it is its turn, and answers what the function does.
@@ -70,23 +80,30 @@ impl Functions {
             .http
             .post(invocation_url(&self.url, function))
             .header("content-type", "application/json")
-            .timeout(self.patience)
             .body(event);
+        let patience = self.patience;
+        let timeout = self.timeouts.get(function).copied().unwrap_or(patience);
+        let too_late = format!("{function} did not answer within");
+        let no_answer = move |limit: Duration| {
+            Err(InvocationError::NoAnswer(format!("{too_late} {} seconds", limit.as_secs())))
+        };
+        let gave_up = no_answer.clone();
         // As with Lambda, an invocation goes on when the caller is gone: what is given up halfway
         // keeps a process of `cargo lambda watch` busy.
         let invocation = tokio::spawn(async move {
             let _place = place;
             let _turn = queue.turns.acquire().await;
-            send(request).await
+            let limit = if queue.is_built.load(Ordering::Relaxed) { timeout } else { patience };
+            let outcome = tokio::time::timeout(limit, send(request)).await;
+            let outcome = outcome.unwrap_or_else(|_| no_answer(limit));
+            let has_answered = !matches!(outcome, Err(InvocationError::NoAnswer(_)));
+            queue.is_built.fetch_or(has_answered, Ordering::Relaxed);
+            outcome
         });
-        match tokio::time::timeout(self.patience, invocation).await {
+        match tokio::time::timeout(patience, invocation).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(error)) => Err(InvocationError::Failed(error.to_string())),
-            Err(_) => {
-                let seconds = self.patience.as_secs();
-                let reason = format!("{function} did not answer within {seconds} seconds");
-                Err(InvocationError::NoAnswer(reason))
-            }
+            Err(_) => gave_up(patience),
         }
     }
 
@@ -111,5 +128,8 @@ async fn send(request: reqwest::RequestBuilder) -> Result<Bytes, InvocationError
     let told: Json = serde_json::from_slice(&body).unwrap_or_default();
     let message = told.get("errorMessage").or_else(|| told.get("detail")).and_then(Json::as_str);
     let message = message.map_or_else(|| String::from_utf8_lossy(&body).into(), str::to_owned);
-    Err(InvocationError::Failed(format!("the function failed: {message}")))
+    match told.get("errorType").and_then(Json::as_str) {
+        Some(EXITED | TIMED_OUT) => Err(InvocationError::NoAnswer(message)),
+        _ => Err(InvocationError::Failed(format!("the function failed: {message}"))),
+    }
 }

@@ -25,6 +25,13 @@ pub const EVENT_BRIDGE_PATH: &str = "/.aws/eventbridge";
 const TARGET: &str = "x-amz-target";
 const PUT_EVENTS: &str = "AWSEvents.PutEvents";
 
+/// Returns `true` for a path that pages of other origins must not use.
+pub(super) fn is_private(path: &str) -> bool {
+    ["/mail", "/.aws"].iter().any(|root| {
+        path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
+}
+
 /// How many mails are kept, and how many events.
 const KEPT: usize = 20_000;
 

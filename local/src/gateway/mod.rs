@@ -28,6 +28,7 @@ use shared::app::{Clock, Ids};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+use crate::guard;
 use crate::template::TemplateError;
 
 pub use mailbox::{EVENT_BRIDGE_PATH, SES_PATH};
@@ -63,8 +64,8 @@ pub struct GatewayOptions<'a> {
     pub workspace: &'a Path,
     /// Where functions are invoked, without a slash at its end.
     pub functions: String,
-    /// How long a function may take. API Gateway waits for 30 seconds; a function that is being built
-    /// takes longer.
+    /// Time limit of a function's first answer, which includes a build. Later ones have the function's own
+    /// timeout.
     pub patience: Duration,
     /// Is told of each request that was answered.
     pub report: Box<dyn Fn(&Served) + Send + Sync>,
@@ -95,10 +96,11 @@ impl Gateway {
         let port = listener.local_addr()?.port();
         let listener = TcpListener::from_std(listener)?;
         let template = crate::template::read(&options.workspace.join("template.yaml"))?;
+        let timeouts = crate::template::timeouts(&template)?;
         let shared = Arc::new(Shared {
             api: Api::parse(&template)?,
             cors: Cors::parse(&template)?,
-            functions: Functions::new(options.functions, options.patience),
+            functions: Functions::new(options.functions, options.patience, timeouts),
             api_reference: pages::ApiReference::of(options.workspace),
             mailbox: mailbox::Mailbox::default(),
             report: options.report,
@@ -137,7 +139,8 @@ async fn serve(
     if let Ok(id) = HeaderValue::from_str(&id.to_string()) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
-    if let Some(cors) = &shared.cors {
+    let is_for_pages = guard::names_loopback(&parts) && !mailbox::is_private(parts.uri.path());
+    if let Some(cors) = shared.cors.as_ref().filter(|_| is_for_pages) {
         cors.apply(&parts, response.headers_mut());
     }
     (shared.report)(&Served {
@@ -173,6 +176,13 @@ impl Shared {
         now: shared::timestamp::Timestamp,
         id: uuid::Uuid,
     ) -> Result<Response<Bytes>, Refusal> {
+        let path = parts.uri.path();
+        if !guard::names_loopback(parts)
+            || (mailbox::is_private(path) && guard::is_of_foreign_page(parts))
+        {
+            let cause = Some(guard::REASON.to_owned());
+            return Err(Refusal { status: StatusCode::FORBIDDEN, cause });
+        }
         if head_bytes(parts) > MAX_HEAD_BYTES {
             return Err(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE.into());
         }
@@ -186,7 +196,6 @@ impl Shared {
         if let Some(answer) = self.mailbox.answer(parts, body.as_ref(), now) {
             return Ok(answer);
         }
-        let path = parts.uri.path();
         let (route, parameters) =
             self.api.find(&parts.method, path).ok_or(StatusCode::NOT_FOUND)?;
         let body = body.ok_or(StatusCode::PAYLOAD_TOO_LARGE)?;

@@ -1,5 +1,6 @@
 //! What serves a function: configuration, clients, clock, and the loop around its handler.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::env;
 use std::future::ready;
@@ -11,7 +12,7 @@ use futures_util::FutureExt;
 use lambda_http::http::header::HOST;
 use lambda_http::http::{Method, Response};
 use lambda_http::request::LambdaRequest;
-use lambda_http::{Adapter, Body, BoxFuture, IntoResponse, Request, Service};
+use lambda_http::{Adapter, Body, BoxFuture, IntoResponse, Request, RequestExt, Service};
 use lambda_runtime::{LambdaEvent, service_fn};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::de::IgnoredAny;
@@ -90,7 +91,7 @@ pub async fn warm_up(store: &Store, operation: &Operation) {
 
 /// How long before Lambda ends it a job stops by itself.
 const JOB_MARGIN: Duration = Duration::from_secs(10);
-/// How long a job works where nobody says when it ends, as on a laptop.
+/// Time of a job without a deadline, as under `cargo lambda watch` by itself.
 const JOB_BUDGET: Duration = Duration::from_secs(50);
 
 /// Serves a job. What it could not do is an error of the invocation, so that AWS counts it; the next
@@ -113,7 +114,7 @@ pub fn serve_job(job: &Job) -> Result<(), StartError> {
     })
 }
 
-/// When a job stops. The local stack gives invocations a deadline in the past.
+/// Returns when a job stops. `cargo lambda watch` by itself gives invocations a deadline in the past.
 fn deadline(context: &lambda_runtime::Context, now: Timestamp) -> Deadline {
     let now = u64::try_from(now.as_millis()).unwrap_or_default();
     match context.deadline.checked_sub(now).map(Duration::from_millis) {
@@ -170,7 +171,7 @@ fn make_readable(request: &mut LambdaRequest) {
 /// Answers one request, whatever happens: a problem, a panic and a request that takes too long all
 /// become answers, and every answer is logged once.
 pub async fn respond(app: &App, operation: &Operation, request: Request) -> Response<Body> {
-    let incoming = Incoming::new(operation.name, request);
+    let incoming = Incoming::new(operation.name, with_path_parameters(request, operation.path));
     let (outcome, usage) = if incoming.method() == Method::OPTIONS {
         (preflight(&operation.protocol), Usage::default())
     } else if let Some(refusal) = app.origin_secrets.refuse(&incoming) {
@@ -194,6 +195,37 @@ pub async fn respond(app: &App, operation: &Operation, request: Request) -> Resp
     let spent = spent(app, incoming.elapsed(), usage);
     telemetry::log_request(&incoming, &answer, problem.as_ref(), &spent, app.clock.now());
     answer.into_response(incoming.request_id())
+}
+
+/// Adds the path parameters that a gateway's route would have, if the event has none: events of function URLs and
+/// `cargo lambda watch` have none.
+fn with_path_parameters(request: Request, template: &str) -> Request {
+    if request.path_parameters_ref().is_some() {
+        return request;
+    }
+    match path_parameters(template, request.raw_http_path()) {
+        Some(parameters) => request.with_path_parameters(parameters),
+        None => request,
+    }
+}
+
+/// Returns the part of a path for each variable of a template, as sent. `None` if the path, with or
+/// without a last slash, is none of the template.
+fn path_parameters(template: &str, path: &str) -> Option<HashMap<String, Vec<String>>> {
+    let [expected, mut sent] =
+        [template, path].map(|it| it.strip_suffix('/').unwrap_or(it).split('/'));
+    let mut parameters = HashMap::new();
+    for expected in expected {
+        let segment = sent.next()?;
+        match expected.strip_prefix('{').and_then(|it| it.strip_suffix('}')) {
+            Some(name) => {
+                parameters.insert(name.to_owned(), vec![segment.to_owned()]);
+            }
+            None if expected == segment => {}
+            None => return None,
+        }
+    }
+    sent.next().is_none().then_some(parameters)
 }
 
 /// Lets in whom the operation lets in, and has its handler answer (`docs/api-conventions.md`, "Order of
@@ -221,7 +253,6 @@ async fn handle(app: &App, operation: &Operation, incoming: &Incoming) -> Result
 
 #[cfg(test)]
 mod tests {
-    use lambda_http::RequestExt;
     use serde_json::json;
 
     use super::*;
@@ -243,6 +274,27 @@ mod tests {
             make_readable(&mut event);
             assert_eq!(Request::from(event).raw_http_path(), read, "{path:?}");
         }
+    }
+
+    #[test]
+    fn paths_supply_parameters_that_events_lack() {
+        let template = "/v0/projects/{idOrSlug}/things/{thingId}";
+        let of = |path: &str| {
+            let request = Request::default().with_raw_http_path(path);
+            with_path_parameters(request, template).path_parameters()
+        };
+        for path in ["/v0/projects/shop/things/a%20b", "/v0/projects/shop/things/a%20b/"] {
+            let found = of(path);
+            let found = (found.first("idOrSlug"), found.first("thingId"));
+            assert_eq!(found, (Some("shop"), Some("a%20b")), "{path}");
+        }
+        for path in ["/v0/projects/shop/things", "/v0/projects/shop/others/a", "/v0/me", ""] {
+            assert!(of(path).is_empty(), "{path}");
+        }
+        let given = HashMap::from([("thingId".to_owned(), vec!["given".to_owned()])]);
+        let request = Request::default().with_raw_http_path("/v0/projects/shop/things/sent");
+        let request = with_path_parameters(request.with_path_parameters(given), template);
+        assert_eq!(request.path_parameters().first("thingId"), Some("given"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use futures_util::future::join_all;
 use local::gateway::{MAX_BODY_BYTES, MAX_HEAD_BYTES};
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Method, RequestBuilder};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tests::app::PROJECT;
 use tests::error_tracking::{SentEvent, project};
@@ -45,6 +46,21 @@ async fn all_of_300_requests_at_once_for_one_function_are_answered() {
     // And the one after them.
     assert_eq!(send("get-caller", with_key(&stack, Method::GET, "/v0/me")).await.status, 200);
     assert_eq!(stack.served().len(), AT_ONCE + 1);
+}
+
+#[tokio::test]
+async fn killed_functions_respond_again() {
+    let stack = Stack::start().await;
+    let me = || send("get-caller", with_key(&stack, Method::GET, "/v0/me"));
+    assert_eq!(me().await.status, 200);
+    for _ in 0..3 {
+        let processes = stack.processes_of("get-caller");
+        assert!(!processes.is_empty());
+        for process in processes {
+            kill_process(Pid::from_raw(process).unwrap(), Signal::KILL).unwrap();
+        }
+        assert_eq!(me().await.status, 200, "{}", stack.log());
+    }
 }
 
 #[tokio::test]

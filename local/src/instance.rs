@@ -1,0 +1,141 @@
+//! Runs one instance of a function between `cargo lambda watch` and the function's process.
+//!
+//! `cargo lambda watch` never replaces a process that ends: its invocation is never answered, and when all
+//! processes of a function have ended, nothing takes an event any more. So cargo starts each program through this
+//! runner, which fetches the events and passes them to the process. If the process ends, or exceeds the
+//! function's timeout, the runner reports an error as Lambda does, and starts a new process for the next event.
+
+use std::collections::HashMap;
+use std::env::{self, VarError};
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use serde_json::json;
+use tokio::process::{Child, Command};
+
+use crate::runtime_api::{
+    Event, FUNCTION_VARIABLE, InvocationError, RUNTIME_API_VARIABLE, RuntimeApi,
+};
+
+/// The command of `waymark-local` that runs an instance.
+pub const COMMAND: &str = "run-instance";
+/// The variable with the timeout of each function: a JSON object of seconds by function.
+pub const TIMEOUTS_VARIABLE: &str = "WAYMARK_LOCAL_TIMEOUTS";
+/// The variable with the program of the function.
+const PROGRAM_VARIABLE: &str = "WAYMARK_LOCAL_PROGRAM";
+
+/// Lambda's error type of an invocation whose process ended.
+pub(crate) const EXITED: &str = "Runtime.ExitError";
+/// Lambda's error type of an invocation that exceeded its function's timeout.
+pub(crate) const TIMED_OUT: &str = "Sandbox.Timedout";
+
+/// Lambda's longest timeout, for a function without one.
+const LONGEST_TIMEOUT: Duration = Duration::from_mins(15);
+
+/// Returns the setting by which cargo starts programs through `runner`.
+pub(crate) fn runner_setting(runner: &Path) -> String {
+    // The JSON of an array of texts is also its TOML.
+    format!("target.'cfg(all())'.runner={}", json!([runner.to_string_lossy(), COMMAND]))
+}
+
+/// Runs an instance of the function that the variables of Lambda's runtimes name, until `cargo lambda watch` ends.
+///
+/// # Errors
+/// A program that cannot be started, a missing variable, or a Runtime API that fails.
+pub async fn run(program: Option<&Path>, tell: fn(&str)) -> Result<(), Box<dyn std::error::Error>> {
+    if let Some(program) = program {
+        // Without the program among its arguments, the runner outlives who kills processes by their name.
+        let mut runner = std::process::Command::new(env::current_exe()?);
+        return Err(runner.arg(COMMAND).env(PROGRAM_VARIABLE, program).exec().into());
+    }
+    let program = env::var_os(PROGRAM_VARIABLE).ok_or(VarError::NotPresent)?;
+    let function = env::var(FUNCTION_VARIABLE)?;
+    let timeouts = env::var(TIMEOUTS_VARIABLE).unwrap_or_default();
+    let timeouts: HashMap<String, u64> = serde_json::from_str(&timeouts).unwrap_or_default();
+    let timeout = timeouts.get(&function).map_or(LONGEST_TIMEOUT, |it| Duration::from_secs(*it));
+    let api = env::var(RUNTIME_API_VARIABLE)?;
+    let api = api.strip_prefix("http://").unwrap_or(&api);
+    let invocations = format!("http://{api}/2018-06-01/runtime/invocation");
+    let http = reqwest::Client::new();
+
+    let mut process = Some(Process::start(&program).await?);
+    loop {
+        let Ok(next) = http.get(format!("{invocations}/next")).send().await else {
+            return Ok(());
+        };
+        let next = next.error_for_status()?;
+        let header = |name| next.headers().get(name).and_then(|it| it.to_str().ok());
+        let id = header("lambda-runtime-aws-request-id").unwrap_or_default().to_owned();
+        let trace = header("lambda-runtime-trace-id").unwrap_or_default().to_owned();
+        let event = Event { id: id.clone(), trace, body: next.bytes().await?, time: timeout };
+        let running = match process.take_if(|it| !it.has_ended()) {
+            Some(running) => running,
+            None => Process::start(&program).await?,
+        };
+        let running = process.insert(running);
+        let (kind, report) = match running.invoke(event).await {
+            Ok(response) => ("response", response),
+            Err(Failure::Reported(report)) => ("error", report.into()),
+            Err(Failure::Ended(error_type, how)) => {
+                let message = format!("{function} {how}");
+                tell(&format!("{message}; its next event gets a new process"));
+                process = None;
+                let report = json!({ "errorType": error_type, "errorMessage": message });
+                ("error", report.to_string().into())
+            }
+        };
+        // The caller may be gone; `cargo lambda watch` then returns an error.
+        http.post(format!("{invocations}/{id}/{kind}")).body(report).send().await?;
+    }
+}
+
+/// A process of the function, with its Runtime API.
+struct Process {
+    api: RuntimeApi,
+    child: Child,
+}
+
+/// An invocation without a response.
+enum Failure {
+    /// The function's own report.
+    Reported(String),
+    /// The error type and description of a process that ended, or must be ended.
+    Ended(&'static str, String),
+}
+
+impl Process {
+    async fn start(program: &OsStr) -> io::Result<Self> {
+        let api = RuntimeApi::start().await?;
+        let mut command = Command::new(program);
+        command.env(RUNTIME_API_VARIABLE, api.address()).env_remove(PROGRAM_VARIABLE);
+        Ok(Self { child: command.kill_on_drop(true).spawn()?, api })
+    }
+
+    fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    async fn invoke(&mut self, event: Event) -> Result<Bytes, Failure> {
+        let timeout = event.time;
+        tokio::select! {
+            biased;
+            outcome = self.api.invoke_as(event) => outcome.map(|it| it.body).map_err(|error| match error {
+                InvocationError::Failed(report) | InvocationError::NotStarted(report) => {
+                    Failure::Reported(report)
+                }
+                InvocationError::Ended => Failure::Ended(EXITED, error.to_string()),
+            }),
+            status = self.child.wait() => {
+                let status = status.map_or_else(|error| error.to_string(), |it| it.to_string());
+                Err(Failure::Ended(EXITED, format!("exited ({status})")))
+            }
+            () = tokio::time::sleep(timeout) => {
+                Err(Failure::Ended(TIMED_OUT, format!("timed out after {} s", timeout.as_secs())))
+            }
+        }
+    }
+}

@@ -1,0 +1,15 @@
+#!/usr/bin/env python3
+"""A function that does what its event says: it dies, waits forever, or echoes the event."""
+import os
+import signal
+import urllib.request
+
+api = "http://" + os.environ["AWS_LAMBDA_RUNTIME_API"] + "/2018-06-01/runtime/invocation/"
+while True:
+    with urllib.request.urlopen(api + "next") as event:
+        invocation, body = event.headers["lambda-runtime-aws-request-id"], event.read()
+    if body == b"die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if body == b"wait":
+        signal.pause()
+    urllib.request.urlopen(api + invocation + "/response", data=body).close()
