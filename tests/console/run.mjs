@@ -8,6 +8,7 @@ import { edits } from "./cases/edits.mjs";
 import { errors } from "./cases/errors.mjs";
 import { flags } from "./cases/flags.mjs";
 import { frame } from "./cases/frame.mjs";
+import { hostile } from "./cases/hostile.mjs";
 import { kept } from "./cases/kept.mjs";
 import { others } from "./cases/others.mjs";
 import { Api, fill, fillOther } from "./data.mjs";
@@ -50,7 +51,7 @@ async function inTurn(tests) {
 try {
   // What measures has the machine for itself; what only looks at pages goes on beside what changes them.
   await inTurn(atFirst);
-  await Promise.all([inTurn(ofFrame), inTurn({ ...ofErrors, ...others(stage), ...flags(stage), ...edits(stage), ...kept(stage) })]);
+  await Promise.all([inTurn(ofFrame), inTurn({ ...ofErrors, ...hostile(stage), ...others(stage), ...flags(stage), ...edits(stage), ...kept(stage) })]);
   await inTurn(atLast);
   console.log(JSON.stringify(measured));
 } finally {

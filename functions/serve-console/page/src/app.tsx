@@ -1,9 +1,10 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { changed, go, hrefOf, Link, useAddress } from "./address";
+import { changed, currentHref, go, hrefOf, Link, useAddress } from "./address";
 import { answered, api, onUnderway, type Refusal } from "./api/client";
 import { forgetLoaded, useLoaded } from "./api/loaded";
 import { type CallerTold, HereContext, type Project, type Scope } from "./caller";
 import { SHORTCUTS, useKeys, watchPrefixes } from "./keys";
+import { own } from "./own";
 import { ErrorPage } from "./pages/error";
 import { ErrorsPage } from "./pages/errors";
 import { FlagPage } from "./pages/flag";
@@ -20,6 +21,7 @@ import { currentKey, onKeyChange, rememberCaller, rememberedCaller, whyForgotten
 import { forgetSteps, stepNow } from "./steps";
 import { askTabs } from "./tabs";
 import { keptParams, keptView } from "./time/range";
+import { Boundary } from "./ui/boundary";
 import { Dialog } from "./ui/confirm";
 import { Icon, type IconName } from "./ui/icons";
 import { Said } from "./ui/said";
@@ -170,7 +172,7 @@ function Frame({ caller, refusal, retry }: FrameProps) {
     ...Object.fromEntries(PLACES.map((it) => [`g ${it.key}`, () => go(hrefTo(it.page))])),
   });
 
-  const Page = PAGES[address.page];
+  const Page = own(PAGES, address.page);
   return (
     <div class="frame">
       <Progress />
@@ -219,7 +221,13 @@ function Frame({ caller, refusal, retry }: FrameProps) {
                 </p>
               </Empty>
             ) : (
-              <Page key={`${here.project.id} ${address.page}`} />
+              <Boundary
+                what="This page"
+                remedy="Try again, or open another page. If it stays, report what the browser's console says."
+                at={currentHref()}
+              >
+                <Page key={`${here.project.id} ${address.page}`} />
+              </Boundary>
             )}
           </HereContext.Provider>
         ) : (

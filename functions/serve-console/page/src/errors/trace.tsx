@@ -1,16 +1,22 @@
 /** A stack trace: the application's frames open, all others folded. */
 
-import { CopyButton } from "../ui/states";
+import { useMemo } from "preact/hooks";
+import { CopyButton, useShowMore } from "../ui/states";
 import { type Exception, type Frame, groupsOf, placeOf, sourceOf, traceAsText } from "./event";
 
+/** Few errors have more causes than these. */
+const MOST_CAUSES = 10;
+
 export function Trace({ exceptions }: { exceptions: Exception[] }) {
+  const text = useMemo(() => traceAsText(exceptions), [exceptions]);
+  const [most, more] = useShowMore(exceptions.length, MOST_CAUSES);
   return (
     <section class="block">
       <header>
         <h2>Stack trace</h2>
-        <CopyButton text={traceAsText(exceptions)} label="Copy the stack trace" />
+        <CopyButton text={text} label="Copy the stack trace" />
       </header>
-      {exceptions.map((it, index) => (
+      {exceptions.slice(0, most).map((it, index) => (
         <div class="exception" key={index}>
           <header>
             <div>
@@ -28,37 +34,42 @@ export function Trace({ exceptions }: { exceptions: Exception[] }) {
           )}
         </div>
       ))}
+      {more}
     </section>
   );
 }
 
 function Frames({ frames }: { frames: Frame[] }) {
-  const groups = groupsOf(frames);
+  const [most, more] = useShowMore(frames.length);
+  const groups = groupsOf(frames.slice(0, most));
   const firstOwn = groups.findIndex((it) => it.own);
   return (
-    <ol class="frames">
-      {groups.map((group, index) => {
-        const [first] = group.frames;
-        if (group.own && first) {
-          return <OwnFrame key={index} frame={first} open={index === firstOwn} />;
-        }
-        return (
-          <li class="library" key={index}>
-            <details>
-              <summary>
-                {group.frames.length} {group.frames.length === 1 ? "frame" : "frames"} of{" "}
-                {sourceOf(group.frames)}
-              </summary>
-              {group.frames.map((frame, at) => (
-                <div class="frame-line" key={at}>
-                  <FrameName frame={frame} />
-                </div>
-              ))}
-            </details>
-          </li>
-        );
-      })}
-    </ol>
+    <>
+      <ol class="frames">
+        {groups.map((group, index) => {
+          const [first] = group.frames;
+          if (group.own && first) {
+            return <OwnFrame key={index} frame={first} open={index === firstOwn} />;
+          }
+          return (
+            <li class="library" key={index}>
+              <details>
+                <summary>
+                  {group.frames.length} {group.frames.length === 1 ? "frame" : "frames"} of{" "}
+                  {sourceOf(group.frames)}
+                </summary>
+                {group.frames.map((frame, at) => (
+                  <div class="frame-line" key={at}>
+                    <FrameName frame={frame} />
+                  </div>
+                ))}
+              </details>
+            </li>
+          );
+        })}
+      </ol>
+      {more}
+    </>
   );
 }
 
@@ -88,8 +99,8 @@ function OwnFrame({ frame, open }: { frame: Frame; open: boolean }) {
         </summary>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys. */}
         <ol class="source" tabIndex={0}>
-          {frame.source.map((it) => (
-            <li key={it.line} class={it.isAt ? "at" : ""}>
+          {frame.source.map((it, index) => (
+            <li key={index} class={it.isAt ? "at" : ""}>
               <span class="line">{it.line}</span>
               <span>{it.text}</span>
             </li>
