@@ -64,11 +64,11 @@ function eventOf(random) {
   return json.length <= MOST_BYTES ? json : eventOf(random);
 }
 
-export const hostile = ({ browser, base, project, key, measured, listErrors }) => {
+export const hostile = ({ browser, base, project, key, known, measured }) => {
   const idOf = (number) => number.toString(16).padStart(8, "0").padEnd(32, "e");
+  const { error } = known;
   /** Opens the page of an error with these events, each of them JSON. */
   const openEvents = async (visitor, events) => {
-    const [error] = await listErrors();
     const occurredAt = new Date().toISOString();
     await visitor.answer(`/${error.errorId}/events`, (request) => {
       const start = Number(new URL(request.url()).searchParams.get("cursor") ?? 0);
@@ -157,7 +157,6 @@ export const hostile = ({ browser, base, project, key, measured, listErrors }) =
       assert.match(await visitor.text(".two"), /Tags[\s\S]+b[\s\S]+Context[\s\S]+extra.a/);
       visitor.faults.splice(0);
 
-      const [error] = await listErrors();
       await visitor.answer(error.errorId, () => ({ body: { ...error, title: null } }));
       await visitor.open(`/error?id=${error.errorId}`);
       await visitor.see("main > .refused");

@@ -64,7 +64,7 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, api
     },
 
     async "a link says which project, finds an older event, and leads back to the same filters"() {
-      const [error] = await listErrors();
+      const { error } = known;
       const path = `/v0/projects/${project}/errors/${error.errorId}`;
       const [event] = (await api.send("GET", `${path}/events?limit=1`)).items;
       const visitor = await Visitor.enter(browser, base, key, `/errors?range=90d&f=level.is_set.&status=any&sort=count`);
@@ -262,7 +262,7 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, api
       await visitor.open("/flag?key=hostile");
       await visitor.until("the title names it", async () => /^<img.*· Flags · Waymark$/.test(await visitor.page.title()));
 
-      const [error] = await listErrors();
+      const { error } = known;
       await visitor.open(`/error?id=${error.errorId}`);
       await visitor.until("the title names the error", async () => (await visitor.page.title()).startsWith(error.title.slice(0, 10)));
       const remove = await visitor.see("button.danger");

@@ -63,7 +63,7 @@ function Acts({ name, caller }: { name: string; caller: CallerTold }) {
     <tr>
       <th scope="row">{name}</th>
       <td>
-        <bdi>{caller.user}</bdi> of <bdi>{caller.organization}</bdi>
+        <bdi>{caller.user ?? "A user"}</bdi> of <bdi>{caller.organization}</bdi>
       </td>
     </tr>
   );

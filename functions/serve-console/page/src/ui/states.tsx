@@ -36,7 +36,7 @@ const REMEDIES: Record<string, string> = {
   unreachable: "Try again in a moment; nothing that you typed is lost.",
   timed_out:
     "Try again. What was to be changed may have been carried out: look whether it was, before.",
-  insufficient_scope: "Use a key that has this scope: waymark key create --scopes …",
+  insufficient_scope: "Use a key with these rights: waymark key create makes one.",
   throttled:
     "The key asked for more than a minute takes. Wait for the next minute, then try again.",
   status_429: "There is no room for more requests at the moment. Wait a little, then try again.",
