@@ -21,37 +21,23 @@ interface PartProps {
 }
 
 export function EventDetails({ event }: PartProps) {
+  const remedy =
+    "All other parts are complete. Get this one from the API: list the error's events.";
+  const part = (what: string, content: ComponentChildren) => (
+    <Boundary what={what} remedy={remedy}>
+      {content}
+    </Boundary>
+  );
   return (
     <>
-      <Part what="The stack trace">
-        <Thrown event={event} />
-      </Part>
-      <Part what="This list of breadcrumbs">
-        <Crumbs event={event} />
-      </Part>
+      {part("The stack trace", <Thrown event={event} />)}
+      {part("The breadcrumb list", <Crumbs event={event} />)}
       <div class="two">
-        <Part what="This list of tags">
-          <Table name="Tags" event={event} read={tagsOf} />
-        </Part>
-        <Part what="The context">
-          <Table name="Context" event={event} read={contextsOf} />
-        </Part>
+        {part("The tag list", <Table name="Tags" event={event} read={tagsOf} />)}
+        {part("The context", <Table name="Context" event={event} read={contextsOf} />)}
       </div>
-      <Part what="The raw JSON">
-        <Raw event={event} />
-      </Part>
+      {part("The raw JSON", <Raw event={event} />)}
     </>
-  );
-}
-
-function Part({ what, children }: { what: string; children: ComponentChildren }) {
-  return (
-    <Boundary
-      what={what}
-      remedy="All other parts are complete. Get this one from the API: list the error's events."
-    >
-      {children}
-    </Boundary>
   );
 }
 

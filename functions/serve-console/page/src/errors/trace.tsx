@@ -28,7 +28,7 @@ export function Trace({ exceptions }: { exceptions: Exception[] }) {
             {!it.isHandled && <span class="status open">unhandled</span>}
           </header>
           {it.frames.length ? (
-            <Frames frames={it.frames} />
+            <FirstFrames frames={it.frames} />
           ) : (
             <p class="quiet">It came without a trace.</p>
           )}
@@ -39,37 +39,43 @@ export function Trace({ exceptions }: { exceptions: Exception[] }) {
   );
 }
 
-function Frames({ frames }: { frames: Frame[] }) {
+function FirstFrames({ frames }: { frames: Frame[] }) {
   const [most, more] = useShowMore(frames.length);
-  const groups = groupsOf(frames.slice(0, most));
-  const firstOwn = groups.findIndex((it) => it.own);
   return (
     <>
-      <ol class="frames">
-        {groups.map((group, index) => {
-          const [first] = group.frames;
-          if (group.own && first) {
-            return <OwnFrame key={index} frame={first} open={index === firstOwn} />;
-          }
-          return (
-            <li class="library" key={index}>
-              <details>
-                <summary>
-                  {group.frames.length} {group.frames.length === 1 ? "frame" : "frames"} of{" "}
-                  {sourceOf(group.frames)}
-                </summary>
-                {group.frames.map((frame, at) => (
-                  <div class="frame-line" key={at}>
-                    <FrameName frame={frame} />
-                  </div>
-                ))}
-              </details>
-            </li>
-          );
-        })}
-      </ol>
+      <Frames frames={frames.slice(0, most)} />
       {more}
     </>
+  );
+}
+
+function Frames({ frames }: { frames: Frame[] }) {
+  const groups = groupsOf(frames);
+  const firstOwn = groups.findIndex((it) => it.own);
+  return (
+    <ol class="frames">
+      {groups.map((group, index) => {
+        const [first] = group.frames;
+        if (group.own && first) {
+          return <OwnFrame key={index} frame={first} open={index === firstOwn} />;
+        }
+        return (
+          <li class="library" key={index}>
+            <details>
+              <summary>
+                {group.frames.length} {group.frames.length === 1 ? "frame" : "frames"} of{" "}
+                {sourceOf(group.frames)}
+              </summary>
+              {group.frames.map((frame, at) => (
+                <div class="frame-line" key={at}>
+                  <FrameName frame={frame} />
+                </div>
+              ))}
+            </details>
+          </li>
+        );
+      })}
+    </ol>
   );
 }
 

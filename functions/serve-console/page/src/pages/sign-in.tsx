@@ -50,22 +50,17 @@ export function KeyOffer({ offered, current }: KeyOfferProps) {
       </p>
       <table class="pairs">
         <tbody>
-          <Acts name="In use" caller={current} />
-          <Acts name="From the link" caller={data} />
+          {Object.entries({ "In use": current, "From the link": data }).map(([name, caller]) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td>
+                <bdi>{caller.user ?? "A user"}</bdi> of <bdi>{caller.organization}</bdi>
+              </td>
+            </tr>
+          ))}
         </tbody>
       </table>
     </Confirm>
-  );
-}
-
-function Acts({ name, caller }: { name: string; caller: CallerTold }) {
-  return (
-    <tr>
-      <th scope="row">{name}</th>
-      <td>
-        <bdi>{caller.user ?? "A user"}</bdi> of <bdi>{caller.organization}</bdi>
-      </td>
-    </tr>
   );
 }
 
