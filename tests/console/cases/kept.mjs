@@ -224,12 +224,18 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, api
       await tab.waitForFunction(() => /There is no project yet/.test(document.querySelector("main")?.innerText));
       assert.equal(await keyOf(visitor.page), key);
 
-      // A key that the API refuses is not asked about.
+      // Keys that the API refuses are not asked about, whether from the link or in use.
       await tab.close();
-      await visitor.page.evaluate((it) => { location.hash = it; }, fragmentOf(`${key.slice(0, -1)}${key.endsWith("1") ? 2 : 1}`));
+      const wrong = `${key.slice(0, -1)}${key.endsWith("1") ? 2 : 1}`;
+      await visitor.page.evaluate((it) => { location.hash = it; }, fragmentOf(wrong));
       await visitor.see(".toast");
       assert.match(await visitor.text(".toast"), /link was rejected/);
       assert.equal(await keyOf(visitor.page), key);
+      await visitor.page.evaluate((it) => sessionStorage.setItem("waymark.key", it), wrong);
+      const another = await visitor.context.newPage();
+      await another.goto(`${base}/console/settings${fragmentOf(foreignKey)}`);
+      await visitor.until("the key that ended is replaced", async () => (await keyOf(another)) === foreignKey);
+      await another.close();
       await visitor.leave();
     },
 
