@@ -1,5 +1,5 @@
 // Does with the console what people do, by clicks and keys alone, and then asks the API whether it was
-// done: node run.mjs BASE_URL CHROMIUM PROJECT KEY READ_ONLY_KEY STORE_PATH OTHER_PROJECT OTHER_STORE_PATH.
+// done: node run.mjs BASE_URL CHROMIUM PROJECT KEY READ_ONLY_KEY FOREIGN_KEY STORE_PATH OTHER_PROJECT OTHER_STORE_PATH.
 // With ONLY in the environment, a pattern, the tests whose names it matches alone.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -8,11 +8,12 @@ import { edits } from "./cases/edits.mjs";
 import { errors } from "./cases/errors.mjs";
 import { flags } from "./cases/flags.mjs";
 import { frame } from "./cases/frame.mjs";
+import { hostile } from "./cases/hostile.mjs";
 import { kept } from "./cases/kept.mjs";
 import { others } from "./cases/others.mjs";
 import { Api, fill, fillOther } from "./data.mjs";
 
-const [base, executablePath, project, key, readOnlyKey, store, other, otherStore] = process.argv.slice(2);
+const [base, executablePath, project, key, readOnlyKey, foreignKey, store, other, otherStore] = process.argv.slice(2);
 const api = new Api(base, key, store);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -25,7 +26,7 @@ const [known, browser] = await Promise.all([
 ]);
 const listErrors = async () => (await api.send("GET", `/v0/projects/${project}/errors?limit=100`)).items;
 const measured = {};
-const stage = { browser, base, project, other, key, readOnlyKey, api, known, axe, measured, listErrors };
+const stage = { browser, base, project, other, key, readOnlyKey, foreignKey, api, known, axe, measured, listErrors };
 const { alone: atFirst, ...ofFrame } = frame(stage);
 const { alone: atLast, ...ofErrors } = errors(stage);
 
@@ -50,7 +51,7 @@ async function inTurn(tests) {
 try {
   // What measures has the machine for itself; what only looks at pages goes on beside what changes them.
   await inTurn(atFirst);
-  await Promise.all([inTurn(ofFrame), inTurn({ ...ofErrors, ...others(stage), ...flags(stage), ...edits(stage), ...kept(stage) })]);
+  await Promise.all([inTurn(ofFrame), inTurn({ ...ofErrors, ...hostile(stage), ...others(stage), ...flags(stage), ...edits(stage), ...kept(stage) })]);
   await inTurn(atLast);
   console.log(JSON.stringify(measured));
 } finally {

@@ -8,6 +8,9 @@ const LOADED = { waitUntil: "load", timeout: PATIENCE_MS };
 /** For how long nothing must be underway: an answer may lead to the next request. */
 const IDLE_MS = 100;
 
+/** Returns the end of a link that brings a key. */
+export const fragmentOf = (key) => `#key=${key}`;
+
 export class Visitor {
   static async enter(browser, base, key, path = "") {
     const context = await browser.createBrowserContext();
@@ -33,7 +36,7 @@ export class Visitor {
     page.on("requestfinished", (request) => visitor.underway.delete(request));
     page.on("requestfailed", (request) => visitor.underway.delete(request));
     page.on("response", (response) => visitor.responses.push(response));
-    await page.goto(`${base}/console${path}#key=${key}`, LOADED);
+    await page.goto(`${base}/console${path}${fragmentOf(key)}`, LOADED);
     await visitor.settle();
     return visitor;
   }
@@ -74,7 +77,7 @@ export class Visitor {
         const answered = await found?.(request);
         if (!answered) return request.continue();
         if (answered.abort) return request.abort();
-        return request.respond({ status: answered.status ?? 200, headers: { "retry-after": "0" }, contentType: "application/json", body: JSON.stringify(answered.body) });
+        return request.respond({ status: answered.status ?? 200, headers: { "retry-after": "0" }, contentType: "application/json", body: answered.text ?? JSON.stringify(answered.body) });
       });
     }
     this.answers.set(ending, answer);

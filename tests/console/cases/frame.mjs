@@ -7,7 +7,7 @@ import { Visitor } from "../visitor.mjs";
 const MOST_BYTES = 120_000;
 const FIRST_VIEW_MS = 1_000;
 
-export const frame = ({ browser, base, project, other, key, readOnlyKey, known, axe, measured, listErrors }) => ({
+export const frame = ({ browser, base, project, other, key, readOnlyKey, known, axe, measured }) => ({
   alone: {
     async "the key leaves the address, and the page is small, soon there and kept to itself"() {
       const visitor = await Visitor.enter(browser, base, key);
@@ -53,7 +53,7 @@ export const frame = ({ browser, base, project, other, key, readOnlyKey, known, 
 
   async "a key that may only read is offered nothing else"() {
     const visitor = await Visitor.enter(browser, base, readOnlyKey);
-    const [error] = await listErrors();
+    const { error } = known;
     for (const path of ["/errors", `/error?id=${error.errorId}`, "/flags", "/flag?key=hostile", "/segments", "/segment?key=hostile", `/insight?id=${known.insight}`, "/markers", "/settings"]) {
       await visitor.open(path);
       const offered = await visitor.texts("main button, main [role=switch]");
@@ -65,7 +65,7 @@ export const frame = ({ browser, base, project, other, key, readOnlyKey, known, 
   },
 
   async "no page has a serious fault of accessibility, in either theme"() {
-    const [error] = await listErrors();
+    const { error } = known;
     const pages = [`?with=${other}`, "/errors", `/error?id=${error.errorId}`, "/flags", "/flag?key=hostile", "/flag?new=1", "/segments", "/segment?key=hostile", "/segment?new=1", "/insights", `/insight?id=${known.insight}`, "/markers", "/settings", "/nowhere"];
     const found = [];
     const visitor = await Visitor.enter(browser, base, key);
@@ -89,7 +89,7 @@ export const frame = ({ browser, base, project, other, key, readOnlyKey, known, 
   },
 
   async "nothing is wider than the window, from 360 to 2,560 px"() {
-    const [error] = await listErrors();
+    const { error } = known;
     const wide = [];
     const visitor = await Visitor.enter(browser, base, key);
     for (const path of ["", "/errors", `/error?id=${error.errorId}`, "/flag?key=hostile", "/segment?key=hostile", `/insight?id=${known.insight}`, "/markers", "/settings"]) {
@@ -140,7 +140,7 @@ export const frame = ({ browser, base, project, other, key, readOnlyKey, known, 
     await visitor.answer("/timeseries/query", () => ({ body: [{ date: "2026-11-20", bucketStart, errors: 1234567, uniqueErrors: 1 }] }));
     await visitor.open("");
     assert.equal(await visitor.text(".figure"), "1.234.567");
-    const [error] = await listErrors();
+    const { error } = known;
     await visitor.open(`/error?id=${error.errorId}`);
     await visitor.see(".facts time");
     const { told, at } = await visitor.page.$eval(".facts time", (it) => ({ told: it.title, at: it.dateTime }));

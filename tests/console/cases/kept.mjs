@@ -1,12 +1,12 @@
 // What is kept: of links, of the history, of the focus; and what is said where not all is there.
 
 import assert from "node:assert/strict";
-import { Visitor } from "../visitor.mjs";
+import { fragmentOf, Visitor } from "../visitor.mjs";
 
 const HOUR = 3_600_000;
 const uuid = (number) => `00000000-0000-7000-8000-${number.toString(16).padStart(12, "0")}`;
 
-export const kept = ({ browser, base, project, key, readOnlyKey, api, known, listErrors }) => {
+export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, api, known, listErrors }) => {
   const row = (number) => ({
     errorId: uuid(number), title: `Error ${number}`, type: "Error", culprit: "/somewhere", status: "open", count: 9, users: 3,
     firstSeen: new Date(Date.now() - 9e8).toISOString(), lastSeen: new Date(Date.now() - number * 6e4).toISOString(), series: [1, 2],
@@ -64,7 +64,7 @@ export const kept = ({ browser, base, project, key, readOnlyKey, api, known, lis
     },
 
     async "a link says which project, finds an older event, and leads back to the same filters"() {
-      const [error] = await listErrors();
+      const { error } = known;
       const path = `/v0/projects/${project}/errors/${error.errorId}`;
       const [event] = (await api.send("GET", `${path}/events?limit=1`)).items;
       const visitor = await Visitor.enter(browser, base, key, `/errors?range=90d&f=level.is_set.&status=any&sort=count`);
@@ -177,7 +177,7 @@ export const kept = ({ browser, base, project, key, readOnlyKey, api, known, lis
 
     async "a key comes with a fragment alone, and with a new tab"() {
       const visitor = await Visitor.enter(browser, base, key, "/settings");
-      await visitor.page.evaluate((it) => { location.hash = `key=${it}`; }, readOnlyKey);
+      await visitor.page.evaluate((it) => { location.hash = it; }, fragmentOf(readOnlyKey));
       await visitor.until("it is taken out of the address", () => !visitor.page.url().includes("#"));
       const keyNow = () => visitor.page.evaluate(() => sessionStorage.getItem("waymark.key")).catch(() => null);
       await visitor.until("it is the key of the tab", async () => (await keyNow()) === readOnlyKey);
@@ -189,6 +189,53 @@ export const kept = ({ browser, base, project, key, readOnlyKey, api, known, lis
       // Nothing of it is kept where others would find it.
       assert.deepEqual(await tab.evaluate(() => [localStorage.length, document.cookie]), [0, ""]);
       await tab.close();
+      await visitor.leave();
+    },
+
+    async "a link with another organization's key asks first, in every tab"() {
+      const visitor = await Visitor.enter(browser, base, key, "/settings");
+      const keyOf = (tab) => tab.evaluate(() => sessionStorage.getItem("waymark.key")).catch(() => null);
+      const askedIn = async (tab) => (await tab.waitForSelector("dialog[open]")).evaluate((it) => it.innerText);
+      const question = /Switch to another API key\?[\s\S]*In use\s+owner of default\s+From the link\s+eve of elsewhere/;
+      const button = (tab, name) => tab.waitForSelector(`::-p-aria(${name})`).then((it) => it.click());
+
+      await visitor.page.evaluate((it) => { location.hash = it; }, fragmentOf(foreignKey));
+      assert.match(await askedIn(visitor.page), question);
+      assert.ok(!visitor.page.url().includes("#"));
+      assert.equal(await keyOf(visitor.page), key);
+      await visitor.page.keyboard.press("Escape");
+      await visitor.until("the question is gone", async () => (await visitor.page.$("dialog")) === null);
+      assert.equal(await keyOf(visitor.page), key);
+
+      // A new tab has no key yet, but the other one has.
+      const tab = await visitor.context.newPage();
+      await tab.goto(`${base}/console/settings${fragmentOf(foreignKey)}`);
+      assert.match(await askedIn(tab), question);
+      await button(tab, "Keep your key");
+      await tab.waitForSelector("dialog", { hidden: true });
+      await tab.reload();
+      await tab.waitForSelector(".side nav a");
+      assert.equal(await keyOf(tab), key);
+
+      await tab.goto(`${base}/console/errors${fragmentOf(foreignKey)}`);
+      await askedIn(tab);
+      await button(tab, "Switch key");
+      await visitor.until("the other key is used", async () => (await keyOf(tab)) === foreignKey);
+      await tab.waitForFunction(() => /There is no project yet/.test(document.querySelector("main")?.innerText));
+      assert.equal(await keyOf(visitor.page), key);
+
+      // Keys that the API refuses are not asked about, whether from the link or in use.
+      await tab.close();
+      const wrong = `${key.slice(0, -1)}${key.endsWith("1") ? 2 : 1}`;
+      await visitor.page.evaluate((it) => { location.hash = it; }, fragmentOf(wrong));
+      await visitor.see(".toast");
+      assert.match(await visitor.text(".toast"), /link was rejected/);
+      assert.equal(await keyOf(visitor.page), key);
+      await visitor.page.evaluate((it) => sessionStorage.setItem("waymark.key", it), wrong);
+      const another = await visitor.context.newPage();
+      await another.goto(`${base}/console/settings${fragmentOf(foreignKey)}`);
+      await visitor.until("the key that ended is replaced", async () => (await keyOf(another)) === foreignKey);
+      await another.close();
       await visitor.leave();
     },
 
@@ -221,7 +268,7 @@ export const kept = ({ browser, base, project, key, readOnlyKey, api, known, lis
       await visitor.open("/flag?key=hostile");
       await visitor.until("the title names it", async () => /^<img.*· Flags · Waymark$/.test(await visitor.page.title()));
 
-      const [error] = await listErrors();
+      const { error } = known;
       await visitor.open(`/error?id=${error.errorId}`);
       await visitor.until("the title names the error", async () => (await visitor.page.title()).startsWith(error.title.slice(0, 10)));
       const remove = await visitor.see("button.danger");

@@ -109,6 +109,13 @@ export const others = ({ browser, base, project, key, readOnlyKey, api, known })
     await visitor.click("Set the address");
     await visitor.see(".address .fault");
     assert.equal(await visitor.page.$eval("#email", (it) => it.value), "mira at shop", "what was typed is kept");
+    const detail = "The key lists projects. Use a key for all projects.";
+    const refused = { status: 403, body: { type: "/problems/insufficient_scope", title: "Insufficient scope", status: 403, detail, code: "insufficient_scope" } };
+    await visitor.answer("/email-address", (request) => request.method() === "PUT" && refused);
+    await visitor.click("Set the address");
+    await visitor.see(".address .refused");
+    assert.match(await visitor.text(".address .refused"), /lists projects[\s\S]*waymark key create/);
+    await visitor.answer("/email-address", null);
     await visitor.type("Your address", "mira@shop.example");
     await visitor.page.keyboard.press("Enter");
     await visitor.see(".address .pairs");

@@ -3,8 +3,8 @@
 use std::process::Stdio;
 
 use local::demo;
-use shared::projects::api_key::{ApiKeyRecord, Scope};
-use shared::projects::project::Project;
+use shared::projects::api_key::{ApiKeyRecord, Scope, UserId};
+use shared::projects::project::{Organization, Project};
 use tests::app::PROJECT;
 use tests::error_tracking::project;
 use tests::stack::Stack;
@@ -29,13 +29,19 @@ async fn people_do_in_the_console_what_the_api_then_tells() {
         ..key
     });
     let read_only = read_only.await;
+    let foreign = stack.key_with(|key| ApiKeyRecord {
+        organization: Organization::parse("elsewhere").expect("it is an organization"),
+        user: UserId::parse("eve").expect("it is a user"),
+        ..key
+    });
+    let foreign = foreign.await;
     let shop = project(&stack.store, stack.project_id).await;
     let other_id =
         demo::ensure_project(&stack.store, OTHER, "Warehouse").await.expect("it is made");
     let other = project(&stack.store, other_id).await;
     let output = Command::new("node")
         .arg(workspace().join("tests/console/run.mjs"))
-        .args([&stack.base_url, &browser, PROJECT, &stack.key, &read_only])
+        .args([&stack.base_url, &browser, PROJECT, &stack.key, &read_only, &foreign])
         .args([&store_of(&shop), OTHER, &store_of(&other)])
         .stdin(Stdio::null())
         .output()

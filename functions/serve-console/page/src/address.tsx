@@ -63,8 +63,8 @@ export function goBack(href: string): boolean {
 
 /** The parameters that stand in the address now, with some changed; `null` takes one out. */
 export function changed(address: Address, params: Params): string {
-  const all: Params = {};
-  for (const name of new Set(address.query.keys())) all[name] = address.query.getAll(name);
+  const names = [...new Set(address.query.keys())];
+  const all = Object.fromEntries(names.map((name) => [name, address.query.getAll(name)]));
   return hrefOf(address.page, { ...all, ...params });
 }
 

@@ -1,9 +1,10 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { changed, go, hrefOf, Link, useAddress } from "./address";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { changed, currentHref, go, hrefOf, Link, useAddress } from "./address";
 import { answered, api, onUnderway, type Refusal } from "./api/client";
 import { forgetLoaded, useLoaded } from "./api/loaded";
 import { type CallerTold, HereContext, type Project, type Scope } from "./caller";
 import { SHORTCUTS, useKeys, watchPrefixes } from "./keys";
+import { own } from "./own";
 import { ErrorPage } from "./pages/error";
 import { ErrorsPage } from "./pages/errors";
 import { FlagPage } from "./pages/flag";
@@ -15,11 +16,18 @@ import { OverviewPage } from "./pages/overview";
 import { SegmentPage } from "./pages/segment";
 import { SegmentsPage } from "./pages/segments";
 import { SettingsPage } from "./pages/settings";
-import { KeyForm, SignIn } from "./pages/sign-in";
-import { currentKey, onKeyChange, rememberCaller, rememberedCaller, whyForgotten } from "./session";
+import { KeyForm, KeyOffer, SignIn } from "./pages/sign-in";
+import {
+  currentKey,
+  offeredKey,
+  onKeyChange,
+  rememberCaller,
+  rememberedCaller,
+  whyForgotten,
+} from "./session";
 import { forgetSteps, stepNow } from "./steps";
-import { askTabs } from "./tabs";
 import { keptParams, keptView } from "./time/range";
+import { Boundary } from "./ui/boundary";
 import { Dialog } from "./ui/confirm";
 import { Icon, type IconName } from "./ui/icons";
 import { Said } from "./ui/said";
@@ -80,14 +88,17 @@ const PAGES: Record<string, () => preact.JSX.Element> = {
   settings: SettingsPage,
 };
 
-export function App() {
+/** `ready` resolves once the key of a link, or of another tab, is there. */
+export function App({ ready }: { ready: Promise<void> }) {
   const [key, setKey] = useState(currentKey);
+  const [offered, setOffered] = useState(offeredKey);
   const [ended, setEnded] = useState(false);
   const isAtWork = useRef(false);
-  useEffect(
+  useLayoutEffect(
     () =>
       onKeyChange(() => {
         const next = currentKey();
+        setOffered(offeredKey());
         // A key that ends takes nothing away that one is at: another is asked for above it.
         const isAsked = !next && whyForgotten() !== null && isAtWork.current;
         setEnded(isAsked);
@@ -98,11 +109,8 @@ export function App() {
       }),
     [],
   );
-  // A tab that is opened from another one is told the key by it.
-  const [isAlone, setAlone] = useState(key !== null);
-  useEffect(() => {
-    if (!key) void askTabs().then(() => setAlone(true));
-  }, []);
+  const [isReady, setReady] = useState(false);
+  useEffect(() => void ready.then(() => setReady(true)), []);
   // The page need not wait to be told again; what no longer holds is put right once it is.
   const remembered = useMemo(() => rememberedCaller<CallerTold>(), [key]);
   const caller = useLoaded(key ? `caller ${key.slice(0, 19)}` : null, async (signal) => {
@@ -112,10 +120,11 @@ export function App() {
   });
   const shown = caller.data ?? remembered;
   isAtWork.current = Boolean(key && shown);
-  if (!key) return isAlone ? <SignIn /> : null;
+  if (!key) return isReady ? <SignIn /> : <SkeletonRows />;
   return (
     <>
       <Frame caller={shown} refusal={caller.error} retry={caller.reload} />
+      {offered && <KeyOffer key={offered} offered={offered} current={shown} />}
       {ended && (
         <Dialog
           title="Another key is needed"
@@ -170,7 +179,7 @@ function Frame({ caller, refusal, retry }: FrameProps) {
     ...Object.fromEntries(PLACES.map((it) => [`g ${it.key}`, () => go(hrefTo(it.page))])),
   });
 
-  const Page = PAGES[address.page];
+  const Page = own(PAGES, address.page);
   return (
     <div class="frame">
       <Progress />
@@ -219,7 +228,13 @@ function Frame({ caller, refusal, retry }: FrameProps) {
                 </p>
               </Empty>
             ) : (
-              <Page key={`${here.project.id} ${address.page}`} />
+              <Boundary
+                what="This page"
+                remedy="Try again, or open another page. If it stays, report what the browser's console says."
+                at={currentHref()}
+              >
+                <Page key={`${here.project.id} ${address.page}`} />
+              </Boundary>
             )}
           </HereContext.Provider>
         ) : (

@@ -1,6 +1,7 @@
 /** Keys that do something wherever one is, as long as one does not type. */
 
 import { useEffect, useRef } from "preact/hooks";
+import { own } from "./own";
 
 export interface Shortcut {
   keys: string;
@@ -53,7 +54,7 @@ export function useKeys(handlers: Handlers): void {
       if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return;
       if (isTyping(event.target)) return;
       const name = prefix ? `${prefix} ${event.key}` : event.key;
-      const handler = current.current[name];
+      const handler = own(current.current, name);
       if (!handler) return;
       if (handler(event) !== false) event.preventDefault();
     };

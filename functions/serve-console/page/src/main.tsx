@@ -13,12 +13,10 @@ import "./styles/error.css";
 import "./styles/pages.css";
 import "./styles/forced.css";
 
-takeKeyFromAddress();
-// A link with a key that is opened where the page already is changes nothing but the fragment.
-addEventListener("hashchange", () => {
-  if (takeKeyFromAddress()) location.reload();
-});
 answerTabs();
+const ready = takeKeyFromAddress();
+// A link with a key that is opened where the page already is changes nothing but the fragment.
+addEventListener("hashchange", () => void takeKeyFromAddress());
 watchScroll();
 const root = document.getElementById("app");
-if (root) render(<App />, root);
+if (root) render(<App ready={ready} />, root);

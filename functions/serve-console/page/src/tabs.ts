@@ -13,10 +13,21 @@ type Message = { asks: string } | { answers: string; key: string };
 
 let channel: BroadcastChannel | null = null;
 
+/** Returns `true` if another tab is open. Each holds a lock: a single tab does not wait for answers. */
+async function hasOthers(): Promise<boolean> {
+  const locks = await globalThis.navigator?.locks?.query();
+  return !locks || (locks.held ?? []).filter((it) => it.name === CHANNEL).length > 1;
+}
+
 /** Answers the other tabs from now on. */
 export function answerTabs(): void {
   if (typeof BroadcastChannel === "undefined") return;
   channel ??= new BroadcastChannel(CHANNEL);
+  void globalThis.navigator?.locks?.request(
+    CHANNEL,
+    { mode: "shared" },
+    () => new Promise(() => {}),
+  );
   channel.addEventListener("message", ({ data }: MessageEvent<Message>) => {
     const key = currentKey();
     if ("asks" in data && key) channel?.postMessage({ answers: data.asks, key });
@@ -24,9 +35,9 @@ export function answerTabs(): void {
 }
 
 /** Asks the other tabs for the key. Answers `false` where none has one. */
-export function askTabs(): Promise<boolean> {
+export async function askTabs(): Promise<boolean> {
   const asked = channel;
-  if (currentKey() || !asked) return Promise.resolve(currentKey() !== null);
+  if (currentKey() || !asked || !(await hasOthers())) return currentKey() !== null;
   const id = crypto.randomUUID();
   return new Promise((resolve) => {
     const end = (found: boolean) => {

@@ -1,58 +1,94 @@
-/** What an event tells beside its trace. */
+/** An event: its trace, breadcrumbs, tags, context and raw JSON. */
 
-import type { Schemas } from "../api/client";
+import type { ComponentChildren } from "preact";
+import { useMemo, useState } from "preact/hooks";
 import { timeOfDay } from "../time/format";
-import { Code } from "../ui/states";
-import { contextsOf, crumbsOf, exceptionsOf, messageOf, type Pairs, tagsOf } from "./event";
+import { Boundary } from "../ui/boundary";
+import { Code, useShowMore } from "../ui/states";
+import {
+  contextsOf,
+  countCrumbs,
+  crumbsOf,
+  exceptionsOf,
+  messageOf,
+  type Pairs,
+  tagsOf,
+} from "./event";
 import { Trace } from "./trace";
 
-export function EventDetails({ event }: { event: Schemas["ErrorEvent"] }) {
-  const exceptions = exceptionsOf(event.event);
-  const crumbs = crumbsOf(event.event);
-  const tags = tagsOf(event.event);
-  const contexts = contextsOf(event.event);
-  const message = messageOf(event.event);
+interface PartProps {
+  event: unknown;
+}
+
+export function EventDetails({ event }: PartProps) {
+  const remedy =
+    "All other parts are complete. Get this one from the API: list the error's events.";
+  const part = (what: string, content: ComponentChildren) => (
+    <Boundary what={what} remedy={remedy}>
+      {content}
+    </Boundary>
+  );
   return (
     <>
-      {message && !exceptions.length && (
-        <section class="block">
-          <header>
-            <h2>Message</h2>
-          </header>
-          <Code text={message} />
-        </section>
-      )}
-      {exceptions.length > 0 && <Trace exceptions={exceptions} />}
-      {crumbs.length > 0 && (
-        <section class="block">
-          <header>
-            <h2>What happened before</h2>
-          </header>
-          <ol class="crumbs">
-            {crumbs.map((it, index) => (
-              <li key={index}>
-                <span class="quiet number">{it.at === null ? "" : timeOfDay(it.at)}</span>
-                <span class="quiet">{it.category}</span>
-                <span class={it.isWrong ? "wrong" : ""}>{it.message}</span>
-              </li>
-            ))}
-          </ol>
-        </section>
-      )}
+      {part("The stack trace", <Thrown event={event} />)}
+      {part("The breadcrumb list", <Crumbs event={event} />)}
       <div class="two">
-        <Table name="Tags" groups={[{ name: "", pairs: tags }]} />
-        <Table name="Context" groups={contexts} />
+        {part("The tag list", <Table name="Tags" event={event} read={tagsOf} />)}
+        {part("The context", <Table name="Context" event={event} read={contextsOf} />)}
       </div>
-      <details class="raw">
-        <summary class="quiet">Raw JSON</summary>
-        <Code text={JSON.stringify(event.event, null, 2)} />
-      </details>
+      {part("The raw JSON", <Raw event={event} />)}
     </>
   );
 }
 
-function Table({ name, groups }: { name: string; groups: { name: string; pairs: Pairs }[] }) {
-  if (!groups.some((it) => it.pairs.length)) return null;
+function Thrown({ event }: PartProps) {
+  const exceptions = useMemo(() => exceptionsOf(event), [event]);
+  if (exceptions.length > 0) return <Trace exceptions={exceptions} />;
+  const message = messageOf(event);
+  if (!message) return null;
+  return (
+    <section class="block">
+      <header>
+        <h2>Message</h2>
+      </header>
+      <Code text={message} />
+    </section>
+  );
+}
+
+function Crumbs({ event }: PartProps) {
+  const count = countCrumbs(event);
+  const [most, more] = useShowMore(count);
+  const crumbs = useMemo(() => crumbsOf(event, most), [event, most]);
+  if (count === 0) return null;
+  return (
+    <section class="block">
+      <header>
+        <h2>Breadcrumbs</h2>
+      </header>
+      {more}
+      <ol class="crumbs">
+        {crumbs.map((it, index) => (
+          <li key={count - crumbs.length + index}>
+            <span class="quiet number">{it.at === null ? "" : timeOfDay(it.at)}</span>
+            <span class="quiet">{it.category}</span>
+            <span class={it.isWrong ? "wrong" : ""}>{it.message}</span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+interface TableProps extends PartProps {
+  name: string;
+  read: (event: unknown) => Pairs;
+}
+
+function Table({ name, event, read }: TableProps) {
+  const pairs = useMemo(() => read(event), [event, read]);
+  const [most, more] = useShowMore(pairs.length);
+  if (pairs.length === 0) return null;
   return (
     <section class="block">
       <header>
@@ -60,18 +96,28 @@ function Table({ name, groups }: { name: string; groups: { name: string; pairs: 
       </header>
       <table class="pairs">
         <tbody>
-          {groups.flatMap((group) =>
-            group.pairs.map(([key, value], index) => (
-              <tr key={`${group.name} ${key} ${index}`}>
-                <th scope="row">{group.name ? `${group.name}.${key}` : key}</th>
-                <td>
-                  <bdi>{value}</bdi>
-                </td>
-              </tr>
-            )),
-          )}
+          {pairs.slice(0, most).map(([key, value], index) => (
+            <tr key={index}>
+              <th scope="row">{key}</th>
+              <td>
+                <bdi>{value}</bdi>
+              </td>
+            </tr>
+          ))}
         </tbody>
       </table>
+      {more}
     </section>
+  );
+}
+
+/** The whole event, converted to text once it is opened. */
+function Raw({ event }: PartProps) {
+  const [open, setOpen] = useState(false);
+  return (
+    <details class="raw" onToggle={(it) => setOpen(it.currentTarget.open)}>
+      <summary class="quiet">Raw JSON</summary>
+      {open && <Code text={JSON.stringify(event, null, 2)} />}
+    </details>
   );
 }

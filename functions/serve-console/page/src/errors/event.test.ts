@@ -28,6 +28,17 @@ test("events of any form can be shown", () => {
   }
 });
 
+test("what is too long or too deep is cut, and a breadcrumb has no impossible time", () => {
+  let deep: unknown = 1;
+  for (let depth = 0; depth < 50_000; depth++) deep = [deep];
+  const [[, long] = [], ...pairs] = tagsOf({ tags: { long: "x".repeat(1e6), deep, other: 1 } });
+  expect(long?.length).toBeLessThan(20_000);
+  expect(pairs.at(-1)).toEqual(["other", "1"]);
+  const crumbs = crumbsOf({ breadcrumbs: [{ timestamp: 1e15 }, { timestamp: 1 }, {}] }, 2);
+  expect(crumbs.map((it) => it.at)).toEqual([1_000, null]);
+  expect(crumbsOf({ breadcrumbs: [{ timestamp: 1e15 }] }).map((it) => it.at)).toEqual([null]);
+});
+
 test("what was thrown last comes first, and so does the frame that threw it", () => {
   const frames = [
     { function: "main", in_app: true },

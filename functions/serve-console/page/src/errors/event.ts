@@ -1,5 +1,7 @@
 /** An event as SDKs send it. Nothing in it is certain: applications put into it what they like. */
 
+import { clampTime } from "../time/format";
+
 type Json = unknown;
 
 function members(value: Json): Record<string, Json> {
@@ -17,9 +19,19 @@ function valuesOf(value: Json): Json[] {
   return Array.isArray(value) ? value : items(members(value).values);
 }
 
+/** Longer texts are cut; the raw JSON has them whole. */
+const MOST_CHARACTERS = 10_000;
+const cut = (text: string) =>
+  text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text;
+
 export function textOf(value: Json): string {
   if (value === null || value === undefined) return "";
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  if (typeof value !== "object") return cut(String(value));
+  try {
+    return cut(JSON.stringify(value));
+  } catch {
+    return "(nested too deeply)";
+  }
 }
 
 export interface Frame {
@@ -40,10 +52,15 @@ export interface Exception {
   frames: Frame[];
 }
 
+/** Lines of source to show before and after a frame's own. */
+const MOST_LINES = 20;
+
 function frameOf(value: Json): Frame {
   const it = members(value);
   const line = typeof it.lineno === "number" ? it.lineno : null;
-  const [pre, at, post] = [items(it.pre_context), textOf(it.context_line), items(it.post_context)];
+  const at = textOf(it.context_line);
+  const pre = items(it.pre_context).slice(-MOST_LINES);
+  const post = items(it.post_context).slice(0, MOST_LINES);
   const source = it.context_line
     ? [...pre, at, ...post].map((text, index) => ({
         line: (line ?? 0) - pre.length + index,
@@ -108,14 +125,16 @@ export interface Crumb {
   isWrong: boolean;
 }
 
-export function crumbsOf(event: Json): Crumb[] {
-  return valuesOf(members(event).breadcrumbs).map((value) => {
+/** Returns the last `most` breadcrumbs of an event, the oldest of them first. */
+export function crumbsOf(event: Json, most = Number.MAX_SAFE_INTEGER): Crumb[] {
+  const all = valuesOf(members(event).breadcrumbs);
+  return all.slice(-most).map((value) => {
     const it = members(value);
     const data = it.data === undefined || it.data === null ? "" : wordsOf(it.data);
     const at =
       typeof it.timestamp === "number" ? it.timestamp * 1000 : Date.parse(textOf(it.timestamp));
     return {
-      at: Number.isFinite(at) ? at : null,
+      at: clampTime(at) === at ? at : null,
       category: textOf(it.category) || textOf(it.type),
       message: [textOf(it.message), data].filter(Boolean).join(" "),
       isWrong: ["error", "fatal"].includes(textOf(it.level)),
@@ -123,10 +142,13 @@ export function crumbsOf(event: Json): Crumb[] {
   });
 }
 
+export function countCrumbs(event: Json): number {
+  return valuesOf(members(event).breadcrumbs).length;
+}
+
 function wordsOf(data: Json): string {
-  return Object.entries(members(data))
-    .map(([name, value]) => `${name}: ${textOf(value)}`)
-    .join(", ");
+  const words = Object.entries(members(data)).map(([name, value]) => `${name}: ${textOf(value)}`);
+  return cut(words.join(", "));
 }
 
 export type Pairs = [name: string, value: string][];
@@ -149,22 +171,15 @@ export function tagsOf(event: Json): Pairs {
   return [...own, ...pairs.filter(([name]) => !own.some(([known]) => known === name))];
 }
 
-/** User, request and contexts, each a few pairs under its name. */
-export function contextsOf(event: Json): { name: string; pairs: Pairs }[] {
-  const it = members(event);
-  const of = (name: string, value: Json) => ({
-    name,
-    pairs: Object.entries(members(value))
+/** Returns user, request and contexts as pairs, such as `user.id`. */
+export function contextsOf(event: Json): Pairs {
+  const { user, request, contexts, extra } = members(event);
+  const groups = [...Object.entries({ user, request }), ...Object.entries(members(contexts))];
+  return [...groups, ["extra", extra] as const].flatMap(([name, value]) =>
+    Object.entries(members(value))
       .filter(([key, inner]) => key !== "type" && inner !== null && inner !== "")
-      .map(([key, inner]): [string, string] => [key, textOf(inner)]),
-  });
-  const contexts = Object.entries(members(it.contexts)).map(([name, value]) => of(name, value));
-  return [
-    of("user", it.user),
-    of("request", it.request),
-    ...contexts,
-    of("extra", it.extra),
-  ].filter((context) => context.pairs.length > 0);
+      .map(([key, inner]): [string, string] => [`${name}.${key}`, textOf(inner)]),
+  );
 }
 
 /** The message of an event that is no exception. */

@@ -1,16 +1,22 @@
 /** A stack trace: the application's frames open, all others folded. */
 
-import { CopyButton } from "../ui/states";
+import { useMemo } from "preact/hooks";
+import { CopyButton, useShowMore } from "../ui/states";
 import { type Exception, type Frame, groupsOf, placeOf, sourceOf, traceAsText } from "./event";
 
+/** Few errors have more causes than these. */
+const MOST_CAUSES = 10;
+
 export function Trace({ exceptions }: { exceptions: Exception[] }) {
+  const text = useMemo(() => traceAsText(exceptions), [exceptions]);
+  const [most, more] = useShowMore(exceptions.length, MOST_CAUSES);
   return (
     <section class="block">
       <header>
         <h2>Stack trace</h2>
-        <CopyButton text={traceAsText(exceptions)} label="Copy the stack trace" />
+        <CopyButton text={text} label="Copy the stack trace" />
       </header>
-      {exceptions.map((it, index) => (
+      {exceptions.slice(0, most).map((it, index) => (
         <div class="exception" key={index}>
           <header>
             <div>
@@ -22,13 +28,24 @@ export function Trace({ exceptions }: { exceptions: Exception[] }) {
             {!it.isHandled && <span class="status open">unhandled</span>}
           </header>
           {it.frames.length ? (
-            <Frames frames={it.frames} />
+            <FirstFrames frames={it.frames} />
           ) : (
             <p class="quiet">It came without a trace.</p>
           )}
         </div>
       ))}
+      {more}
     </section>
+  );
+}
+
+function FirstFrames({ frames }: { frames: Frame[] }) {
+  const [most, more] = useShowMore(frames.length);
+  return (
+    <>
+      <Frames frames={frames.slice(0, most)} />
+      {more}
+    </>
   );
 }
 
@@ -88,8 +105,8 @@ function OwnFrame({ frame, open }: { frame: Frame; open: boolean }) {
         </summary>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys. */}
         <ol class="source" tabIndex={0}>
-          {frame.source.map((it) => (
-            <li key={it.line} class={it.isAt ? "at" : ""}>
+          {frame.source.map((it, index) => (
+            <li key={index} class={it.isAt ? "at" : ""}>
               <span class="line">{it.line}</span>
               <span>{it.text}</span>
             </li>

@@ -326,7 +326,7 @@ function Events({ error }: { error: ErrorTold }) {
         </div>
       </div>
       {refusal && isMissing && <Refused small refusal={refusal} />}
-      <EventDetails key={event.eventId} event={event} />
+      <EventDetails key={event.eventId} event={event.event} />
     </>
   );
 }

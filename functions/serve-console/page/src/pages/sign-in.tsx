@@ -1,6 +1,10 @@
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
-import { openWithKey, whyForgotten } from "../session";
+import { useEffect, useState } from "preact/hooks";
+import { useLoaded } from "../api/loaded";
+import { type CallerTold, callerOf } from "../caller";
+import { decideOffer, openWithKey, whyForgotten } from "../session";
+import { Confirm } from "../ui/confirm";
+import { tell } from "../ui/toast";
 
 const FORM = /^wm_[0-9A-Za-z]{16}_[0-9A-Za-z]{49}$/;
 
@@ -12,6 +16,51 @@ export function SignIn() {
         <h1>Waymark</h1>
       </KeyForm>
     </main>
+  );
+}
+
+interface KeyOfferProps {
+  offered: string;
+  /** The caller of the key in use. */
+  current: CallerTold | undefined;
+}
+
+/** Asks whether the key of a link replaces that in use. A key of the same user replaces it at once. */
+export function KeyOffer({ offered, current }: KeyOfferProps) {
+  const { data, error } = useLoaded(`offer ${offered}`, (signal) => callerOf(offered, signal));
+  const isSame = data && data.user === current?.user && data.organization === current.organization;
+  useEffect(() => {
+    if (isSame) decideOffer(true);
+    if (!error) return;
+    decideOffer(false);
+    tell(`The API key of the link was rejected: ${error.message} You keep your key.`);
+  }, [isSame, error]);
+  if (!data || !current || isSame) return null;
+  return (
+    <Confirm
+      title="Switch to another API key?"
+      action="Switch key"
+      cancel="Keep your key"
+      onClose={() => decideOffer(false)}
+      onConfirm={() => decideOffer(true)}
+    >
+      <p>
+        A link brought the API key of another user. If you switch, this tab shows and saves data of
+        their organization. If you do not trust the link, keep your key.
+      </p>
+      <table class="pairs">
+        <tbody>
+          {Object.entries({ "In use": current, "From the link": data }).map(([name, caller]) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td>
+                <bdi>{caller.user ?? "A user"}</bdi> of <bdi>{caller.organization}</bdi>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Confirm>
   );
 }
 

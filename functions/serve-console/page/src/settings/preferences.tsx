@@ -2,6 +2,7 @@
 
 import { answered, api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
+import { own } from "../own";
 import { Refused, SkeletonRows } from "../ui/states";
 import { tell, tellRefusal } from "../ui/toast";
 
@@ -49,7 +50,7 @@ const TYPES: Record<string, Meaning> = {
 };
 
 function meaningOf(type: string): Meaning {
-  return TYPES[type] ?? { name: type, when: "" };
+  return own(TYPES, type) ?? { name: type, when: "" };
 }
 
 export function Preferences({ mayWrite }: { mayWrite: boolean }) {

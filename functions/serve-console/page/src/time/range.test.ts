@@ -31,6 +31,11 @@ test("a range of one's own comes back from the address as it was, to whole minut
   expect(read(`from=${least.from}&to=${least.to}`).preset).toBeNull();
 });
 
+test("a range ends where dates end", () => {
+  const { from, to } = read("from=1&to=1e300");
+  expect([from, new Date(to).getUTCFullYear()]).toEqual([1, 9999]);
+});
+
 test("the usual range is not written", () => {
   expect(rangeParams("7d").range).toBeNull();
   expect(rangeParams("30d").range).toBe("30d");

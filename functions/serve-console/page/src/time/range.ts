@@ -1,6 +1,7 @@
 /** The time that a page is about. */
 
 import type { Address, Params } from "../address";
+import { clampTime } from "./format";
 
 export const PRESETS = ["1h", "24h", "7d", "30d", "90d"] as const;
 export type Preset = (typeof PRESETS)[number];
@@ -28,7 +29,7 @@ export interface Range {
 export function readRange(query: URLSearchParams, now: number): Range {
   const [from, to] = [Number(query.get("from")), Number(query.get("to"))];
   if (query.has("from") && Number.isFinite(from) && to - from >= MINUTE) {
-    return { preset: null, from, to };
+    return { preset: null, from: clampTime(from), to: clampTime(to) };
   }
   const asked = query.get("range") as Preset | null;
   const preset = asked && PRESETS.includes(asked) ? asked : DEFAULT;

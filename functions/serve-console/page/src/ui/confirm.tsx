@@ -34,18 +34,26 @@ export function Dialog({ title, onClose, children }: DialogProps) {
 interface ConfirmProps {
   title: string;
   action: string;
+  cancel?: string;
   children: ComponentChildren;
   onClose: () => void;
   onConfirm: () => void;
 }
 
-export function Confirm({ title, action, children, onClose, onConfirm }: ConfirmProps) {
+export function Confirm({
+  title,
+  action,
+  cancel = "Cancel",
+  children,
+  onClose,
+  onConfirm,
+}: ConfirmProps) {
   return (
     <Dialog title={title} onClose={onClose}>
       {children}
       <div class="actions">
         <button type="button" onClick={onClose}>
-          Cancel
+          {cancel}
         </button>
         <button
           type="button"

@@ -3,6 +3,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Refusal } from "../api/client";
+import { own } from "../own";
+import { number } from "../time/format";
 import { Icon } from "./icons";
 import { tell } from "./toast";
 
@@ -34,7 +36,7 @@ const REMEDIES: Record<string, string> = {
   unreachable: "Try again in a moment; nothing that you typed is lost.",
   timed_out:
     "Try again. What was to be changed may have been carried out: look whether it was, before.",
-  insufficient_scope: "Use a key that has this scope: waymark key create --scopes …",
+  insufficient_scope: "Use a key with these rights: waymark key create makes one.",
   throttled:
     "The key asked for more than a minute takes. Wait for the next minute, then try again.",
   status_429: "There is no room for more requests at the moment. Wait a little, then try again.",
@@ -51,7 +53,7 @@ interface RefusedProps {
 }
 
 export function Refused({ refusal, retry, small = false }: RefusedProps) {
-  const remedy = REMEDIES[refusal.code];
+  const remedy = own(REMEDIES, refusal.code);
   const violations = refusal.violations.filter((it) => it.message !== refusal.message);
   if (small) {
     return (
@@ -144,12 +146,36 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
   );
 }
 
+/** The most characters that a browser lays out at once without a pause. */
+const MOST_SHOWN = 200_000;
+
 export function Code({ text, what }: { text: string; what?: string }) {
   return (
-    <div class={text.includes("\n") ? "code" : "code line"}>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys. */}
-      <pre tabIndex={0}>{text}</pre>
-      <CopyButton text={text} {...(what && { label: what })} />
-    </div>
+    <>
+      <div class={text.includes("\n") ? "code" : "code line"}>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys. */}
+        <pre tabIndex={0}>{text.slice(0, MOST_SHOWN)}</pre>
+        <CopyButton text={text} {...(what && { label: what })} />
+      </div>
+      {text.length > MOST_SHOWN && (
+        <p class="quiet small">
+          Only the first {number(MOST_SHOWN)} characters are shown. Copy the text to see all of it.
+        </p>
+      )}
+    </>
   );
+}
+
+/** Returns how many items of a long list to show, and a button that shows `step` more. */
+export function useShowMore(count: number, step = 100): [most: number, more: ComponentChildren] {
+  const [most, set] = useState(step);
+  const left = count - most;
+  return [
+    most,
+    left > 0 && (
+      <button type="button" class="more" onClick={() => set(most + step)}>
+        Show more ({number(left)} left)
+      </button>
+    ),
+  ];
 }

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { ago, inFull } from "../time/format";
+import { ago, clampTime, inFull } from "../time/format";
 
 let shared = Date.now();
 const watchers = new Set<() => void>();
@@ -18,7 +18,7 @@ export function Ago({ at }: { at: string | number }) {
       watchers.delete(watcher);
     };
   }, []);
-  const millis = typeof at === "number" ? at : Date.parse(at);
+  const millis = clampTime(typeof at === "number" ? at : Date.parse(at));
   return (
     <time dateTime={new Date(millis).toISOString()} title={inFull(millis)}>
       {ago(millis, Math.max(now, Date.now() - 60_000))}
