@@ -17,20 +17,27 @@ use aws_sdk_dynamodb::operation::query::QueryInput;
 use aws_sdk_dynamodb::operation::scan::ScanInput;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsInput;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemInput;
-use aws_sdk_dynamodb::types::TransactWriteItem;
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, WriteRequest};
 use aws_smithy_runtime_api::client::interceptors::context::Input;
 use local::environment::table_prefix;
 use local::template::{STACK_NAME, function_of_code};
 use yaml_serde::Value as Yaml;
 
-/// An action on a table, or on one of its indexes.
+/// An action on a table, or on one of its indexes; or [`WRITE`] on a kind of a table's partition keys.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Permission {
     /// As policies name it, without the service: `GetItem`.
     pub action: String,
-    /// The table's name without its prefix, perhaps with `/index/` and the index's name.
+    /// The table's name without its prefix, perhaps with `/index/` and the index's name. For [`WRITE`], the
+    /// table and the pattern of its partition keys: `errors/log#*`.
     pub resource: String,
 }
+
+/// The action of a permission to write items of one kind.
+const WRITE: &str = "Write";
+
+/// The partition keys that begin with the kind of the item.
+const KEYS_WITH_KINDS: [&str; 2] = ["pk", "window"];
 
 impl fmt::Display for Permission {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -61,7 +68,24 @@ pub async fn checked<W: Future>(function: &str, work: W) -> W::Output {
     let output = ASKED.scope(Arc::clone(&asked), work).await;
     let asked = std::mem::take(&mut *lock(&asked));
     let allowed = ALLOWED.get(function).unwrap_or_else(|| panic!("no function {function}"));
-    let refused: Vec<String> = asked.difference(allowed).map(Permission::to_string).collect();
+    {
+        use std::io::Write;
+        let mut f =
+            std::fs::OpenOptions::new().append(true).create(true).open("/tmp/kinds").unwrap();
+        for p in &asked {
+            if p.action == WRITE {
+                writeln!(f, "{function} {}", p.resource).unwrap();
+            }
+        }
+    }
+    let refused: Vec<String> = asked
+        .iter()
+        .filter(|p| p.action != WRITE)
+        .cloned()
+        .collect::<BTreeSet<_>>()
+        .difference(allowed)
+        .map(Permission::to_string)
+        .collect();
     assert!(refused.is_empty(), "template.yaml does not allow {function}: {}", refused.join(", "));
     // Nobody may be collecting.
     let _ = USED.try_with(|used| {
@@ -89,16 +113,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The permissions that a request needs (Service Authorization Reference, "Actions, resources, and
 /// condition keys for Amazon DynamoDB").
 fn needed(request: &Input) -> BTreeSet<Permission> {
-    macro_rules! of_one_table {
-        ($($action:literal $request:ty),+) => {
+    if let Some(get) = request.downcast_ref::<GetItemInput>() {
+        return [permission("GetItem", get.table_name().expect("it names a table"))].into();
+    }
+    macro_rules! writes_of_one_item {
+        ($($action:literal $request:ty, $item:ident);+) => {
             $(if let Some(request) = request.downcast_ref::<$request>() {
-                return [permission($action, request.table_name().expect("it names a table"))].into();
+                let table = request.table_name().expect("it names a table");
+                let item = request.$item().expect("it names an item");
+                return write($action, table, [item]).collect();
             })+
         };
     }
-    of_one_table!(
-        "GetItem" GetItemInput, "PutItem" PutItemInput,
-        "UpdateItem" UpdateItemInput, "DeleteItem" DeleteItemInput
+    writes_of_one_item!(
+        "PutItem" PutItemInput, item; "UpdateItem" UpdateItemInput, key; "DeleteItem" DeleteItemInput, key
     );
     if let Some(query) = request.downcast_ref::<QueryInput>() {
         let table = query.table_name().expect("it names a table");
@@ -111,32 +139,63 @@ fn needed(request: &Input) -> BTreeSet<Permission> {
         return [permission("Scan", &format!("{table}{index}"))].into();
     }
     if let Some(batch) = request.downcast_ref::<BatchGetItemInput>() {
-        return of_batch("BatchGetItem", batch.request_items());
+        let tables = batch.request_items().into_iter().flatten();
+        return tables.map(|(table, _)| permission("BatchGetItem", table)).collect();
     }
     if let Some(batch) = request.downcast_ref::<BatchWriteItemInput>() {
-        return of_batch("BatchWriteItem", batch.request_items());
+        let tables = batch.request_items().into_iter().flatten();
+        return tables.flat_map(|(table, writes)| of_batch(table, writes)).collect();
     }
     if let Some(transaction) = request.downcast_ref::<TransactWriteItemsInput>() {
-        return transaction.transact_items().iter().map(of_action).collect();
+        return transaction.transact_items().iter().flat_map(of_action).collect();
     }
     panic!("nobody has told which permissions this needs: {request:?}");
 }
 
-fn of_batch<T>(action: &str, tables: Option<&HashMap<String, T>>) -> BTreeSet<Permission> {
-    tables.into_iter().flatten().map(|(table, _)| permission(action, table)).collect()
+/// The permissions that a batch of writes to one table needs.
+fn of_batch(table: &str, writes: &[WriteRequest]) -> Vec<Permission> {
+    let items = writes.iter().filter_map(|request| {
+        let put = request.put_request().map(|put| put.item());
+        put.or_else(|| request.delete_request().map(|delete| delete.key()))
+    });
+    write("BatchWriteItem", table, items).collect()
 }
 
 /// A transaction needs the permissions of its actions.
-fn of_action(action: &TransactWriteItem) -> Permission {
+fn of_action(action: &TransactWriteItem) -> Vec<Permission> {
     match action {
-        TransactWriteItem { put: Some(put), .. } => permission("PutItem", &put.table_name),
-        TransactWriteItem { update: Some(it), .. } => permission("UpdateItem", &it.table_name),
-        TransactWriteItem { delete: Some(it), .. } => permission("DeleteItem", &it.table_name),
+        TransactWriteItem { put: Some(put), .. } => {
+            write("PutItem", &put.table_name, [&put.item]).collect()
+        }
+        TransactWriteItem { update: Some(it), .. } => {
+            write("UpdateItem", &it.table_name, [&it.key]).collect()
+        }
+        TransactWriteItem { delete: Some(it), .. } => {
+            write("DeleteItem", &it.table_name, [&it.key]).collect()
+        }
         TransactWriteItem { condition_check: Some(it), .. } => {
-            permission("ConditionCheckItem", &it.table_name)
+            vec![permission("ConditionCheckItem", &it.table_name)]
         }
         _ => panic!("an action of a transaction is one of four"),
     }
+}
+
+/// The permissions for an action that writes items of a table: the action, and the kinds of the items.
+fn write<'i>(
+    action: &str,
+    table: &str,
+    items: impl IntoIterator<Item = &'i HashMap<String, AttributeValue>>,
+) -> impl Iterator<Item = Permission> {
+    let key = |item: &HashMap<String, AttributeValue>| {
+        KEYS_WITH_KINDS.iter().find_map(|key| item.get(*key)?.as_s().ok().cloned())
+    };
+    let kind = |key: String| match key.split_once('#') {
+        Some((kind, _)) => format!("{table}/{kind}#*"),
+        None => format!("{table}/{key}"),
+    };
+    let kinds = items.into_iter().filter_map(key).map(kind);
+    let kinds = kinds.map(|kind| permission(WRITE, &kind)).collect::<Vec<_>>();
+    [permission(action, table)].into_iter().chain(kinds)
 }
 
 fn permission(action: &str, resource: &str) -> Permission {
@@ -179,21 +238,37 @@ fn of_policy(template: &Yaml, policy: &Yaml) -> BTreeSet<Permission> {
     let (mut permissions, mut on_restored) = (BTreeSet::new(), BTreeSet::new());
     for statement in list(&policy["Statement"]) {
         assert_eq!(statement["Effect"].as_str(), Some("Allow"));
-        for action in list(&statement["Action"]) {
-            let action = action.as_str().and_then(|action| action.strip_prefix("dynamodb:"));
-            let action = action.expect("functions use nothing but DynamoDB").to_owned();
-            for resource in list(&statement["Resource"]) {
-                let resource = table_or_index(template, resource);
-                let (of, resource) = match resource.replacen(RESTORED, "", 1) {
-                    own if own == resource => (&mut permissions, own),
-                    source => (&mut on_restored, source),
-                };
-                of.insert(Permission { action: action.clone(), resource });
+        let keys = leading_keys(&statement["Condition"]);
+        for resource in list(&statement["Resource"]) {
+            let resource = table_or_index(template, resource);
+            let (of, resource) = match resource.replacen(RESTORED, "", 1) {
+                own if own == resource => (&mut permissions, own),
+                source => (&mut on_restored, source),
+            };
+            for action in list(&statement["Action"]) {
+                let action = action.as_str().and_then(|action| action.strip_prefix("dynamodb:"));
+                let action = action.expect("functions use nothing but DynamoDB").to_owned();
+                of.insert(Permission { action, resource: resource.clone() });
             }
+            of.extend(keys.iter().map(|key| Permission {
+                action: WRITE.to_owned(),
+                resource: format!("{resource}/{key}"),
+            }));
         }
     }
     assert_eq!(permissions, on_restored, "tables that were restored stand in for the others");
     permissions
+}
+
+/// The partition keys that a condition limits a statement to.
+fn leading_keys(condition: &Yaml) -> Vec<&str> {
+    const KEY: &str = "dynamodb:LeadingKeys";
+    if condition.is_null() {
+        return Vec::new();
+    }
+    assert_eq!(condition["Null"][KEY].as_str(), Some("false"), "no key must not satisfy it");
+    let keys = list(&condition["ForAllValues:StringLike"][KEY]).map(Yaml::as_str);
+    keys.map(|key| key.expect("a pattern is text")).collect()
 }
 
 /// What follows the names of tables that were restored.

@@ -57,6 +57,10 @@ pub(crate) struct Metadata {
     /// authentication needs is not among them.
     #[serde(default)]
     pub(crate) tables: BTreeMap<String, Vec<String>>,
+    /// The partition keys that it writes, by table, as patterns of IAM: `log#*`. A table that is not listed
+    /// has no kinds of partition keys.
+    #[serde(default)]
+    pub(crate) writes: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Deserialize)]

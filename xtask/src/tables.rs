@@ -20,8 +20,10 @@ pub(crate) struct Table {
 pub(crate) struct Target {
     /// Its expression, and that of tables that were restored from it: `!GetAtt ErrorsTable.Arn`.
     pub(crate) arns: [String; 2],
-    /// The id of a statement about it: `UseErrorsByStatus`.
-    pub(crate) sid: String,
+    /// The table, or the index, as functions name it: `errors/index/byStatus`.
+    pub(crate) table: String,
+    /// The name in the ids of its statements: `ErrorsByStatus`.
+    pub(crate) name: String,
 }
 
 impl Table {
@@ -77,9 +79,10 @@ pub(crate) fn find(tables: &[Table], wanted: &str) -> Result<(usize, Target), St
         format!("template.yaml declares no table `{name}`; it has {}", names.join(", "))
     })?;
     let table = &tables[found];
-    let sid = format!("Use{}", pascal_case(name));
+    let pascal = pascal_case(name);
+    let of = |arns, name| Target { arns, table: wanted.to_owned(), name };
     let Some(index) = index else {
-        return Ok((found, Target { arns: [table.arn(), table.restored_arn()], sid }));
+        return Ok((found, of([table.arn(), table.restored_arn()], pascal)));
     };
     if !table.indexes.iter().any(|it| it == index) {
         let indexes = table.indexes.join(", ");
@@ -88,7 +91,7 @@ pub(crate) fn find(tables: &[Table], wanted: &str) -> Result<(usize, Target), St
     let (first, rest) = index.split_at_checked(1).unwrap_or((index, ""));
     let arns = ["", "-restored-*"]
         .map(|of| format!("!Sub \"${{{}.Arn}}{of}/index/{index}\"", table.resource));
-    Ok((found, Target { arns, sid: format!("{sid}{}{rest}", capitalized(first)) }))
+    Ok((found, of(arns, format!("{pascal}{}{rest}", capitalized(first)))))
 }
 
 #[cfg(test)]
@@ -117,18 +120,19 @@ Resources:
     #[test]
     fn a_table_and_an_index_are_found_by_their_names() {
         let tables = tables(TEMPLATE).unwrap();
-        let target = |arns: [&str; 2], sid: &str| Target {
+        let target = |arns: [&str; 2], table: &str, name: &str| Target {
             arns: arns.map(str::to_owned),
-            sid: sid.to_owned(),
+            table: table.to_owned(),
+            name: name.to_owned(),
         };
         let arns = ["!GetAtt ThingsTable.Arn", "!Sub \"${ThingsTable.Arn}-restored-*\""];
-        assert_eq!(find(&tables, "all-things"), Ok((2, target(arns, "UseAllThings"))));
+        assert_eq!(find(&tables, "all-things"), Ok((2, target(arns, "all-things", "AllThings"))));
         let arns = [
             "!Sub \"${ThingsTable.Arn}/index/bySize\"",
             "!Sub \"${ThingsTable.Arn}-restored-*/index/bySize\"",
         ];
         let found = find(&tables, "all-things/index/bySize");
-        assert_eq!(found, Ok((2, target(arns, "UseAllThingsBySize"))));
+        assert_eq!(found, Ok((2, target(arns, "all-things/index/bySize", "AllThingsBySize"))));
     }
 
     #[test]

@@ -195,8 +195,9 @@ fn statements(function: &Function, tables: &[Table]) -> Result<String, String> {
         if function.names_project() {
             read.extend(arns("projects")?);
         }
-        statement(&mut text, "CountRequests", "dynamodb:UpdateItem", &arns("quotas")?);
-        statement(&mut text, "Authenticate", "dynamodb:BatchGetItem", &read);
+        statement(&mut text, "CountRequests", &["UpdateItem"], &arns("quotas")?);
+        leading_keys(&mut text, &["requests#*".to_owned()]);
+        statement(&mut text, "Authenticate", &["BatchGetItem"], &read);
     }
     let mut used = Vec::new();
     for (wanted, actions) in &function.metadata.tables {
@@ -209,17 +210,39 @@ fn statements(function: &Function, tables: &[Table]) -> Result<String, String> {
     // Stable: a table comes before its indexes, as in the map.
     used.sort_by_key(|(place, ..)| *place);
     for (_, target, actions) in used {
-        let actions: Vec<String> = actions.iter().map(|it| format!("dynamodb:{it}")).collect();
-        let actions = match &actions[..] {
-            [only] => only.clone(),
-            many => format!("[{}]", many.join(", ")),
-        };
-        statement(&mut text, &target.sid, &actions, &target.arns);
+        let keys = function.metadata.writes.get(&target.table);
+        let (writes, others): (Vec<&str>, Vec<&str>) = actions
+            .iter()
+            .map(String::as_str)
+            .partition(|action| keys.is_some() && WRITES.contains(action));
+        if !others.is_empty() {
+            statement(&mut text, &format!("Use{}", target.name), &others, &target.arns);
+        }
+        if let (Some(keys), false) = (keys, writes.is_empty()) {
+            statement(&mut text, &format!("Write{}", target.name), &writes, &target.arns);
+            leading_keys(&mut text, keys);
+        }
     }
     Ok(text)
 }
 
-fn statement(text: &mut String, sid: &str, actions: &str, resources: &[String]) {
+/// The actions that write items.
+const WRITES: [&str; 4] = ["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"];
+
+/// Limits a statement to items with these partition keys. A request without keys would satisfy `ForAllValues`.
+fn leading_keys(text: &mut String, patterns: &[String]) {
+    let patterns: Vec<String> = patterns.iter().map(|it| format!("\"{it}\"")).collect();
+    let patterns = patterns.join(", ");
+    line(text, 2, "Condition:\n  \"Null\": {\"dynamodb:LeadingKeys\": \"false\"}");
+    line(text, 4, &format!("ForAllValues:StringLike: {{\"dynamodb:LeadingKeys\": [{patterns}]}}"));
+}
+
+fn statement(text: &mut String, sid: &str, actions: &[&str], resources: &[String]) {
+    let actions: Vec<String> = actions.iter().map(|it| format!("dynamodb:{it}")).collect();
+    let actions = match &actions[..] {
+        [only] => only.clone(),
+        many => format!("[{}]", many.join(", ")),
+    };
     line(text, 0, &format!("- Sid: {sid}"));
     line(text, 2, &format!("Effect: Allow\nAction: {actions}\nResource:"));
     for resource in resources {
@@ -385,6 +408,22 @@ mod tests {
         ), "{text}");
         let none = list_things("[package.metadata.waymark.tables]\nprojects = []\n", LIST);
         assert!(none.unwrap_err().contains("`projects` has no actions"));
+    }
+
+    #[test]
+    fn writes_are_limited_to_the_listed_partition_keys() {
+        let metadata = "[package.metadata.waymark.tables]\nall-things = [\"GetItem\", \"PutItem\"]\n\
+            [package.metadata.waymark.writes]\nall-things = [\"big#*\", \"only\"]\n";
+        let text = list_things(metadata, LIST).unwrap();
+        let resources = "  Resource:\n    - !GetAtt ThingsTable.Arn\n    \
+             - !Sub \"${ThingsTable.Arn}-restored-*\"\n";
+        let statements = format!(
+            "- Sid: UseAllThings\n  Effect: Allow\n  Action: dynamodb:GetItem\n{resources}\
+             - Sid: WriteAllThings\n  Effect: Allow\n  Action: dynamodb:PutItem\n{resources}  \
+             Condition:\n    \"Null\": {{\"dynamodb:LeadingKeys\": \"false\"}}\n    \
+             ForAllValues:StringLike: {{\"dynamodb:LeadingKeys\": [\"big#*\", \"only\"]}}\n"
+        );
+        assert!(text.ends_with(&statements), "{text}");
     }
 
     #[test]
