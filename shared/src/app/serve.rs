@@ -8,15 +8,15 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use lambda_http::http::header::HOST;
-use lambda_http::http::{Method, Response};
+use lambda_http::http::header::{HOST, VARY};
+use lambda_http::http::{HeaderValue, Method, Response};
 use lambda_http::request::LambdaRequest;
 use lambda_http::{Adapter, Body, BoxFuture, IntoResponse, Request, Service};
 use lambda_runtime::{LambdaEvent, service_fn};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::de::IgnoredAny;
 
-use crate::auth::Caller;
+use crate::auth::{CREDENTIAL_HEADERS, Caller};
 use crate::dynamodb::{Store, TableNames, client};
 use crate::http::{Answer, CursorKey, Incoming, OriginSecrets, Problem, preflight};
 use crate::projects::api_key::Scope;
@@ -193,6 +193,12 @@ pub async fn respond(app: &App, operation: &Operation, request: Request) -> Resp
     };
     let spent = spent(app, incoming.elapsed(), usage);
     telemetry::log_request(&incoming, &answer, problem.as_ref(), &spent, app.clock.now());
+    let answer = match operation.access {
+        Access::ApiKey(..) | Access::AnyApiKey(_) => {
+            answer.with_header(VARY, HeaderValue::from_static(CREDENTIAL_HEADERS))
+        }
+        Access::Dsn(_) | Access::Public(_) => answer,
+    };
     answer.into_response(incoming.request_id())
 }
 
