@@ -42,6 +42,7 @@ struct Request {
     takes_gzip: bool,
     /// The entity tags that the browser has.
     known: Vec<String>,
+    is_https: bool,
 }
 
 impl Request {
@@ -63,21 +64,23 @@ impl Request {
             takes_brotli: takes("br"),
             takes_gzip: takes("gzip"),
             known: lists("if-none-match").collect(),
+            is_https: incoming.header_texts("x-forwarded-proto") == ["https"],
         }
     }
 }
 
 fn serve(request: &Request) -> Result<Answer, Problem> {
-    match request.file.as_deref().filter(|file| file.contains('.')) {
+    let answer = match request.file.as_deref().filter(|file| file.contains('.')) {
         None => serve_document(request),
         Some(name) => serve_file(name, request),
-    }
+    };
+    protected(answer?, request.is_https)
 }
 
 /// The document is asked for each time anew, so that a deployment shows at once.
 fn serve_document(request: &Request) -> Result<Answer, Problem> {
     let Some((body, coding)) = compressed(DOCUMENT, request) else {
-        return protected(Answer::bytes(StatusCode::NOT_FOUND, HTML, NOT_BUILT.to_vec()));
+        return Ok(Answer::bytes(StatusCode::NOT_FOUND, HTML, NOT_BUILT.to_vec()));
     };
     let etag = entity_tag(&body);
     let answer = if request.known.iter().any(|known| known.trim_start_matches("W/") == etag) {
@@ -86,7 +89,7 @@ fn serve_document(request: &Request) -> Result<Answer, Problem> {
         encoded(Answer::bytes(StatusCode::OK, HTML, body.data.into_owned()), coding)?
     };
     let answer = answer.with_text("cache-control", "no-cache")?.with_text("etag", &etag)?;
-    protected(answer.with_text("vary", "accept-encoding")?)
+    answer.with_text("vary", "accept-encoding")
 }
 
 /// A file's name has a hash of its content, so it never changes.
@@ -94,13 +97,12 @@ fn serve_file(name: &str, request: &Request) -> Result<Answer, Problem> {
     let media_type = media_type(name).filter(|_| name != DOCUMENT);
     let found = media_type.and_then(|it| Some((it, compressed(name, request)?)));
     let Some((media_type, (body, coding))) = found else {
-        return protected(Answer::bytes(StatusCode::NOT_FOUND, HTML, NO_SUCH_FILE.to_vec()));
+        return Ok(Answer::bytes(StatusCode::NOT_FOUND, HTML, NO_SUCH_FILE.to_vec()));
     };
     let answer = Answer::bytes(StatusCode::OK, media_type, body.data.into_owned());
-    let answer = encoded(answer, coding)?
+    encoded(answer, coding)?
         .with_text("cache-control", "public, max-age=31536000, immutable")?
-        .with_text("vary", "accept-encoding")?;
-    protected(answer)
+        .with_text("vary", "accept-encoding")
 }
 
 /// A file in the smallest form that the browser takes, and its content coding.
@@ -118,8 +120,13 @@ fn encoded(answer: Answer, coding: Option<&str>) -> Result<Answer, Problem> {
     }
 }
 
-/// The headers that keep others out of whatever is shown.
-fn protected(answer: Answer) -> Result<Answer, Problem> {
+/// The headers that keep others out of whatever is shown. Over HTTPS, browsers then use only HTTPS for a year.
+fn protected(answer: Answer, is_https: bool) -> Result<Answer, Problem> {
+    let answer = if is_https {
+        answer.with_text("strict-transport-security", "max-age=31536000")?
+    } else {
+        answer
+    };
     answer
         .with_text("content-security-policy", POLICY)?
         .with_text("x-content-type-options", "nosniff")?
@@ -182,6 +189,18 @@ mod tests {
         }
         for name in Built::iter().filter(|name| media_type(name).is_some()) {
             assert_eq!(asked(&name), StatusCode::OK, "{name}");
+        }
+    }
+
+    #[test]
+    fn https_responses_require_https() {
+        for (is_https, expected) in [(true, Some("max-age=31536000")), (false, None)] {
+            for file in [None, Some("x.js".to_owned())] {
+                let request = Request { file, is_https, ..Request::default() };
+                let headers = serve(&request).unwrap().to_stored().headers;
+                let sent = headers.iter().find(|(name, _)| name == "strict-transport-security");
+                assert_eq!(sent.map(|(_, value)| value.as_str()), expected);
+            }
         }
     }
 

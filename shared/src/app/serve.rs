@@ -133,6 +133,9 @@ fn cursor_key() -> Option<CursorKey> {
     env::var(CURSOR_KEY_VARIABLE).ok().filter(|key| !key.is_empty()).map(CursorKey::new)
 }
 
+/// The scheme of the request, from API Gateway.
+const FORWARDED_PROTO: &str = "x-forwarded-proto";
+
 /// What a URL cannot have in its query, beside what is not ASCII.
 const NOT_IN_QUERIES: AsciiSet =
     CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'`').add(b'{').add(b'}');
@@ -140,9 +143,9 @@ const NOT_IN_QUERIES: AsciiSet =
 /// What it cannot have in its path besides.
 const NOT_IN_PATHS: AsciiSet = NOT_IN_QUERIES.add(b'?');
 
-/// Removes what the caller says of the host, for which no operation asks, and encodes what callers
-/// leave unencoded in queries, and what HTTP APIs decode in paths. The library makes a URL of them, and
-/// panics where that cannot be done.
+/// Removes what the caller says of the host, for which no operation asks, and any scheme but `https`.
+/// Encodes what callers leave unencoded in queries, and what HTTP APIs decode in paths. The library makes a
+/// URL of them, and panics where that cannot be done.
 fn make_readable(request: &mut LambdaRequest) {
     let (headers, more_headers) = match request {
         LambdaRequest::ApiGatewayV1(event) => {
@@ -163,7 +166,9 @@ fn make_readable(request: &mut LambdaRequest) {
     };
     for headers in [Some(headers), more_headers].into_iter().flatten() {
         headers.remove(HOST);
-        headers.remove("x-forwarded-proto");
+        if headers.get(FORWARDED_PROTO).is_some_and(|scheme| scheme != "https") {
+            headers.remove(FORWARDED_PROTO);
+        }
     }
 }
 

@@ -53,6 +53,23 @@ async fn listed(test: &TestApp, id: ProjectId, mut shown: Value) -> Value {
 }
 
 #[tokio::test]
+async fn keys_that_only_evaluate_flags_reveal_no_user() {
+    let test = TestApp::start().await;
+    for (scopes, user) in [
+        (&[Scope::FlagsEvaluate][..], Value::Null),
+        (&[Scope::FlagsEvaluate, Scope::FlagsRead], json!("mira@example.com")),
+    ] {
+        let key = |key| ApiKeyRecord {
+            user: UserId::parse("mira@example.com").unwrap(),
+            scopes: scopes.iter().copied().collect(),
+            ..key
+        };
+        let reply = Call::of(ME).key(&test.key_with(key).await).send(&test.app).await;
+        assert_eq!((reply.status, &reply.body["user"]), (200, &user), "{scopes:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_caller_is_told_who_it_is_and_what_it_may_do() {
     let test = TestApp::start().await;
     let other = make(&test, "a-project").await;
