@@ -40,8 +40,15 @@ pub(crate) struct ConnectionOptions {
 /// What stands between the name of a table and the moment that another one was restored to.
 const RESTORED: &str = "-restored-";
 /// The tables that commands use.
-const TABLES: [&str; 6] =
-    ["projects", "api-keys", "feature-flags", "flag-changes", "email-preferences", "notifications"];
+const TABLES: [&str; 7] = [
+    "projects",
+    "api-keys",
+    "feature-flags",
+    "flag-changes",
+    "email-preferences",
+    "notifications",
+    "idempotency",
+];
 
 /// Why the tables are not known.
 #[derive(Debug, thiserror::Error)]

@@ -8,6 +8,12 @@ const LOADED = { waitUntil: "load", timeout: PATIENCE_MS };
 /** For how long nothing must be underway: an answer may lead to the next request. */
 const IDLE_MS = 100;
 
+/** Puts a key into the session of a tab, as a link does once its code is exchanged. */
+export async function keepKey(page, base, key) {
+  await page.goto(`${base}/console/no.js`, LOADED);
+  await page.evaluate((it) => sessionStorage.setItem("waymark.key", it), key);
+}
+
 export class Visitor {
   static async enter(browser, base, key, path = "") {
     const context = await browser.createBrowserContext();
@@ -33,7 +39,11 @@ export class Visitor {
     page.on("requestfinished", (request) => visitor.underway.delete(request));
     page.on("requestfailed", (request) => visitor.underway.delete(request));
     page.on("response", (response) => visitor.responses.push(response));
-    await page.goto(`${base}/console${path}#key=${key}`, LOADED);
+    await keepKey(page, base, key);
+    visitor.requests.length = 0;
+    visitor.responses.length = 0;
+    visitor.faults.length = 0;
+    await page.goto(`${base}/console${path}`, LOADED);
     await visitor.settle();
     return visitor;
   }

@@ -1,17 +1,43 @@
 //! Serves the console: one document for all of its pages, and the scripts and styles that the document
-//! names. They are built from `page/` by `make console`, compressed there, and part of this binary.
+//! names. They are built from `page/` by `make console`, compressed there, and part of this binary. Exchanges the
+//! single-use code of a link to the console for its API key.
 
 use rust_embed::{EmbeddedFile, RustEmbed};
-use shared::app::{Access, Operation};
+use serde::Serialize;
+use shared::app::{Access, App, Operation};
 use shared::http::{Answer, Incoming, Method, Problem, StatusCode};
+use shared::projects::console_code::ConsoleCode;
 
 /// What this function is.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
     "/console",
-    Access::Public(|_, incoming| Box::pin(async move { serve(&Request::read(incoming)) })),
+    Access::Public(|app, incoming| Box::pin(handle(app, incoming))),
 );
+
+async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+    if incoming.method() == Method::POST {
+        exchange(app, incoming).await
+    } else {
+        serve(&Request::read(incoming))
+    }
+}
+
+/// The key of a link.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Exchanged {
+    api_key: String,
+}
+
+/// Answers exchange-console-code.
+async fn exchange(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+    let code = ConsoleCode::read(&incoming.json()?)?;
+    let key = app.store.take_console_code(&code, app.clock.now()).await?;
+    let key = key.ok_or_else(ConsoleCode::unusable)?;
+    Answer::ok(&Exchanged { api_key: key.reveal() })
+}
 
 /// What was built, each file beside its compressed forms: `NAME`, `NAME.br`, `NAME.gz`. Without the page
 /// it is empty: everything else can be built where there is no Node.js.

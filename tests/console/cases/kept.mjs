@@ -6,7 +6,7 @@ import { Visitor } from "../visitor.mjs";
 const HOUR = 3_600_000;
 const uuid = (number) => `00000000-0000-7000-8000-${number.toString(16).padStart(12, "0")}`;
 
-export const kept = ({ browser, base, project, key, readOnlyKey, api, known, listErrors }) => {
+export const kept = ({ browser, base, project, key, readOnlyKey, linkCode, api, known, listErrors }) => {
   const row = (number) => ({
     errorId: uuid(number), title: `Error ${number}`, type: "Error", culprit: "/somewhere", status: "open", count: 9, users: 3,
     firstSeen: new Date(Date.now() - 9e8).toISOString(), lastSeen: new Date(Date.now() - number * 6e4).toISOString(), series: [1, 2],
@@ -175,9 +175,9 @@ export const kept = ({ browser, base, project, key, readOnlyKey, api, known, lis
       await visitor.leave();
     },
 
-    async "a key comes with a fragment alone, and with a new tab"() {
+    async "a link brings its key once, and a new tab has it too"() {
       const visitor = await Visitor.enter(browser, base, key, "/settings");
-      await visitor.page.evaluate((it) => { location.hash = `key=${it}`; }, readOnlyKey);
+      await visitor.page.evaluate((it) => { location.hash = `code=${it}`; }, linkCode);
       await visitor.until("it is taken out of the address", () => !visitor.page.url().includes("#"));
       const keyNow = () => visitor.page.evaluate(() => sessionStorage.getItem("waymark.key")).catch(() => null);
       await visitor.until("it is the key of the tab", async () => (await keyNow()) === readOnlyKey);
@@ -189,6 +189,17 @@ export const kept = ({ browser, base, project, key, readOnlyKey, api, known, lis
       // Nothing of it is kept where others would find it.
       assert.deepEqual(await tab.evaluate(() => [localStorage.length, document.cookie]), [0, ""]);
       await tab.close();
+
+      const steps = await visitor.page.createCDPSession();
+      const { entries } = await steps.send("Page.getNavigationHistory");
+      assert.deepEqual(entries.filter((it) => /wm_|code=/.test(it.url)), [], "the history has a secret");
+      const context = await browser.createBrowserContext();
+      const late = await context.newPage();
+      await late.goto(`${base}/console#code=${linkCode}`);
+      await late.waitForSelector(".key-form .fault", { visible: true });
+      assert.match(await late.$eval(".key-form .fault", (it) => it.innerText), /works once/);
+      assert.equal(late.url(), `${base}/console`);
+      await context.close();
       await visitor.leave();
     },
 

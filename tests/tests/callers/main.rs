@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod console_codes;
 mod strangers;
 
 use std::time::Duration;

@@ -1,8 +1,9 @@
 import { render } from "preact";
 import { App } from "./app";
-import { takeKeyFromAddress } from "./session";
+import { currentKey, LINK_FAILED, takeKeyFromLink } from "./session";
 import { watchScroll } from "./steps";
 import { answerTabs } from "./tabs";
+import { tell } from "./ui/toast";
 import "uplot/dist/uPlot.min.css";
 import "./styles/base.css";
 import "./styles/frame.css";
@@ -13,10 +14,17 @@ import "./styles/error.css";
 import "./styles/pages.css";
 import "./styles/forced.css";
 
-takeKeyFromAddress();
-// A link with a key that is opened where the page already is changes nothing but the fragment.
-addEventListener("hashchange", () => {
-  if (takeKeyFromAddress()) location.reload();
+async function openLink(): Promise<boolean> {
+  const outcome = await takeKeyFromLink();
+  // Without a key, the form for one says it.
+  if (outcome === "failed" && currentKey()) tell(LINK_FAILED);
+  return outcome === "new";
+}
+
+await openLink();
+// A link that is opened where the page already is changes nothing but the fragment.
+addEventListener("hashchange", async () => {
+  if (await openLink()) location.reload();
 });
 answerTabs();
 watchScroll();

@@ -41,19 +41,29 @@ export function onKeyChange(listener: Listener): () => void {
   return () => listeners.delete(listener);
 }
 
+export const LINK_FAILED =
+  "This link could not be opened: it works once, within 60 seconds. Run `waymark console` for another.";
+
 /**
- * The first visit may bring the key as `#key=…`, which browsers send to nobody. It is taken out of the
- * address before anything else happens, so that it is in no link that is copied from there. Answers whether
- * it is another one than before.
+ * Exchanges the single-use code of a link (`#code=…`) for its key. The code leaves the address first: the
+ * browser's history keeps no key, and no code that still works.
  */
-export function takeKeyFromAddress(): boolean {
-  const key = new URLSearchParams(location.hash.slice(1)).get("key");
-  if (!key) return false;
-  const isOther = key !== currentKey();
-  if (isOther) sessionStorage.removeItem(CALLER);
-  sessionStorage.setItem(NAME, key);
+export async function takeKeyFromLink(): Promise<"no link" | "same" | "new" | "failed"> {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (!code) return "no link";
   history.replaceState(history.state, "", location.pathname + location.search);
-  return isOther;
+  const body = JSON.stringify({ code });
+  const headers = { "content-type": "application/json" };
+  const request = fetch("/v0/console-codes/exchange", { method: "POST", headers, body });
+  const response = await request.catch(() => null);
+  if (!response?.ok) {
+    notice = LINK_FAILED;
+    return "failed";
+  }
+  const { apiKey } = (await response.json()) as { apiKey: string };
+  if (apiKey === currentKey()) return "same";
+  openWithKey(apiKey);
+  return "new";
 }
 
 /** Who calls, as far as that was told in this tab before. */
