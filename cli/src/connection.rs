@@ -1,6 +1,7 @@
 //! Where the tables are: in the AWS account that the usual variables and profiles name, or in the
 //! local stack.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
@@ -39,8 +40,15 @@ pub(crate) struct ConnectionOptions {
 /// What stands between the name of a table and the moment that another one was restored to.
 const RESTORED: &str = "-restored-";
 /// The tables that commands use.
-const TABLES: [&str; 6] =
-    ["projects", "api-keys", "feature-flags", "flag-changes", "email-preferences", "notifications"];
+const TABLES: [&str; 7] = [
+    "projects",
+    "api-keys",
+    "feature-flags",
+    "flag-changes",
+    "email-preferences",
+    "notifications",
+    "idempotency",
+];
 
 /// Why the tables are not known.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +101,11 @@ impl Connection {
         };
         let table_prefix = tables.prefix().to_owned();
         let base_url = options.base_url.clone().or(base_url);
+        if let Some(url) = base_url.as_deref().filter(|url| is_exposed(url)) {
+            note(&format!(
+                "Warning: {url} is not encrypted, so others on the network can read API keys and DSNs. Use https."
+            ));
+        }
         let store = Store::new(client, tables).reporting_damage(warn);
         Ok(Self { store, base_url, place, table_prefix })
     }
@@ -162,6 +175,22 @@ impl Connection {
     }
 }
 
+/// Returns `true` for HTTP addresses of other machines.
+fn is_exposed(base_url: &str) -> bool {
+    let Some((scheme, rest)) = base_url.split_once("://") else { return false };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = match host.strip_prefix('[') {
+        Some(address) => address.split(']').next(),
+        None => host.split(':').next(),
+    };
+    let host = host.unwrap_or_default().to_ascii_lowercase();
+    let is_loopback = host == "localhost"
+        || host.ends_with(".localhost")
+        || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    scheme.eq_ignore_ascii_case("http") && !is_loopback
+}
+
 /// Tells of an item that is left out of what is shown.
 fn warn(item: &DamagedItem) {
     note(&format!("Left out: {item}."));
@@ -226,6 +255,29 @@ mod tests {
         assert_eq!(windows, Some(nothing_else));
         for text in ["", "AWS_ENDPOINT_URL_DYNAMODB=", "AWS_ENDPOINT_URL=http://h", "nonsense"] {
             assert_eq!(LocalStack::parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn unencrypted_remote_addresses_are_exposed() {
+        for url in [
+            "http://a.example",
+            "HTTP://a.example:80/x",
+            "http://localhost@10.0.0.1/",
+            "http://[::2]:1",
+        ] {
+            assert!(is_exposed(url), "{url}");
+        }
+        for url in [
+            "https://a.example",
+            "http://127.0.0.1:9000",
+            "http://127.9.9.9",
+            "http://[::1]:9000/",
+            "http://LOCALHOST:9000",
+            "http://api.localhost",
+            "a.example",
+        ] {
+            assert!(!is_exposed(url), "{url}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! `waymark console`: opens the console in a browser, with a key of its own.
+//! `waymark console`: opens the console in a browser, by a single-use link to a new key.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -8,6 +8,7 @@ use serde::Serialize;
 use shared::app::Clock;
 use shared::dynamodb::Store;
 use shared::projects::api_key::{KeyId, Scope};
+use shared::projects::console_code::{CODE_LIFETIME, ConsoleCode};
 use shared::timestamp::Timestamp;
 
 use crate::error::CliError;
@@ -24,8 +25,8 @@ const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" }
 pub(crate) struct ConsoleOptions {
     #[command(flatten)]
     grant: Grant,
-    /// Only show the address. A browser is given it as an argument, which others who are signed in
-    /// to this machine may see.
+    /// Only show the address. A browser gets it as an argument, which other users of this machine can
+    /// read.
     #[arg(long)]
     no_open: bool,
 }
@@ -52,22 +53,25 @@ pub(crate) async fn run(
     // A person is to see the whole product, for as long as a day's work.
     let scopes = options.grant.scopes().unwrap_or(Scope::ALL.into());
     let (record, key) = issue(&options.grant, scopes, Some(expires_at), now, store).await?;
-    let address = address(base_url, &key.reveal());
+    let code = ConsoleCode::generate()?;
+    store.put_console_code(&code, &key, Clock::System.now().plus(CODE_LIFETIME)).await?;
+    let address = address(base_url, &code.reveal());
     let opened = Opened { address: &address, key_id: &record.key_id, expires_at };
     output
         .show(&opened, &address)
         .map_err(|source| CliError::SecretLost { key_id: record.key_id.clone(), source })?;
     let ends = minute(expires_at);
-    note(&format!("The address has an API key in it, which ends at {ends}: tell it to nobody."));
+    let seconds = CODE_LIFETIME.as_secs();
+    note(&format!("The address works once, within {seconds} seconds. Its API key ends at {ends}."));
     if !options.no_open && !output.is_json() && !open(&address) {
         note("No browser could be opened; paste the address into one.");
     }
     Ok(())
 }
 
-/// The key stands behind `#`, which browsers send to nobody and the page takes away.
-fn address(base_url: &str, key: &str) -> String {
-    format!("{}/console#key={key}", base_url.trim_end_matches('/'))
+/// Returns a link with the code in its fragment: browsers do not send fragments, and the page removes it.
+fn address(base_url: &str, code: &str) -> String {
+    format!("{}/console#code={code}", base_url.trim_end_matches('/'))
 }
 
 fn open(address: &str) -> bool {
@@ -81,8 +85,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_key_is_sent_to_nobody() {
-        let address = address("https://api.example/", "wm_key");
-        assert_eq!(address, "https://api.example/console#key=wm_key");
+    fn the_code_is_in_the_fragment() {
+        let address = address("https://api.example/", "code");
+        assert_eq!(address, "https://api.example/console#code=code");
     }
 }

@@ -1,6 +1,7 @@
 //! What a command shows: its result on the standard output, for people or for programs, and
 //! remarks about it on the standard error.
 
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
 use comfy_table::{Table, presets};
@@ -29,10 +30,9 @@ impl Output {
         // Not `println!`, which panics when nobody reads any more.
         let mut stdout = io::stdout().lock();
         if self.json {
-            serde_json::to_writer_pretty(&mut stdout, value)?;
-            writeln!(stdout)?;
+            writeln!(stdout, "{}", escaped(&serde_json::to_string_pretty(value)?))?;
         } else if !text.is_empty() {
-            writeln!(stdout, "{text}")?;
+            writeln!(stdout, "{}", escaped(text))?;
         }
         stdout.flush()
     }
@@ -41,14 +41,14 @@ impl Output {
 /// Writes a result, or a part of one, that has but one form.
 pub(crate) fn write(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
+    stdout.write_all(escaped(text).as_bytes())?;
     stdout.flush()
 }
 
 /// Remarks something, whatever the form of results.
 pub(crate) fn note(remark: &str) {
     // There is nowhere left to complain about a standard error that cannot be written to.
-    let _ = writeln!(io::stderr().lock(), "{remark}");
+    let _ = writeln!(io::stderr().lock(), "{}", escaped(remark));
 }
 
 /// Asks for a line, on the standard error so that results stay apart; `None` where nobody is there to
@@ -58,11 +58,33 @@ pub(crate) fn ask(question: &str) -> io::Result<Option<String>> {
         return Ok(None);
     }
     let mut stderr = io::stderr().lock();
-    write!(stderr, "{question}")?;
+    write!(stderr, "{}", escaped(question))?;
     stderr.flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
     Ok(Some(answer.trim().to_owned()))
+}
+
+/// Returns text with control characters other than line breaks, and characters that reorder text, as
+/// `\uXXXX`: names from files and from the API cannot control the terminal. JSON keeps its meaning.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        let is_plain = character == '\n' || !character.is_control() && !reorders(character);
+        if is_plain {
+            escaped.push(character);
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(escaped, "\\u{:04x}", u32::from(character));
+        }
+    }
+    escaped
+}
+
+/// Unicode's property `Bidi_Control`.
+fn reorders(character: char) -> bool {
+    matches!(character,
+        '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Lines of columns under their names.
@@ -106,6 +128,16 @@ mod tests {
         let rows = [["a".to_owned(), "1\n2".to_owned()], ["long".to_owned(), "3".to_owned()]];
         assert_eq!(table(["name", "n"], rows), "NAME  N\na     1\n      2\nlong  3");
         assert_eq!(card([("id", "1".to_owned()), ("name", "x".to_owned())]), "id    1\nname  x");
+    }
+
+    #[test]
+    fn escaped_text_cannot_control_a_terminal() {
+        let hostile = "\u{1b}]0;title\u{7}\r\u{7f}\u{9b}31m\u{202e}gnp\u{2069}.exe\nß\u{301} 🚩";
+        let shown = r"\u001b]0;title\u0007\u000d\u007f\u009b31m\u202egnp\u2069.exe";
+        assert_eq!(escaped(hostile), format!("{shown}\nß\u{301} 🚩"));
+        let json = escaped(&serde_json::to_string_pretty(&[hostile]).unwrap());
+        assert_eq!(serde_json::from_str::<[String; 1]>(&json).unwrap(), [hostile]);
+        assert!(!json.chars().any(|it| it != '\n' && it.is_control() || reorders(it)), "{json}");
     }
 
     #[test]

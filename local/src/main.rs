@@ -264,7 +264,7 @@ interpret-error-filters
 update-email-preferences
   curl -i {update_preferences}
 
-Console              {base_url}/console#key={key}
+Console              target/debug/waymark --local console (or {base_url}/console and the key above)
 OFREP base URL       {base_url}/v0/project/{slug}
 API reference        {base_url}/docs (make docs renders it)
 DSN for Sentry SDKs  {dsn}

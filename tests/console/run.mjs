@@ -1,5 +1,6 @@
 // Does with the console what people do, by clicks and keys alone, and then asks the API whether it was
-// done: node run.mjs BASE_URL CHROMIUM PROJECT KEY READ_ONLY_KEY FOREIGN_KEY STORE_PATH OTHER_PROJECT OTHER_STORE_PATH.
+// done: node run.mjs BASE_URL CHROMIUM PROJECT KEY READ_ONLY_KEY FOREIGN_KEY STORE_PATH OTHER_PROJECT OTHER_STORE_PATH
+// LINK_CODE, the code of a link to READ_ONLY_KEY.
 // With ONLY in the environment, a pattern, the tests whose names it matches alone.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -13,7 +14,7 @@ import { kept } from "./cases/kept.mjs";
 import { others } from "./cases/others.mjs";
 import { Api, fill, fillOther } from "./data.mjs";
 
-const [base, executablePath, project, key, readOnlyKey, foreignKey, store, other, otherStore] = process.argv.slice(2);
+const [base, executablePath, project, key, readOnlyKey, foreignKey, store, other, otherStore, linkCode] = process.argv.slice(2);
 const api = new Api(base, key, store);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -26,7 +27,7 @@ const [known, browser] = await Promise.all([
 ]);
 const listErrors = async () => (await api.send("GET", `/v0/projects/${project}/errors?limit=100`)).items;
 const measured = {};
-const stage = { browser, base, project, other, key, readOnlyKey, foreignKey, api, known, axe, measured, listErrors };
+const stage = { browser, base, project, other, key, readOnlyKey, foreignKey, linkCode, api, known, axe, measured, listErrors };
 const { alone: atFirst, ...ofFrame } = frame(stage);
 const { alone: atLast, ...ofErrors } = errors(stage);
 

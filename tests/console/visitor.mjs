@@ -8,8 +8,21 @@ const LOADED = { waitUntil: "load", timeout: PATIENCE_MS };
 /** For how long nothing must be underway: an answer may lead to the next request. */
 const IDLE_MS = 100;
 
-/** Returns the end of a link that brings a key. */
-export const fragmentOf = (key) => `#key=${key}`;
+/** Puts a key into the session of a tab, as a link does once its code is exchanged. */
+export async function keepKey(page, base, key) {
+  await page.goto(`${base}/console/no.js`, LOADED);
+  await page.evaluate((it) => sessionStorage.setItem("waymark.key", it), key);
+}
+
+/** Answers the exchange of a link's code with a key of the test's choice: the code itself. */
+export async function exchangeCodesForThemselves(page) {
+  await page.setRequestInterception(true);
+  page.on("request", (request) => {
+    if (!request.url().endsWith("/console-codes/exchange")) return request.continue();
+    const body = JSON.stringify({ apiKey: JSON.parse(request.postData()).code });
+    return request.respond({ status: 200, contentType: "application/json", body });
+  });
+}
 
 export class Visitor {
   static async enter(browser, base, key, path = "") {
@@ -36,7 +49,11 @@ export class Visitor {
     page.on("requestfinished", (request) => visitor.underway.delete(request));
     page.on("requestfailed", (request) => visitor.underway.delete(request));
     page.on("response", (response) => visitor.responses.push(response));
-    await page.goto(`${base}/console${path}${fragmentOf(key)}`, LOADED);
+    await keepKey(page, base, key);
+    visitor.requests.length = 0;
+    visitor.responses.length = 0;
+    visitor.faults.length = 0;
+    await page.goto(`${base}/console${path}`, LOADED);
     await visitor.settle();
     return visitor;
   }

@@ -53,6 +53,15 @@ pub fn check(operation_id: &str, reply: &Reply) {
             }
         }
     }
+    let header = |name| reply.headers.get(name).and_then(|value| value.to_str().ok());
+    if !operation_id.starts_with("serve-console") {
+        let has_etag = reply.headers.contains_key("etag");
+        let caching = if has_etag { "private, no-cache" } else { "no-store" };
+        assert_eq!(header("cache-control"), Some(caching), "{operation_id}");
+    }
+    if described["security"].is_null() {
+        assert_eq!(header("vary"), Some("authorization, x-api-key"), "{operation_id}");
+    }
     for name in ["x-request-id", "access-control-allow-origin", "access-control-expose-headers"] {
         assert!(reply.headers.contains_key(name), "every answer has {name}");
     }

@@ -171,7 +171,8 @@ impl Faults {
         for violation in violations.listed() {
             let name = key.map(|(what, key)| format!(" ({what} {key})")).unwrap_or_default();
             let line = format!("{path}{}{name}: {}", violation.pointer, violation.message);
-            self.lines.push(line);
+            // A key with a line break must not look like a second fault.
+            self.lines.push(line.replace('\n', "\\n"));
         }
         self.not_listed += violations.count() - violations.listed().len();
     }

@@ -144,6 +144,40 @@ async fn makes_and_lists_projects() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn texts_of_files_and_tables_cannot_control_the_terminal() {
+    let stack = Stack::start();
+    let name = "Shop \u{202e}gnp.exe";
+    let project = ["project", "create", "--slug", "shop", "--name", name];
+    let created = stack.run(&project).await;
+    assert!(created.stdout.contains(r"Shop \u202egnp.exe"), "{:?}", created.stdout);
+    let listed = stack.run(&["project", "list", "--json"]).await;
+    assert!(listed.stdout.contains(r#""name": "Shop \u202egnp.exe""#), "{:?}", listed.stdout);
+    let read: Json = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!(read[0]["name"], name);
+
+    let file = stack.folder.path().join("flags.json");
+    let hostile =
+        json!({"format": "waymark-flags", "version": 1, "\u{1b}]0;a\u{7}\u{9b}2J\n  /b": 1});
+    std::fs::write(&file, hostile.to_string()).unwrap();
+    let file = file.to_str().unwrap();
+    let refused = stack.run(&["flags", "import", "--project", "shop", file]).await;
+    assert_eq!(refused.code, Some(1), "{:?}", refused.stdout);
+    let shown = r"/\u001b]0;a\u0007\u009b2J\n  ~1b: ";
+    assert!(refused.stderr.contains(shown), "{:?}", refused.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unencrypted_base_urls_bring_a_warning() {
+    let stack = Stack::start();
+    for (url, warns) in [("http://api.example", true), ("https://api.example", false)] {
+        let run = stack.run(&["--base-url", url, "project", "list", "--json"]).await;
+        assert_eq!((run.code, run.stdout.as_str()), (Some(0), "[]\n"));
+        let warning = format!("Warning: {url} is not encrypted");
+        assert_eq!(run.stderr.starts_with(&warning), warns, "{}", run.stderr);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn gives_a_project_a_new_dsn_key() {
     let stack = Stack::start();
     let before = stack.json(&["project", "create", "--name", "Shop", "--slug", "my-shop"]).await;

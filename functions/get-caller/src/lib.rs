@@ -27,7 +27,7 @@ const MAX_PROJECTS: u32 = 100;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Told<'c> {
-    user: &'c UserId,
+    user: Option<&'c UserId>,
     organization: &'c Organization,
     scopes: &'c BTreeSet<Scope>,
     projects: Vec<ProjectSummary>,
@@ -37,9 +37,11 @@ struct Told<'c> {
 
 /// Answers one request.
 async fn handle(caller: &Caller<'_>) -> Result<Answer, Problem> {
+    // Every visitor of a page can read its key, and a user is often an email address.
+    let is_private = caller.scopes().iter().any(|scope| *scope != Scope::FlagsEvaluate);
     let first = PageRequest { limit: MAX_PROJECTS, after: None };
     Answer::ok(&Told {
-        user: caller.user(),
+        user: is_private.then(|| caller.user()),
         organization: caller.organization(),
         scopes: caller.scopes(),
         projects: caller.name_projects(&first).await?.items,

@@ -1,17 +1,43 @@
 //! Serves the console: one document for all of its pages, and the scripts and styles that the document
-//! names. They are built from `page/` by `make console`, compressed there, and part of this binary.
+//! names. They are built from `page/` by `make console`, compressed there, and part of this binary. Exchanges the
+//! single-use code of a link to the console for its API key.
 
 use rust_embed::{EmbeddedFile, RustEmbed};
-use shared::app::{Access, Operation};
+use serde::Serialize;
+use shared::app::{Access, App, Operation};
 use shared::http::{Answer, Incoming, Method, Problem, StatusCode};
+use shared::projects::console_code::ConsoleCode;
 
 /// What this function is.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
     "/console",
-    Access::Public(|_, incoming| Box::pin(async move { serve(&Request::read(incoming)) })),
+    Access::Public(|app, incoming| Box::pin(handle(app, incoming))),
 );
+
+async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+    if incoming.method() == Method::POST {
+        exchange(app, incoming).await
+    } else {
+        serve(&Request::read(incoming))
+    }
+}
+
+/// The key of a link.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Exchanged {
+    api_key: String,
+}
+
+/// Answers exchange-console-code.
+async fn exchange(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+    let code = ConsoleCode::read(&incoming.json()?)?;
+    let key = app.store.take_console_code(&code, app.clock.now()).await?;
+    let key = key.ok_or_else(ConsoleCode::unusable)?;
+    Answer::ok(&Exchanged { api_key: key.reveal() })
+}
 
 /// What was built, each file beside its compressed forms: `NAME`, `NAME.br`, `NAME.gz`. Without the page
 /// it is empty: everything else can be built where there is no Node.js.
@@ -42,6 +68,7 @@ struct Request {
     takes_gzip: bool,
     /// The entity tags that the browser has.
     known: Vec<String>,
+    is_https: bool,
 }
 
 impl Request {
@@ -63,21 +90,23 @@ impl Request {
             takes_brotli: takes("br"),
             takes_gzip: takes("gzip"),
             known: lists("if-none-match").collect(),
+            is_https: incoming.header_texts("x-forwarded-proto") == ["https"],
         }
     }
 }
 
 fn serve(request: &Request) -> Result<Answer, Problem> {
-    match request.file.as_deref().filter(|file| file.contains('.')) {
+    let answer = match request.file.as_deref().filter(|file| file.contains('.')) {
         None => serve_document(request),
         Some(name) => serve_file(name, request),
-    }
+    };
+    protected(answer?, request.is_https)
 }
 
 /// The document is asked for each time anew, so that a deployment shows at once.
 fn serve_document(request: &Request) -> Result<Answer, Problem> {
     let Some((body, coding)) = compressed(DOCUMENT, request) else {
-        return protected(Answer::bytes(StatusCode::NOT_FOUND, HTML, NOT_BUILT.to_vec()));
+        return Ok(Answer::bytes(StatusCode::NOT_FOUND, HTML, NOT_BUILT.to_vec()));
     };
     let etag = entity_tag(&body);
     let answer = if request.known.iter().any(|known| known.trim_start_matches("W/") == etag) {
@@ -86,7 +115,7 @@ fn serve_document(request: &Request) -> Result<Answer, Problem> {
         encoded(Answer::bytes(StatusCode::OK, HTML, body.data.into_owned()), coding)?
     };
     let answer = answer.with_text("cache-control", "no-cache")?.with_text("etag", &etag)?;
-    protected(answer.with_text("vary", "accept-encoding")?)
+    answer.with_text("vary", "accept-encoding")
 }
 
 /// A file's name has a hash of its content, so it never changes.
@@ -94,13 +123,12 @@ fn serve_file(name: &str, request: &Request) -> Result<Answer, Problem> {
     let media_type = media_type(name).filter(|_| name != DOCUMENT);
     let found = media_type.and_then(|it| Some((it, compressed(name, request)?)));
     let Some((media_type, (body, coding))) = found else {
-        return protected(Answer::bytes(StatusCode::NOT_FOUND, HTML, NO_SUCH_FILE.to_vec()));
+        return Ok(Answer::bytes(StatusCode::NOT_FOUND, HTML, NO_SUCH_FILE.to_vec()));
     };
     let answer = Answer::bytes(StatusCode::OK, media_type, body.data.into_owned());
-    let answer = encoded(answer, coding)?
+    encoded(answer, coding)?
         .with_text("cache-control", "public, max-age=31536000, immutable")?
-        .with_text("vary", "accept-encoding")?;
-    protected(answer)
+        .with_text("vary", "accept-encoding")
 }
 
 /// A file in the smallest form that the browser takes, and its content coding.
@@ -118,8 +146,13 @@ fn encoded(answer: Answer, coding: Option<&str>) -> Result<Answer, Problem> {
     }
 }
 
-/// The headers that keep others out of whatever is shown.
-fn protected(answer: Answer) -> Result<Answer, Problem> {
+/// The headers that keep others out of whatever is shown. Over HTTPS, browsers then use only HTTPS for a year.
+fn protected(answer: Answer, is_https: bool) -> Result<Answer, Problem> {
+    let answer = if is_https {
+        answer.with_text("strict-transport-security", "max-age=31536000")?
+    } else {
+        answer
+    };
     answer
         .with_text("content-security-policy", POLICY)?
         .with_text("x-content-type-options", "nosniff")?
@@ -182,6 +215,18 @@ mod tests {
         }
         for name in Built::iter().filter(|name| media_type(name).is_some()) {
             assert_eq!(asked(&name), StatusCode::OK, "{name}");
+        }
+    }
+
+    #[test]
+    fn https_responses_require_https() {
+        for (is_https, expected) in [(true, Some("max-age=31536000")), (false, None)] {
+            for file in [None, Some("x.js".to_owned())] {
+                let request = Request { file, is_https, ..Request::default() };
+                let headers = serve(&request).unwrap().to_stored().headers;
+                let sent = headers.iter().find(|(name, _)| name == "strict-transport-security");
+                assert_eq!(sent.map(|(_, value)| value.as_str()), expected);
+            }
         }
     }
 

@@ -9,15 +9,15 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use lambda_http::http::header::HOST;
-use lambda_http::http::{Method, Response};
+use lambda_http::http::header::{HOST, VARY};
+use lambda_http::http::{HeaderValue, Method, Response};
 use lambda_http::request::LambdaRequest;
 use lambda_http::{Adapter, Body, BoxFuture, IntoResponse, Request, RequestExt, Service};
 use lambda_runtime::{LambdaEvent, service_fn};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::de::IgnoredAny;
 
-use crate::auth::Caller;
+use crate::auth::{CREDENTIAL_HEADERS, Caller};
 use crate::dynamodb::{Store, TableNames, client};
 use crate::http::{Answer, CursorKey, Incoming, OriginSecrets, Problem, preflight};
 use crate::projects::api_key::Scope;
@@ -134,6 +134,9 @@ fn cursor_key() -> Option<CursorKey> {
     env::var(CURSOR_KEY_VARIABLE).ok().filter(|key| !key.is_empty()).map(CursorKey::new)
 }
 
+/// The scheme of the request, from API Gateway.
+const FORWARDED_PROTO: &str = "x-forwarded-proto";
+
 /// What a URL cannot have in its query, beside what is not ASCII.
 const NOT_IN_QUERIES: AsciiSet =
     CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'`').add(b'{').add(b'}');
@@ -141,9 +144,9 @@ const NOT_IN_QUERIES: AsciiSet =
 /// What it cannot have in its path besides.
 const NOT_IN_PATHS: AsciiSet = NOT_IN_QUERIES.add(b'?');
 
-/// Removes what the caller says of the host, for which no operation asks, and encodes what callers
-/// leave unencoded in queries, and what HTTP APIs decode in paths. The library makes a URL of them, and
-/// panics where that cannot be done.
+/// Removes what the caller says of the host, for which no operation asks, and any scheme but `https`.
+/// Encodes what callers leave unencoded in queries, and what HTTP APIs decode in paths. The library makes a
+/// URL of them, and panics where that cannot be done.
 fn make_readable(request: &mut LambdaRequest) {
     let (headers, more_headers) = match request {
         LambdaRequest::ApiGatewayV1(event) => {
@@ -164,7 +167,9 @@ fn make_readable(request: &mut LambdaRequest) {
     };
     for headers in [Some(headers), more_headers].into_iter().flatten() {
         headers.remove(HOST);
-        headers.remove("x-forwarded-proto");
+        if headers.get(FORWARDED_PROTO).is_some_and(|scheme| scheme != "https") {
+            headers.remove(FORWARDED_PROTO);
+        }
     }
 }
 
@@ -194,6 +199,12 @@ pub async fn respond(app: &App, operation: &Operation, request: Request) -> Resp
     };
     let spent = spent(app, incoming.elapsed(), usage);
     telemetry::log_request(&incoming, &answer, problem.as_ref(), &spent, app.clock.now());
+    let answer = match operation.access {
+        Access::ApiKey(..) | Access::AnyApiKey(_) => {
+            answer.with_header(VARY, HeaderValue::from_static(CREDENTIAL_HEADERS))
+        }
+        Access::Dsn(_) | Access::Public(_) => answer,
+    };
     answer.into_response(incoming.request_id())
 }
 

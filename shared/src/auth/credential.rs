@@ -4,6 +4,9 @@
 use crate::http::{Incoming, Problem};
 use crate::projects::api_key::ApiKey;
 
+/// The headers that [`read`] looks at, as `vary` lists them.
+pub(crate) const HEADERS: &str = "authorization, x-api-key";
+
 /// The request's key. Both headers may carry it, as long as they agree.
 pub(super) fn read(incoming: &Incoming) -> Result<ApiKey, Problem> {
     let plain = incoming.header_values("x-api-key").filter(|value| !value.is_empty());

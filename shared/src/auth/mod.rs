@@ -20,6 +20,7 @@ use crate::projects::store::{Access, ProjectIdentity};
 use crate::timestamp::Timestamp;
 
 pub(crate) use cache::AccessCache;
+pub(crate) use credential::HEADERS as CREDENTIAL_HEADERS;
 
 /// A caller whose key was checked, and the project that the path names.
 pub struct Caller<'r> {

@@ -12,7 +12,8 @@ use super::item::{Item, ItemReader, b, item, n, s};
 use super::request::IntoAction;
 use super::{Store, StoreError, Sweep};
 
-const TABLE: &str = "idempotency";
+pub(crate) const TABLE: &str = "idempotency";
+pub(crate) const KEY: &str = "scope";
 
 /// A request with an idempotency key and the answer that it gets if it is carried out.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +52,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<Replay>, StoreError> {
         let Some(request) = request else { return Ok(None) };
-        let found = self.get(TABLE, item([("scope", s(&request.scope))])).await?;
+        let found = self.get(TABLE, item([(KEY, s(&request.scope))])).await?;
         let Some(item) = found else { return Ok(None) };
         let expires_at = ItemReader { table: TABLE, item: &item }.optional_integer("expiresAt")?;
         if expires_at.is_some_and(|expires_at| expires_at <= now.as_seconds()) {
@@ -66,7 +67,7 @@ impl Store {
         now: Timestamp,
         after: Option<&str>,
     ) -> Result<Sweep, StoreError> {
-        self.sweep_expired(TABLE, "scope", now.as_seconds(), after).await
+        self.sweep_expired(TABLE, KEY, now.as_seconds(), after).await
     }
 
     /// The action that stores an answer, and fails if one is stored already.
@@ -80,7 +81,7 @@ impl Store {
         self.put(
             TABLE,
             item([
-                ("scope", s(&request.scope)),
+                (KEY, s(&request.scope)),
                 ("fingerprint", b(request.fingerprint.as_bytes())),
                 ("status", n(answer.status)),
                 ("headers", aws_sdk_dynamodb::types::AttributeValue::M(headers.collect())),
@@ -91,7 +92,7 @@ impl Store {
         // `scope` is a reserved word. What has expired may be there for days more until
         // DynamoDB removes it.
         .condition_expression("attribute_not_exists(#scope) OR expiresAt <= :now")
-        .expression_attribute_names("#scope", "scope")
+        .expression_attribute_names("#scope", KEY)
         .expression_attribute_values(":now", n(now.as_seconds()))
         .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
         .into_action()

@@ -1,7 +1,7 @@
 //! Answers.
 
 use lambda_http::Body;
-use lambda_http::http::header::{CONTENT_TYPE, ETAG, HeaderName, LOCATION};
+use lambda_http::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, LOCATION};
 use lambda_http::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 
@@ -127,6 +127,9 @@ impl Answer {
     pub(crate) fn into_response(self, request_id: &str) -> Response<Body> {
         let Self { status, mut headers, body } = self;
         cors::expose(&mut headers);
+        // Browsers can only keep responses with an entity tag, and must revalidate each use.
+        let caching = if headers.contains_key(ETAG) { "private, no-cache" } else { "no-store" };
+        headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static(caching));
         if let Ok(request_id) = HeaderValue::from_str(request_id) {
             headers.insert("x-request-id", request_id);
         }
@@ -171,5 +174,18 @@ mod tests {
         let response = Answer::json(StatusCode::OK, &1).unwrap().into_response("r-2");
         assert_eq!(response.headers()["content-type"], "application/json");
         assert_eq!(response.into_body(), Body::Text("1".to_owned()));
+    }
+
+    #[test]
+    fn responses_are_not_stored_without_an_entity_tag() {
+        let caching = |answer: Answer| {
+            let response = answer.into_response("r-1");
+            response.headers()["cache-control"].to_str().unwrap().to_owned()
+        };
+        let empty = || Answer::empty(StatusCode::OK);
+        assert_eq!(caching(empty()), "no-store");
+        assert_eq!(caching(empty().with_version(7).unwrap()), "private, no-cache");
+        let public = empty().with_text("cache-control", "public, max-age=60").unwrap();
+        assert_eq!(caching(public), "public, max-age=60");
     }
 }

@@ -54,6 +54,9 @@ pub struct ApiKey {
 }
 
 impl ApiKey {
+    /// Characters of a key.
+    pub const LENGTH: usize = PREFIX.len() + KEY_ID_LENGTH + 1 + SECRET_LENGTH + CHECKSUM_LENGTH;
+
     /// A new key from the operating system's randomness.
     pub fn generate() -> Result<Self, NoRandomness> {
         let key_id = KeyId(random_base62(KEY_ID_LENGTH)?);

@@ -1,6 +1,7 @@
 //! Projects, the API keys that may see them, and the DSNs that errors are sent to.
 
 pub mod api_key;
+pub mod console_code;
 pub mod dsn;
 pub mod erasure;
 pub mod happening;

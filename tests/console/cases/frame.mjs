@@ -1,7 +1,7 @@
 // The frame of the console: its size, what a key may do, accessibility, widths, and what goes wrong.
 
 import assert from "node:assert/strict";
-import { Visitor } from "../visitor.mjs";
+import { keepKey, Visitor } from "../visitor.mjs";
 
 /** Of scripts and styles together, compressed. */
 const MOST_BYTES = 120_000;
@@ -9,7 +9,7 @@ const FIRST_VIEW_MS = 1_000;
 
 export const frame = ({ browser, base, project, other, key, readOnlyKey, known, axe, measured }) => ({
   alone: {
-    async "the key leaves the address, and the page is small, soon there and kept to itself"() {
+    async "the page is small, soon there and kept to itself"() {
       const visitor = await Visitor.enter(browser, base, key);
       const { page } = visitor;
       assert.equal(page.url(), `${base}/console?project=${project}`);
@@ -27,8 +27,9 @@ export const frame = ({ browser, base, project, other, key, readOnlyKey, known, 
       // Who comes for the first time has nothing remembered: neither scripts nor who calls.
       const context = await browser.createBrowserContext();
       const stranger = await context.newPage();
+      await keepKey(stranger, base, key);
       const first = performance.now();
-      await stranger.goto(`${base}/console#key=${key}`, { waitUntil: "domcontentloaded" });
+      await stranger.goto(`${base}/console`, { waitUntil: "domcontentloaded" });
       await stranger.waitForSelector(".plot canvas", { visible: true });
       measured.firstVisitMs = Math.round(performance.now() - first);
       await context.close();

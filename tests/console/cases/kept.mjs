@@ -1,12 +1,12 @@
 // What is kept: of links, of the history, of the focus; and what is said where not all is there.
 
 import assert from "node:assert/strict";
-import { fragmentOf, Visitor } from "../visitor.mjs";
+import { exchangeCodesForThemselves, Visitor } from "../visitor.mjs";
 
 const HOUR = 3_600_000;
 const uuid = (number) => `00000000-0000-7000-8000-${number.toString(16).padStart(12, "0")}`;
 
-export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, api, known, listErrors }) => {
+export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, linkCode, api, known, listErrors }) => {
   const row = (number) => ({
     errorId: uuid(number), title: `Error ${number}`, type: "Error", culprit: "/somewhere", status: "open", count: 9, users: 3,
     firstSeen: new Date(Date.now() - 9e8).toISOString(), lastSeen: new Date(Date.now() - number * 6e4).toISOString(), series: [1, 2],
@@ -175,9 +175,9 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, api
       await visitor.leave();
     },
 
-    async "a key comes with a fragment alone, and with a new tab"() {
+    async "a link brings its key once, and a new tab has it too"() {
       const visitor = await Visitor.enter(browser, base, key, "/settings");
-      await visitor.page.evaluate((it) => { location.hash = it; }, fragmentOf(readOnlyKey));
+      await visitor.page.evaluate((it) => { location.hash = `code=${it}`; }, linkCode);
       await visitor.until("it is taken out of the address", () => !visitor.page.url().includes("#"));
       const keyNow = () => visitor.page.evaluate(() => sessionStorage.getItem("waymark.key")).catch(() => null);
       await visitor.until("it is the key of the tab", async () => (await keyNow()) === readOnlyKey);
@@ -189,6 +189,17 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, api
       // Nothing of it is kept where others would find it.
       assert.deepEqual(await tab.evaluate(() => [localStorage.length, document.cookie]), [0, ""]);
       await tab.close();
+
+      const steps = await visitor.page.createCDPSession();
+      const { entries } = await steps.send("Page.getNavigationHistory");
+      assert.deepEqual(entries.filter((it) => /wm_|code=/.test(it.url)), [], "the history has a secret");
+      const context = await browser.createBrowserContext();
+      const late = await context.newPage();
+      await late.goto(`${base}/console#code=${linkCode}`);
+      await late.waitForSelector(".key-form .fault", { visible: true });
+      assert.match(await late.$eval(".key-form .fault", (it) => it.innerText), /works once/);
+      assert.equal(late.url(), `${base}/console`);
+      await context.close();
       await visitor.leave();
     },
 
@@ -197,9 +208,11 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, api
       const keyOf = (tab) => tab.evaluate(() => sessionStorage.getItem("waymark.key")).catch(() => null);
       const askedIn = async (tab) => (await tab.waitForSelector("dialog[open]")).evaluate((it) => it.innerText);
       const question = /Switch to another API key\?[\s\S]*In use\s+owner of default\s+From the link\s+eve of elsewhere/;
+      const linkWith = (it) => `#code=${it}`;
+      await exchangeCodesForThemselves(visitor.page);
       const button = (tab, name) => tab.waitForSelector(`::-p-aria(${name})`).then((it) => it.click());
 
-      await visitor.page.evaluate((it) => { location.hash = it; }, fragmentOf(foreignKey));
+      await visitor.page.evaluate((it) => { location.hash = it; }, linkWith(foreignKey));
       assert.match(await askedIn(visitor.page), question);
       assert.ok(!visitor.page.url().includes("#"));
       assert.equal(await keyOf(visitor.page), key);
@@ -209,7 +222,8 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, api
 
       // A new tab has no key yet, but the other one has.
       const tab = await visitor.context.newPage();
-      await tab.goto(`${base}/console/settings${fragmentOf(foreignKey)}`);
+      await exchangeCodesForThemselves(tab);
+      await tab.goto(`${base}/console/settings${linkWith(foreignKey)}`);
       assert.match(await askedIn(tab), question);
       await button(tab, "Keep your key");
       await tab.waitForSelector("dialog", { hidden: true });
@@ -217,7 +231,7 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, api
       await tab.waitForSelector(".side nav a");
       assert.equal(await keyOf(tab), key);
 
-      await tab.goto(`${base}/console/errors${fragmentOf(foreignKey)}`);
+      await tab.goto(`${base}/console/errors${linkWith(foreignKey)}`);
       await askedIn(tab);
       await button(tab, "Switch key");
       await visitor.until("the other key is used", async () => (await keyOf(tab)) === foreignKey);
@@ -227,13 +241,14 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, api
       // Keys that the API refuses are not asked about, whether from the link or in use.
       await tab.close();
       const wrong = `${key.slice(0, -1)}${key.endsWith("1") ? 2 : 1}`;
-      await visitor.page.evaluate((it) => { location.hash = it; }, fragmentOf(wrong));
+      await visitor.page.evaluate((it) => { location.hash = it; }, linkWith(wrong));
       await visitor.see(".toast");
       assert.match(await visitor.text(".toast"), /link was rejected/);
       assert.equal(await keyOf(visitor.page), key);
       await visitor.page.evaluate((it) => sessionStorage.setItem("waymark.key", it), wrong);
       const another = await visitor.context.newPage();
-      await another.goto(`${base}/console/settings${fragmentOf(foreignKey)}`);
+      await exchangeCodesForThemselves(another);
+      await another.goto(`${base}/console/settings${linkWith(foreignKey)}`);
       await visitor.until("the key that ended is replaced", async () => (await keyOf(another)) === foreignKey);
       await another.close();
       await visitor.leave();

@@ -14,7 +14,8 @@ use super::values::{Tries, Values};
 
 /// Places that name something by an id of any form that is allowed, and how it is told that there is no
 /// such thing: nothing is looked for before the form of all else was found to be right.
-const NAMES: [(&str, &str); 5] = [
+const NAMES: [(&str, &str); 6] = [
+    ("/code", "invalid_value"),
     ("/projectId", "project_not_found"),
     ("/projectIds/0", "project_not_found"),
     ("path:insightId", "insight_not_found"),

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod console_codes;
 mod strangers;
 
 use std::time::Duration;
@@ -50,6 +51,23 @@ async fn listed(test: &TestApp, id: ProjectId, mut shown: Value) -> Value {
     shown["ingestId"] = json!(project.ingest_id);
     shown["publicKey"] = json!(project.public_key);
     shown
+}
+
+#[tokio::test]
+async fn keys_that_only_evaluate_flags_reveal_no_user() {
+    let test = TestApp::start().await;
+    for (scopes, user) in [
+        (&[Scope::FlagsEvaluate][..], Value::Null),
+        (&[Scope::FlagsEvaluate, Scope::FlagsRead], json!("mira@example.com")),
+    ] {
+        let key = |key| ApiKeyRecord {
+            user: UserId::parse("mira@example.com").unwrap(),
+            scopes: scopes.iter().copied().collect(),
+            ..key
+        };
+        let reply = Call::of(ME).key(&test.key_with(key).await).send(&test.app).await;
+        assert_eq!((reply.status, &reply.body["user"]), (200, &user), "{scopes:?}");
+    }
 }
 
 #[tokio::test]

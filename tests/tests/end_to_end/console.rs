@@ -1,9 +1,12 @@
 //! The console, in a browser.
 
 use std::process::Stdio;
+use std::time::Duration;
 
 use local::demo;
-use shared::projects::api_key::{ApiKeyRecord, Scope, UserId};
+use shared::app::Clock;
+use shared::projects::api_key::{ApiKey, ApiKeyRecord, Scope, UserId};
+use shared::projects::console_code::ConsoleCode;
 use shared::projects::project::{Organization, Project};
 use tests::app::PROJECT;
 use tests::error_tracking::project;
@@ -13,6 +16,8 @@ use tokio::process::Command;
 
 /// A second project of the same people. Of two, the first by its slug is shown first.
 const OTHER: &str = "warehouse";
+
+const HOUR: Duration = Duration::from_hours(1);
 
 /// Where a project's events are sent.
 fn store_of(project: &Project) -> String {
@@ -39,10 +44,14 @@ async fn people_do_in_the_console_what_the_api_then_tells() {
     let other_id =
         demo::ensure_project(&stack.store, OTHER, "Warehouse").await.expect("it is made");
     let other = project(&stack.store, other_id).await;
+    // A link of an hour: the test of it comes late, and what ends after a minute is tested elsewhere.
+    let (code, expires_at) = (ConsoleCode::generate().unwrap(), Clock::System.now().plus(HOUR));
+    let linked = ApiKey::parse(&read_only).unwrap();
+    stack.store.put_console_code(&code, &linked, expires_at).await.unwrap();
     let output = Command::new("node")
         .arg(workspace().join("tests/console/run.mjs"))
         .args([&stack.base_url, &browser, PROJECT, &stack.key, &read_only, &foreign])
-        .args([&store_of(&shop), OTHER, &store_of(&other)])
+        .args([&store_of(&shop), OTHER, &store_of(&other), &code.reveal()])
         .stdin(Stdio::null())
         .output()
         .await

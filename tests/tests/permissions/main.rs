@@ -30,7 +30,7 @@ use tests::permissions::{ALLOWED, checked, used_during};
 
 /// The functions of each scenario. Whoever adds a function adds it here, and to the scenario
 /// something that uses its every permission.
-const SCENARIOS: [&[&str]; 9] = [
+const SCENARIOS: [&[&str]; 8] = [
     &callers::FUNCTIONS,
     &erasure::FUNCTIONS,
     &error_tracking::FUNCTIONS,
@@ -39,8 +39,6 @@ const SCENARIOS: [&[&str]; 9] = [
     &markers::FUNCTIONS,
     &notifications::FUNCTIONS,
     &preferences::FUNCTIONS,
-    // It uses no table.
-    &[serve_console::OPERATION.name],
 ];
 
 /// A call in the tests' project, by a key that may do everything.

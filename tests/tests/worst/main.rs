@@ -229,7 +229,7 @@ enum Field {
 }
 
 /// Every operation of `openapi.yaml`, and which test measures it.
-const TABLE: [(&str, Field); 54] = [
+const TABLE: [(&str, Field); 55] = [
     ("add-event-markers", Field::Markers),
     ("add-pain-points", Field::Insights),
     ("breakdown-errors", Field::Errors),
@@ -245,6 +245,7 @@ const TABLE: [(&str, Field); 54] = [
     ("evaluate-feature-flag", Field::Flags),
     ("evaluate-feature-flags", Field::Flags),
     ("evaluate-feature-flags-with-slash", Field::Flags),
+    ("exchange-console-code", Field::Others),
     ("get-caller", Field::Others),
     ("get-email-preferences", Field::Others),
     ("get-email-address", Field::Others),

@@ -40,6 +40,10 @@ async fn all_else_costs_little() {
     let set = vec![Case::hostile("the longest", Expected::Anything, set)];
     scene.measure("set-email-address", set, report).await;
 
+    let exchange = scene.bare("exchange-console-code").json(&json!({"code": "A".repeat(92)}));
+    let exchange = vec![Case::hostile("a wrong code", Expected::Refusal, exchange)];
+    scene.measure("exchange-console-code", exchange, report).await;
+
     let token = "A".repeat(MAX_TOKEN);
     for id in ["confirm-email-address", "unsubscribe", "unsubscribe-page"] {
         let bodies: [Value; 1] = [json!("x".repeat(BODY_BYTES))];

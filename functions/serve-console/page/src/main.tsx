@@ -1,8 +1,9 @@
 import { render } from "preact";
 import { App } from "./app";
-import { takeKeyFromAddress } from "./session";
+import { currentKey, LINK_FAILED, takeKeyFromLink } from "./session";
 import { watchScroll } from "./steps";
 import { answerTabs } from "./tabs";
+import { tell } from "./ui/toast";
 import "uplot/dist/uPlot.min.css";
 import "./styles/base.css";
 import "./styles/frame.css";
@@ -13,10 +14,14 @@ import "./styles/error.css";
 import "./styles/pages.css";
 import "./styles/forced.css";
 
+async function openLink(): Promise<void> {
+  if (!(await takeKeyFromLink()) && currentKey()) tell(LINK_FAILED);
+}
+
 answerTabs();
-const ready = takeKeyFromAddress();
-// A link with a key that is opened where the page already is changes nothing but the fragment.
-addEventListener("hashchange", () => void takeKeyFromAddress());
+const ready = openLink();
+// A link that is opened where the page already is changes only the fragment.
+addEventListener("hashchange", () => void openLink());
 watchScroll();
 const root = document.getElementById("app");
 if (root) render(<App ready={ready} />, root);

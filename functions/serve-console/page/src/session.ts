@@ -46,14 +46,32 @@ export function onKeyChange(listener: Listener): () => void {
   return () => listeners.delete(listener);
 }
 
+export const LINK_FAILED =
+  "This link could not be opened: it works once, within 60 seconds. Run `waymark console` for another.";
+
 /**
- * Takes over the key of a link, `#key=…`, which browsers do not send to servers. First removes the key from the
- * address, so that copied links do not contain it. Resolves once the tab has its key, or none.
+ * Takes over the key of a link, `#code=…`, which browsers do not send to servers. The single-use code leaves the
+ * address before it is exchanged: the browser's history keeps no key, and no code that still works. Resolves once
+ * the tab has its key, or none: to false if the link failed.
  */
-export async function takeKeyFromAddress(): Promise<void> {
-  const key = new URLSearchParams(location.hash.slice(1)).get("key");
-  if (key) history.replaceState(history.state, "", location.pathname + location.search);
+export async function takeKeyFromLink(): Promise<boolean> {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (code) history.replaceState(history.state, "", location.pathname + location.search);
+  const key = code && (await exchange(code));
   await takeOver(key);
+  if (!code || key) return true;
+  // Without a key, the form for one shows the notice.
+  if (!currentKey()) notice = LINK_FAILED;
+  return false;
+}
+
+/** Exchanges a code for its key. Resolves to null if the API refuses it or is out of reach. */
+async function exchange(code: string): Promise<string | null> {
+  const headers = { "content-type": "application/json" };
+  const body = JSON.stringify({ code });
+  const request = fetch("/v0/console-codes/exchange", { method: "POST", headers, body });
+  const response = await request.catch(() => null);
+  return response?.ok ? ((await response.json()) as { apiKey: string }).apiKey : null;
 }
 
 let offered: string | null = null;

@@ -94,7 +94,7 @@ function WhoAmI() {
           <tr>
             <th scope="row">Acts for</th>
             <td>
-              {caller.user} of {caller.organization}
+              {caller.user ?? "A user"} of {caller.organization}
             </td>
           </tr>
           <tr>
