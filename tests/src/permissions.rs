@@ -37,7 +37,7 @@ pub struct Permission {
 const WRITE: &str = "Write";
 
 /// The partition keys that begin with the kind of the item.
-const KEYS_WITH_KINDS: [&str; 2] = ["pk", "window"];
+const KEYS_WITH_KINDS: [&str; 3] = ["pk", "window", "scope"];
 
 impl fmt::Display for Permission {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -190,10 +190,12 @@ fn write<'i>(
         KEYS_WITH_KINDS.iter().find_map(|key| item.get(*key)?.as_s().ok().cloned())
     };
     let kind = |key: String| match key.split_once('#') {
-        Some((kind, _)) => format!("{table}/{kind}#*"),
-        None => format!("{table}/{key}"),
+        // The scope of a stored response has no kind: it begins with the id of an API key and `/`.
+        _ if key.split('#').next().is_some_and(|kind| kind.contains('/')) => None,
+        Some((kind, _)) => Some(format!("{table}/{kind}#*")),
+        None => Some(format!("{table}/{key}")),
     };
-    let kinds = items.into_iter().filter_map(key).map(kind);
+    let kinds = items.into_iter().filter_map(key).filter_map(kind);
     let kinds = kinds.map(|kind| permission(WRITE, &kind)).collect::<Vec<_>>();
     [permission(action, table)].into_iter().chain(kinds)
 }

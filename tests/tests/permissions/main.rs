@@ -41,6 +41,9 @@ const SCENARIOS: [&[&str]; 8] = [
     &preferences::FUNCTIONS,
 ];
 
+/// Permissions that no scenario uses, by function: large logs and what outlives a crash take other tests.
+const RARE: [(&str, &str); 0] = [];
+
 /// A call in the tests' project, by a key that may do everything.
 fn call(test: &TestApp, operation: &'static Operation) -> Call {
     Call::of(operation).parameter("idOrSlug", PROJECT).key(&test.key)
@@ -79,6 +82,8 @@ async fn assert_uses_all(functions: &[&str], scenario: impl Future<Output = ()>)
         // `every_operation_counts_its_requests_where_there_is_a_limit` uses it.
         let never = never.filter(|permission| !permission.resource.starts_with("quotas"));
         let never: Vec<String> = never.map(ToString::to_string).collect();
+        let is_rare = |it: &String| RARE.contains(&(*function, it.as_str()));
+        let never: Vec<String> = never.into_iter().filter(|it| !is_rare(it)).collect();
         if !never.is_empty() {
             unused.insert(*function, never);
         }
