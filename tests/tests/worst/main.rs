@@ -229,11 +229,12 @@ enum Field {
 }
 
 /// Every operation of `openapi.yaml`, and which test measures it.
-const TABLE: [(&str, Field); 54] = [
+const TABLE: [(&str, Field); 55] = [
     ("add-event-markers", Field::Markers),
     ("add-pain-points", Field::Insights),
     ("breakdown-errors", Field::Errors),
     ("confirm-email-address", Field::Others),
+    ("confirm-email-address-page", Field::Others),
     ("create-event-marker-collection", Field::Markers),
     ("create-feature-flag", Field::Flags),
     ("create-insight", Field::Insights),
