@@ -164,7 +164,12 @@ impl Connection {
                  `{prefix}` are those of your stack (--table-prefix, {TABLE_PREFIX_VARIABLE})\n\
                  cause: {cause}"
             ),
-            (StoreError::Contended(_) | StoreError::Throttled { .. }, _) => {
+            (
+                StoreError::Contended(_)
+                | StoreError::Throttled { .. }
+                | StoreError::OtherService { .. },
+                _,
+            ) => {
                 format!("{error}; try again")
             }
             (StoreError::Damaged { .. }, _) => format!(

@@ -1,9 +1,11 @@
-//! Confirms an address: the page to which the link leads that was sent there.
+//! Confirms an address, or undoes the change of one, by the link that was sent there: a page that asks (GET),
+//! and the button on it (POST).
 
 use shared::app::{Access, App, Operation};
 use shared::dynamodb::ConflictRetry;
 use shared::http::{Answer, Incoming, Method, Problem, Protocol};
-use shared::notifications::http::{confirmed, no_such_link, not_confirmed, token_of};
+use shared::notifications::address::Nonce;
+use shared::notifications::http::{ask_to_follow, followed, no_such_link, not_confirmed, token_of};
 use shared::notifications::store::UserName;
 use shared::notifications::token::Token;
 use shared::notifications::token_key;
@@ -11,13 +13,13 @@ use shared::notifications::token_key;
 /// What this function is.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
-    Method::GET,
+    Method::POST,
     "/v0/notifications/confirm",
     Access::Public(|app, incoming| Box::pin(handle(app, incoming))),
 )
 .speaking(Protocol::PAGES);
 
-/// Answers one request.
+/// Answers one request. Its body says nothing: the token alone decides.
 async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
     let key = token_key(app).await?;
@@ -27,20 +29,27 @@ async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     };
 
     let name = UserName { organization, user };
+    let now = app.clock.now();
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
         // Storage: the address as it is.
         let mut address = app.store.find_address(&name).await?;
 
         // Rules.
-        let email = match address.confirm(nonce, app.clock.now()) {
-            Ok(email) => email,
+        let undo = Nonce(app.ids.new_uuid(now).into_bytes());
+        let effect = match address.follow(nonce, undo, now) {
+            Ok(effect) => effect,
             Err(reason) => return Ok(not_confirmed(reason)),
         };
+        // Programs that look at links before people do only ever GET.
+        if incoming.method() != Method::POST {
+            return Ok(ask_to_follow(&effect));
+        }
 
         // Storage and answer.
-        if app.store.replace_address(&name, &address, false).await? {
-            return Ok(confirmed(&email));
+        let tells = address.untold(now).is_some();
+        if app.store.replace_address(&name, &address, tells).await? {
+            return Ok(followed(&effect));
         }
     }
     Err(Problem::conflict("the address kept changing"))

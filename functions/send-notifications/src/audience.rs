@@ -36,11 +36,15 @@ pub(crate) async fn recipient(
 }
 
 impl Recipient {
-    /// Whether the user may be told of what happens there.
-    pub(crate) fn may_see(&self, scene: &Scene) -> bool {
+    /// `true` if the user can read about the kind there: in a project, by keys with all its scopes.
+    pub(crate) fn may_see(&self, kind: HappeningKind, scene: &Scene) -> bool {
         let UserName { organization, user } = &self.name;
+        let may_read = |scope, id| {
+            let mut keys = self.keys.iter().filter(|key| key.scopes.contains(scope));
+            keys.any(|key| key.may_see(id, organization))
+        };
         match scene {
-            Scene::Project(id) => self.keys.iter().any(|key| key.may_see(*id, organization)),
+            Scene::Project(id) => kind.read_scopes().iter().all(|scope| may_read(scope, *id)),
             Scene::User(of, concerned) => (of, concerned) == (organization, user),
         }
     }

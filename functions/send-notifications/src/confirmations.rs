@@ -1,8 +1,9 @@
-//! Users are asked to confirm their addresses.
+//! Confirmation emails, and security emails to replaced addresses.
 
-use shared::dynamodb::StoreError;
-use shared::notifications::address::Refusal;
-use shared::notifications::mail::confirmation;
+use shared::app::App;
+use shared::dynamodb::{ConflictRetry, StoreError};
+use shared::notifications::address::{Nonce, Refusal, TIME_TO_UNDO, UserAddress};
+use shared::notifications::mail::{address_changed, confirmation};
 use shared::notifications::store::{Shard, UserName};
 use shared::notifications::token::Token;
 use shared::notifications::token_key;
@@ -33,8 +34,29 @@ async fn ask(
     shard: Shard,
     name: &UserName,
 ) -> Result<(), StoreError> {
-    let (app, now) = (run.app, run.app.clock.now());
+    let app = run.app;
     let mut address = app.store.find_address(name).await?;
+    while let Some(replaced) = address.untold(app.clock.now()).cloned() {
+        let Some(mailer) = mailer else { return Ok(()) };
+        let since = replaced.ends.minus(TIME_TO_UNDO);
+        if run.deadline.has_passed() || !run.leases.keep(app, shard).await? {
+            run.leave(since);
+            return Ok(());
+        }
+        let mail =
+            address_changed(&replaced, name, &link(app, mailer, name, replaced.nonce).await?);
+        match mailer.send(&replaced.email, &mail).await {
+            Ok(()) => {}
+            Err(NotSent::Refused(_)) => run.refused += 1,
+            Err(NotSent::Failed(cause)) => {
+                run.leave(since);
+                return Err(StoreError::OtherService { service: "SES", cause });
+            }
+        }
+        address = note_told(app, name, replaced.nonce).await?;
+    }
+
+    let now = app.clock.now();
     let Some(pending) = address.pending.clone().filter(|pending| now < pending.ends) else {
         if address.pending.take().is_some() {
             // It waited for too long, and nobody has a link that would confirm it.
@@ -44,32 +66,27 @@ async fn ask(
         return app.store.forget_asking(name, &address).await.map(drop);
     };
     let Some(mailer) = mailer else { return Ok(()) };
-    let since = address.asks_since().unwrap_or(now);
-    if address.may_ask_from(now) > now {
+    let email = &pending.email;
+    let asked_before = app.store.times_asked(email).await?;
+    let since = address.asks_from(&asked_before).unwrap_or(now);
+    if since > now {
         return Ok(());
     }
     if run.deadline.has_passed() || !run.leases.keep(app, shard).await? {
         run.leave(since);
         return Ok(());
     }
-    let key = token_key(app).await;
-    let key = key.map_err(|_| StoreError::Unavailable("the key of tokens".into()))?;
+    let url = link(app, mailer, name, pending.nonce).await?;
     // Noted before it is sent: whatever comes between, no mail goes out that is not counted.
-    address.note_asked(now);
-    if !app.store.replace_address(name, &address, false).await? {
+    let asked = address.note_asked(&asked_before, now);
+    if !app.store.replace_asked(name, &address, email, [&asked_before, &asked]).await? {
         // The address was changed meanwhile: the next run asks for the new one.
         run.leave(since);
         return Ok(());
     }
     address.revision = address.revision.saturating_add(1);
-    let token = Token::Confirm {
-        organization: name.organization.clone(),
-        user: name.user.clone(),
-        nonce: pending.nonce,
-    };
-    let url = format!("{}/v0/notifications/confirm?token={}", mailer.base_url, token.seal(&key));
-    let mail = confirmation(&pending.email, name.organization.as_str(), &url);
-    match mailer.send(&pending.email, &mail).await {
+    let mail = confirmation(email, name.organization.as_str(), &url);
+    match mailer.send(email, &mail).await {
         Ok(()) => app.store.forget_asking(name, &address).await.map(drop),
         Err(NotSent::Refused(reason)) => {
             run.refused += 1;
@@ -78,14 +95,42 @@ async fn ask(
             app.store.finish_asking(name, &address).await.map(drop)
         }
         Err(NotSent::Failed(cause)) => {
-            tracing::error!(cause, "a mail could not be sent");
             run.leave(since);
             // One that may have been sent all the same stays counted.
             if cause != NO_ANSWER {
                 address.asked.pop();
-                app.store.replace_address(name, &address, false).await?;
+                app.store.replace_asked(name, &address, email, [&asked, &asked_before]).await?;
             }
-            Err(StoreError::Unavailable("SES".into()))
+            Err(StoreError::OtherService { service: "SES", cause })
         }
     }
+}
+
+/// Returns the link that makes an address the user's.
+async fn link(
+    app: &App,
+    mailer: &Mailer,
+    name: &UserName,
+    nonce: Nonce,
+) -> Result<String, StoreError> {
+    let UserName { organization, user } = name.clone();
+    let token = Token::Confirm { organization, user, nonce }.seal(&token_key(app).await?);
+    Ok(format!("{}/v0/notifications/confirm?token={token}", mailer.base_url))
+}
+
+/// Notes that the security email was sent, despite concurrent changes of the address; returns the address.
+async fn note_told(app: &App, name: &UserName, nonce: Nonce) -> Result<UserAddress, StoreError> {
+    let mut retry = ConflictRetry::default();
+    while retry.next_attempt().await {
+        let mut address = app.store.find_address(name).await?;
+        let Some(replaced) = address.replaced.iter_mut().find(|it| it.nonce == nonce) else {
+            return Ok(address);
+        };
+        replaced.is_told = true;
+        if app.store.replace_address(name, &address, false).await? {
+            address.revision = address.revision.saturating_add(1);
+            return Ok(address);
+        }
+    }
+    Err(StoreError::Contended("the address kept changing".into()))
 }

@@ -46,7 +46,7 @@ async fn publish_some(
             continue;
         };
         tracing::error!(cause, "EventBridge could not be told");
-        run.note_failure(StoreError::Unavailable("EventBridge".into()));
+        run.note_failure(StoreError::OtherService { service: "EventBridge", cause });
         let is_left = |(at, _): &(usize, Happening)| left.contains(at);
         let told = batch.happenings.len();
         batch.happenings =

@@ -11,6 +11,7 @@ mod leases;
 mod mails;
 mod outbox;
 pub mod outside;
+mod subjects;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -23,7 +24,7 @@ use shared::error_tracking::ErrorId;
 use shared::error_tracking::spike::Hour;
 use shared::error_tracking::store::EventsByHour;
 use shared::notifications::store::Shard;
-use shared::projects::happening::Scene;
+use shared::projects::happening::{DigestSubject, Scene};
 use shared::projects::project::{Project, ProjectId};
 use shared::telemetry::log_metric;
 use shared::timestamp::Timestamp;
@@ -76,6 +77,8 @@ struct Run<'r> {
     plotted: HashMap<(ProjectId, ErrorId), EventsByHour>,
     /// The errors of projects that have most events since an hour, with how many.
     frequent: HashMap<(ProjectId, Hour), HashMap<ErrorId, u64>>,
+    /// `true` for existing errors, insights and flags, `false` for deleted ones.
+    exists: HashMap<(ProjectId, DigestSubject), bool>,
     /// When the first of what was left happened.
     waiting_since: Option<Timestamp>,
     refused: u32,
@@ -210,6 +213,7 @@ pub async fn send(
         projects: HashMap::new(),
         plotted: HashMap::new(),
         frequent: HashMap::new(),
+        exists: HashMap::new(),
         waiting_since: None,
         refused: 0,
         failure: None,

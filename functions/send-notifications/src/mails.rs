@@ -22,6 +22,7 @@ use shared::timestamp::Timestamp;
 use crate::Run;
 use crate::audience::recipient;
 use crate::outside::{Mailer, NotSent};
+use crate::subjects::drop_gone;
 
 /// How many events of a partition are read for a plot at most; where there are more, of each hour.
 const PLOTTED_EVENTS: i32 = 1_000;
@@ -203,7 +204,9 @@ impl Visit {
         let Some(reader) = reader else { return self.close(app, &name, mailbox, kind).await };
         let mut seen: Vec<&Step> = Vec::with_capacity(news.len());
         for step in &news {
-            let Some(scene) = step.scene().filter(|scene| reader.may_see(scene)) else { continue };
+            let Some(scene) = step.scene().filter(|scene| reader.may_see(kind, scene)) else {
+                continue;
+            };
             if run.is_there(scene).await? {
                 seen.push(step);
             }
@@ -222,7 +225,9 @@ impl Visit {
         // A digest tells what had to wait in its week.
         let is_digest = kind == HappeningKind::WeekEnded;
         let held_back = if is_digest { reader.held_back } else { 0 };
-        let mail = write(run, mailer, &name, kind, &seen, held_back).await?;
+        let Some(mail) = write(run, mailer, &name, kind, &seen, held_back).await? else {
+            return self.close(app, &name, mailbox, kind).await;
+        };
         let mut told_back = 0;
         match mailer.send(&reader.email, &mail).await {
             Ok(()) => {
@@ -236,9 +241,8 @@ impl Visit {
                 mailbox.note_sent(kind, self.last, now);
             }
             Err(NotSent::Failed(cause)) => {
-                tracing::error!(cause, "a mail could not be sent");
                 self.is_complete = false;
-                run.note_failure(StoreError::Unavailable("SES".into()));
+                run.note_failure(StoreError::OtherService { service: "SES", cause });
                 return Ok(());
             }
         }
@@ -341,7 +345,7 @@ impl Visit {
     }
 }
 
-/// The mail that tells of some steps.
+/// Returns the email about some steps; `None` if their subjects no longer exist.
 async fn write(
     run: &mut Run<'_>,
     mailer: &Mailer,
@@ -349,7 +353,7 @@ async fn write(
     kind: HappeningKind,
     steps: &[&Step],
     held_back: u64,
-) -> Result<Mail, StoreError> {
+) -> Result<Option<Mail>, StoreError> {
     let mut scenes: BTreeMap<String, Vec<&Step>> = BTreeMap::new();
     for step in steps {
         let scene = step.scene().map(ToString::to_string).unwrap_or_default();
@@ -366,12 +370,21 @@ async fn write(
         };
         let mut lines: Vec<Happening> =
             steps.iter().flat_map(|step| step.lines.iter().cloned()).collect();
-        // A mail in another order is better than none.
+        // An email with a line too many, or in another order, is better than none.
+        let dropped = drop_gone(run, &mut lines).await;
+        let dropped = run.unless_failed(dropped).unwrap_or_default();
+        let count = steps.iter().map(|step| step.count).sum::<u64>().saturating_sub(dropped);
+        if count == 0 {
+            continue;
+        }
         let since = steps.iter().map(|step| step.since).min();
         let weighed = weigh(run, &mut lines, since).await;
         run.unless_failed(weighed);
         let lines = most_important(lines.iter());
-        stories.push(Story { place, count: steps.iter().map(|step| step.count).sum(), lines });
+        stories.push(Story { place, count, lines });
+    }
+    if stories.is_empty() {
+        return Ok(None);
     }
     let first = most_important(stories.iter().flat_map(|story| &story.lines)).into_iter().next();
     let plot = match &first {
@@ -382,8 +395,7 @@ async fn write(
         }
         None => None,
     };
-    let key = token_key(run.app).await;
-    let key = key.map_err(|_| StoreError::Unavailable("the key of tokens".into()))?;
+    let key = token_key(run.app).await?;
     let token = Token::Unsubscribe {
         organization: name.organization.clone(),
         user: name.user.clone(),
@@ -400,7 +412,7 @@ async fn write(
         unsubscribe_url: &unsubscribe_url,
         held_back,
     };
-    Ok(letter.mail())
+    Ok(Some(letter.mail()))
 }
 
 /// Weighs errors of one project by the events that they have since the hour in which the first of them was told.

@@ -145,7 +145,14 @@ impl Mailer {
             .content(EmailContent::builder().simple(message.build()).build())
             .set_configuration_set_name(self.configuration_set.clone());
         // Boxed, since the SDK's futures are large.
-        Box::pin(sending.send()).await.map(drop).map_err(|error| not_sent(&error))
+        Box::pin(sending.send()).await.map(drop).map_err(|error| {
+            let not_sent = not_sent(&error, &self.from);
+            match &not_sent {
+                NotSent::Refused(_) => tracing::warn!("{not_sent}"),
+                NotSent::Failed(_) => tracing::error!("{not_sent}"),
+            }
+            not_sent
+        })
     }
 }
 
@@ -162,15 +169,25 @@ fn headers(mail: &Mail) -> Vec<(&'static str, String)> {
 
 /// Why a call failed of which nobody knows whether it was carried out.
 pub(crate) const NO_ANSWER: &str = "no answer";
+/// Part of SES's message about an identity that is not verified.
+const NOT_VERIFIED: &str = "not verified";
 
-/// Only the kind of an error: its message may repeat an address.
-fn not_sent(error: &SdkError<SendEmailError>) -> NotSent {
-    let code = error.code().unwrap_or(NO_ANSWER).to_owned();
-    match error.as_service_error() {
-        Some(SendEmailError::MessageRejected(_) | SendEmailError::BadRequestException(_)) => {
-            NotSent::Refused(code)
+/// Classifies SES's rejection of an email from `sender`. Drops its message, which can contain an address.
+fn not_sent(error: &SdkError<SendEmailError>, sender: &str) -> NotSent {
+    let code = error.code().unwrap_or(NO_ANSWER);
+    match (error.as_service_error(), error.message().unwrap_or_default()) {
+        (Some(SendEmailError::MessageRejected(_)), message) if message.contains(NOT_VERIFIED) => {
+            let identity = if message.contains(sender) {
+                "the identity of MailFrom is not verified"
+            } else {
+                "the recipient is not verified, which SES requires in its sandbox"
+            };
+            NotSent::Failed(format!("{code}: {identity}"))
         }
-        _ => NotSent::Failed(code),
+        (Some(SendEmailError::MessageRejected(_) | SendEmailError::BadRequestException(_)), _) => {
+            NotSent::Refused(code.to_owned())
+        }
+        _ => NotSent::Failed(code.to_owned()),
     }
 }
 

@@ -21,7 +21,8 @@ pub static OPERATION: Operation = Operation::new(
 
 /// Answers one request.
 async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
-    // Request.
+    // Request. All mail of the user goes there, about each project.
+    caller.require_all_projects()?;
     let email = read_email_address(&incoming.json()?)?;
 
     let (organization, user) = (caller.organization().clone(), caller.user().clone());

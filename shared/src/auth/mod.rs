@@ -92,6 +92,14 @@ impl<'r> Caller<'r> {
         }
     }
 
+    /// Fails with 403 if the key lists projects.
+    pub fn require_all_projects(&self) -> Result<(), Problem> {
+        match self.key.projects {
+            None => Ok(()),
+            Some(_) => Err(Problem::limited_to_projects()),
+        }
+    }
+
     /// The project in the path. Fails with 404 if there is none of that name, or the key may not
     /// see it.
     pub fn project(&self) -> Result<ProjectId, Problem> {

@@ -36,6 +36,14 @@ pub enum StoreError {
         /// The attribute that is missing or of another form.
         attribute: &'static str,
     },
+    /// A service other than DynamoDB did not do what a job asked it to.
+    #[error("{service}: {cause}")]
+    OtherService {
+        /// The service's name.
+        service: &'static str,
+        /// The reason.
+        cause: String,
+    },
 }
 
 impl StoreError {

@@ -1,7 +1,7 @@
 //! What people and other systems are told of when a flag changes.
 
 use crate::projects::api_key::Author;
-use crate::projects::happening::{Happening, HappeningKind, Scene};
+use crate::projects::happening::{DELETED, Happening, HappeningKind, Scene};
 use crate::timestamp::Timestamp;
 
 use super::FeatureFlag;
@@ -18,7 +18,7 @@ impl FeatureFlag {
 
     /// That it was deleted at `now`.
     pub fn deleted(&self, author: &Author, now: Timestamp) -> Happening {
-        self.happening(self.version.saturating_add(1), now, "deleted", author)
+        self.happening(self.version.saturating_add(1), now, DELETED, author)
     }
 
     fn happening(&self, version: u64, at: Timestamp, change: &str, author: &Author) -> Happening {

@@ -135,6 +135,12 @@ impl Problem {
         Self::new(ProblemCode::InsufficientScope, detail)
     }
 
+    /// 403: the key is for some projects, and this is about all.
+    pub fn limited_to_projects() -> Self {
+        let detail = "The API key is limited to some projects. Use a key for all of them.";
+        Self::new(ProblemCode::InsufficientScope, detail)
+    }
+
     /// 404: there is no such project, or the key may not see it.
     pub fn project_not_found() -> Self {
         let detail = "There is no project of this id or slug that the API key may see.";
@@ -346,7 +352,9 @@ impl From<StoreError> for Problem {
         match error {
             StoreError::Unavailable(_) | StoreError::Throttled { .. } => Self::unavailable(cause),
             StoreError::Contended(_) => Self::conflict(cause),
-            StoreError::Refused(_) | StoreError::Damaged { .. } => Self::internal(cause),
+            StoreError::Refused(_)
+            | StoreError::Damaged { .. }
+            | StoreError::OtherService { .. } => Self::internal(cause),
         }
     }
 }

@@ -15,6 +15,16 @@ pub const TIME_TO_CONFIRM: Duration = Duration::from_hours(24);
 /// nobody has confirmed.
 const MAILS_TO_CONFIRM_PER_HOUR: usize = 5;
 const HOUR: Duration = Duration::from_hours(1);
+/// Minimum time between two confirmation emails to one address, over all users.
+const ADDRESS_PAUSE: Duration = Duration::from_mins(10);
+/// Maximum confirmation emails to one address in [`DAY`], over all users.
+const MAILS_TO_CONFIRM_PER_DAY: usize = 5;
+/// Time for which a confirmation email counts for its address.
+pub const DAY: Duration = Duration::from_hours(24);
+/// Time in which the owner of a replaced address can undo the change.
+pub const TIME_TO_UNDO: Duration = Duration::from_hours(72);
+/// Maximum replaced addresses that can undo their change. The earliest keep that right.
+const MAX_REPLACED: usize = 5;
 
 /// The most characters of an address, as it may have in a command of SMTP (RFC 5321 §4.5.3.1.3).
 const MAX_ADDRESS: usize = 254;
@@ -117,6 +127,28 @@ pub struct PendingAddress {
     pub ends: Timestamp,
 }
 
+/// An address that another one replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplacedAddress {
+    /// The address.
+    pub email: EmailAddress,
+    /// Part of the link that undoes the change.
+    pub nonce: Nonce,
+    /// The link's expiry.
+    pub ends: Timestamp,
+    /// `true` once the security email was sent.
+    pub is_told: bool,
+}
+
+/// The effect of a link: where mail goes from then on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Followed {
+    /// The pending address is confirmed.
+    Confirmed(EmailAddress),
+    /// A replaced address is back.
+    Undone(EmailAddress),
+}
+
 /// Why an address cannot be confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotConfirmed {
@@ -144,6 +176,8 @@ pub struct UserAddress {
     pub confirmed: Option<EmailAddress>,
     /// What is to take its place.
     pub pending: Option<PendingAddress>,
+    /// Addresses before it, earliest first.
+    pub replaced: Vec<ReplacedAddress>,
     /// What the link named by which the latest address was confirmed.
     pub used: Option<Nonce>,
     /// When mails were sent that ask for a confirmation, in the last hour.
@@ -164,58 +198,89 @@ impl UserAddress {
     }
 
     /// Sets another address, which is to be confirmed at first; one that is confirmed already is not
-    /// confirmed again. Links to any other one are void from now on.
+    /// confirmed again. Links to any other one are void from now on; those to the same one stay valid.
     pub fn set(&mut self, email: EmailAddress, nonce: Nonce, now: Timestamp) {
         let ends = now.plus(TIME_TO_CONFIRM);
         let is_new = self.confirmed.as_ref() != Some(&email);
+        let same = self.pending.take().filter(|it| it.email == email && now < it.ends);
+        let nonce = same.map_or(nonce, |pending| pending.nonce);
         self.pending = is_new.then_some(PendingAddress { email, nonce, ends });
     }
 
-    /// Sets an address without asking, for whoever may write to the tables.
+    /// Sets an address without a confirmation, for operators. Voids all links.
     pub fn set_confirmed(&mut self, email: EmailAddress) {
         (self.confirmed, self.pending, self.refusal) = (Some(email), None, None);
+        self.replaced.clear();
     }
 
-    /// Confirms the address whose mail named this.
-    pub fn confirm(&mut self, nonce: Nonce, now: Timestamp) -> Result<EmailAddress, NotConfirmed> {
-        match self.pending.take() {
-            Some(pending) if pending.nonce == nonce => {
-                if now >= pending.ends {
-                    self.pending = Some(pending);
-                    return Err(NotConfirmed::Expired);
-                }
-                (self.confirmed, self.refusal) = (Some(pending.email.clone()), None);
-                self.used = Some(nonce);
-                Ok(pending.email)
+    /// Follows a link: confirms the pending address, or restores a replaced one and voids what came after it.
+    /// `undo` is for the link that undoes a confirmation.
+    ///
+    /// # Errors
+    /// [`NotConfirmed`] if the link is not valid. Nothing is changed then.
+    pub fn follow(
+        &mut self,
+        nonce: Nonce,
+        undo: Nonce,
+        now: Timestamp,
+    ) -> Result<Followed, NotConfirmed> {
+        let valid_until = |ends| if now < ends { Ok(()) } else { Err(NotConfirmed::Expired) };
+        let followed = if let Some(pending) = self.pending.take_if(|it| it.nonce == nonce) {
+            if let Err(expired) = valid_until(pending.ends) {
+                self.pending = Some(pending);
+                return Err(expired);
             }
-            other => {
-                self.pending = other;
-                let is_used = self.used == Some(nonce);
-                Err(if is_used { NotConfirmed::Used } else { NotConfirmed::Outdated })
+            if let Some(at) = self.replaced.iter().position(|it| it.email == pending.email) {
+                // The user undoes the change without its link.
+                self.replaced.truncate(at);
+            } else if let Some(email) = self.confirmed.take() {
+                let ends = now.plus(TIME_TO_UNDO);
+                self.replaced.retain(|it| now < it.ends);
+                self.replaced.push(ReplacedAddress { email, nonce: undo, ends, is_told: false });
+                self.replaced.truncate(MAX_REPLACED);
             }
-        }
+            Followed::Confirmed(pending.email)
+        } else if let Some(at) = self.replaced.iter().position(|it| it.nonce == nonce) {
+            valid_until(self.replaced[at].ends)?;
+            // A later address may be an attacker's, who must not get it back by a link.
+            let email = self.replaced.drain(at..).next().map(|it| it.email);
+            self.pending = None;
+            Followed::Undone(email.ok_or(NotConfirmed::Outdated)?)
+        } else if self.used == Some(nonce) {
+            return Err(NotConfirmed::Used);
+        } else {
+            return Err(NotConfirmed::Outdated);
+        };
+        let (Followed::Confirmed(email) | Followed::Undone(email)) = &followed;
+        (self.confirmed, self.refusal, self.used) = (Some(email.clone()), None, Some(nonce));
+        Ok(followed)
     }
 
-    /// From when on a mail may ask for a confirmation again.
-    pub fn may_ask_from(&self, now: Timestamp) -> Timestamp {
-        let lately = self.asked.iter().filter(|at| at.plus(HOUR) > now);
-        let full = lately.clone().count() >= MAILS_TO_CONFIRM_PER_HOUR;
-        lately.min().filter(|_| full).map_or(now, |oldest| oldest.plus(HOUR))
+    /// Returns the first replaced address whose owner is still to get the security email.
+    pub fn untold(&self, now: Timestamp) -> Option<&ReplacedAddress> {
+        self.replaced.iter().find(|it| !it.is_told && now < it.ends)
     }
 
-    /// Since when a mail could ask for the confirmation that is waited for.
-    pub fn asks_since(&self) -> Option<Timestamp> {
+    /// Returns the earliest time for the pending address's confirmation email, if there is one.
+    /// `asked_address`: times of earlier ones to that address, in order.
+    pub fn asks_from(&self, asked_address: &[Timestamp]) -> Option<Timestamp> {
         let set = self.pending.as_ref()?.ends.minus(TIME_TO_CONFIRM);
-        // Before, there was no room for it.
-        let full = self.asked.len().checked_sub(MAILS_TO_CONFIRM_PER_HOUR);
-        let oldest = full.and_then(|at| self.asked.get(at));
-        Some(oldest.map_or(set, |oldest| set.max(oldest.plus(HOUR))))
+        let room = |times: &[Timestamp], most: usize, period| {
+            let oldest = times.get(times.len().checked_sub(most)?)?;
+            Some(oldest.plus(period))
+        };
+        let of_user = room(&self.asked, MAILS_TO_CONFIRM_PER_HOUR, HOUR);
+        let of_address = room(asked_address, 1, ADDRESS_PAUSE);
+        let of_day = room(asked_address, MAILS_TO_CONFIRM_PER_DAY, DAY);
+        [Some(set), of_user, of_address, of_day].into_iter().flatten().max()
     }
 
-    /// Notes that a mail asked for a confirmation.
-    pub fn note_asked(&mut self, now: Timestamp) {
+    /// Notes a confirmation email; returns the times of those to the address, with this one.
+    pub fn note_asked(&mut self, asked_address: &[Timestamp], now: Timestamp) -> Vec<Timestamp> {
         self.asked.retain(|at| at.plus(HOUR) > now);
         self.asked.push(now);
+        let lately = asked_address.iter().copied().filter(|at| at.plus(DAY) > now);
+        lately.chain([now]).collect()
     }
 
     /// What is answered of it.
@@ -246,6 +311,10 @@ mod tests {
 
     fn at(minutes: u64) -> Timestamp {
         Timestamp::from_millis(0).plus(Duration::from_mins(minutes))
+    }
+
+    fn follow(user: &mut UserAddress, link: u8, at: Timestamp) -> Result<Followed, NotConfirmed> {
+        user.follow(Nonce([link; 16]), Nonce([link + 10; 16]), at)
     }
 
     #[test]
@@ -330,10 +399,76 @@ mod tests {
         let mut user = UserAddress::default();
         user.set(email("a@b.de"), Nonce([1; 16]), at(0));
         assert_eq!(user.confirmed, None);
-        assert_eq!(user.confirm(Nonce([2; 16]), at(1)), Err(NotConfirmed::Outdated));
-        assert_eq!(user.confirm(Nonce([1; 16]), at(24 * 60 - 1)), Ok(email("a@b.de")));
+        assert_eq!(follow(&mut user, 2, at(1)), Err(NotConfirmed::Outdated));
+        let confirmed = Ok(Followed::Confirmed(email("a@b.de")));
+        assert_eq!(follow(&mut user, 1, at(24 * 60 - 1)), confirmed);
         assert_eq!(user.confirmed, Some(email("a@b.de")));
-        assert_eq!(user.confirm(Nonce([1; 16]), at(2)), Err(NotConfirmed::Used));
+        assert_eq!(user.replaced, [], "the first address replaces none");
+        assert_eq!(follow(&mut user, 1, at(2)), Err(NotConfirmed::Used));
+    }
+
+    #[test]
+    fn setting_the_same_address_keeps_its_links() {
+        let mut user = UserAddress::default();
+        for minute in [0, 60] {
+            user.set(email("a@b.de"), Nonce([minute; 16]), at(minute.into()));
+        }
+        let pending = user.pending.clone().unwrap();
+        assert_eq!((pending.nonce, pending.ends), (Nonce([0; 16]), at(25 * 60)));
+        user.set(email("a@b.de"), Nonce([3; 16]), at(25 * 60));
+        assert_eq!(user.pending.unwrap().nonce, Nonce([3; 16]), "the earlier links expired");
+    }
+
+    /// A user whose address became `b`, then `c`, with links 11 and 12 to undo that.
+    fn changed_twice() -> UserAddress {
+        let mut user = UserAddress { confirmed: Some(email("a@b.de")), ..UserAddress::default() };
+        for (number, name) in [(1, "b@b.de"), (2, "c@b.de")] {
+            user.set(email(name), Nonce([number; 16]), at(0));
+            follow(&mut user, number, at(u64::from(number))).unwrap();
+        }
+        user
+    }
+
+    #[test]
+    fn the_first_address_undoes_all_later_changes() {
+        let mut user = changed_twice();
+        user.set(email("d@b.de"), Nonce([3; 16]), at(9));
+        assert_eq!(follow(&mut user, 11, at(10)), Ok(Followed::Undone(email("a@b.de"))));
+        let shown = (user.confirmed.clone(), user.pending.clone(), user.replaced.len());
+        assert_eq!(shown, (Some(email("a@b.de")), None, 0));
+        for (link, reason) in
+            [(11, NotConfirmed::Used), (12, NotConfirmed::Outdated), (3, NotConfirmed::Outdated)]
+        {
+            assert_eq!(follow(&mut user, link, at(11)), Err(reason), "{link}");
+        }
+    }
+
+    #[test]
+    fn a_change_can_be_undone_for_72_hours() {
+        let mut user = changed_twice();
+        assert_eq!(follow(&mut user, 12, at(72 * 60 + 1)), Ok(Followed::Undone(email("b@b.de"))));
+        assert_eq!(follow(&mut user, 11, at(72 * 60 + 1)), Err(NotConfirmed::Expired));
+        assert_eq!(user.confirmed, Some(email("b@b.de")));
+    }
+
+    #[test]
+    fn confirming_a_replaced_address_undoes_the_change() {
+        let mut user = changed_twice();
+        user.set(email("a@b.de"), Nonce([3; 16]), at(80 * 60));
+        follow(&mut user, 3, at(80 * 60)).unwrap();
+        assert_eq!((user.confirmed.clone(), user.replaced.len()), (Some(email("a@b.de")), 0));
+        assert_eq!(follow(&mut user, 12, at(80 * 60)), Err(NotConfirmed::Outdated));
+    }
+
+    #[test]
+    fn the_earliest_replaced_addresses_keep_their_links() {
+        let mut user = changed_twice();
+        for number in 3..9 {
+            user.set(email(&format!("x{number}@b.de")), Nonce([number; 16]), at(3));
+            follow(&mut user, number, at(3)).unwrap();
+        }
+        assert_eq!(user.replaced.len(), MAX_REPLACED);
+        assert_eq!(follow(&mut user, 11, at(4)), Ok(Followed::Undone(email("a@b.de"))));
     }
 
     #[test]
@@ -341,40 +476,45 @@ mod tests {
         let mut user = UserAddress { confirmed: Some(email("a@b.de")), ..UserAddress::default() };
         user.set(email("c@d.de"), Nonce([1; 16]), at(0));
         user.set(email("e@f.de"), Nonce([2; 16]), at(1));
-        assert_eq!(user.confirm(Nonce([1; 16]), at(2)), Err(NotConfirmed::Outdated));
+        assert_eq!(follow(&mut user, 1, at(2)), Err(NotConfirmed::Outdated));
         assert_eq!(user.confirmed, Some(email("a@b.de")));
-        assert_eq!(user.confirm(Nonce([2; 16]), at(24 * 60 + 1)), Err(NotConfirmed::Expired));
+        assert_eq!(follow(&mut user, 2, at(24 * 60 + 1)), Err(NotConfirmed::Expired));
         // Back to what is confirmed: nothing is left to confirm.
         user.set(email("a@b.de"), Nonce([3; 16]), at(3));
         assert_eq!(user.pending, None);
-        assert_eq!(user.confirm(Nonce([2; 16]), at(4)), Err(NotConfirmed::Outdated));
+        assert_eq!(follow(&mut user, 2, at(4)), Err(NotConfirmed::Outdated));
     }
 
     #[test]
-    fn a_user_causes_five_mails_an_hour() {
+    fn a_confirmation_email_waits_for_room() {
         let mut user = UserAddress::default();
-        for minute in [0, 1, 2, 3, 4] {
-            assert_eq!(user.may_ask_from(at(minute)), at(minute));
-            user.note_asked(at(minute));
-        }
-        assert_eq!(user.may_ask_from(at(5)), at(60));
-        assert_eq!(user.may_ask_from(at(60)), at(60));
-        user.note_asked(at(60));
-        assert_eq!(user.may_ask_from(at(60)), at(61));
-    }
-
-    #[test]
-    fn a_confirmation_waits_from_when_it_could_be_asked_for() {
-        let mut user = UserAddress::default();
-        assert_eq!(user.asks_since(), None);
+        assert_eq!(user.asks_from(&[]), None);
         user.set(email("a@b.de"), Nonce([1; 16]), at(3));
-        assert_eq!(user.asks_since(), Some(at(3)));
+        assert_eq!(user.asks_from(&[]), Some(at(3)));
         for minute in [4, 5, 6, 7, 8] {
-            user.note_asked(at(minute));
+            user.note_asked(&[], at(minute));
         }
         user.set(email("b@b.de"), Nonce([2; 16]), at(9));
-        assert_eq!(user.asks_since(), Some(at(64)), "there was no room before");
+        assert_eq!(user.asks_from(&[]), Some(at(64)), "a user causes five in an hour");
+        user.note_asked(&[], at(64));
+        assert_eq!(user.asks_from(&[]), Some(at(65)));
         user.set(email("c@b.de"), Nonce([3; 16]), at(90));
-        assert_eq!(user.asks_since(), Some(at(90)));
+        assert_eq!(user.asks_from(&[]), Some(at(90)));
+    }
+
+    #[test]
+    fn confirmation_emails_to_one_address_are_limited() {
+        let mut asked = Vec::new();
+        for minute in [0, 10, 20, 30, 40] {
+            let mut user = UserAddress::default();
+            user.set(email("a@b.de"), Nonce([1; 16]), at(0));
+            assert_eq!(user.asks_from(&asked), Some(at(minute)));
+            asked = user.note_asked(&asked, at(minute));
+        }
+        let mut user = UserAddress::default();
+        user.set(email("a@b.de"), Nonce([1; 16]), at(50));
+        assert_eq!(user.asks_from(&asked), Some(at(24 * 60)));
+        let later = user.note_asked(&asked, at(24 * 60 + 10));
+        assert_eq!(later, [20, 30, 40, 24 * 60 + 10].map(at));
     }
 }

@@ -4,15 +4,38 @@ use crate::http::{Answer, Incoming, StatusCode};
 use crate::projects::notification_type::NotificationType;
 use crate::text::escape_html;
 
-use super::address::{EmailAddress, NotConfirmed};
+use super::address::{Followed, NotConfirmed};
 use super::mail::subject_of;
 
-/// An address was confirmed.
-pub fn confirmed(email: &EmailAddress) -> Answer {
+/// Asks whether a link is to take effect. The form's address is that of the page.
+pub fn ask_to_follow(followed: &Followed) -> Answer {
+    let (title, email, button) = match followed {
+        Followed::Confirmed(email) => ("Confirm your address?", email, "Confirm this address"),
+        Followed::Undone(email) => ("Undo the change of your address?", email, "Undo the change"),
+    };
     let email = escape_html(email.as_str());
-    let body =
-        format!("<p>From now on, notifications go to <b>{email}</b>. You can close this page.</p>");
-    Answer::page(StatusCode::OK, "Your address is confirmed", &body)
+    let body = format!(
+        "<p>Notifications will go to <b>{email}</b>.</p>\n\
+         <form method=\"post\"><button>{button}</button></form>"
+    );
+    Answer::page(StatusCode::OK, title, &body)
+}
+
+/// A link took effect.
+pub fn followed(followed: &Followed) -> Answer {
+    let (title, email, more) = match followed {
+        Followed::Confirmed(email) => {
+            ("Your address is confirmed", email, "You can close this page.")
+        }
+        Followed::Undone(email) => (
+            "The change is undone",
+            email,
+            "If you did not change it, another person has one of your API keys: revoke that key.",
+        ),
+    };
+    let email = escape_html(email.as_str());
+    let body = format!("<p>From now on, notifications go to <b>{email}</b>. {more}</p>");
+    Answer::page(StatusCode::OK, title, &body)
 }
 
 /// An address was not confirmed.
@@ -20,7 +43,7 @@ pub fn not_confirmed(reason: NotConfirmed) -> Answer {
     let (title, body) = match reason {
         NotConfirmed::Used => (
             "This link was used before",
-            "<p>The address is confirmed; there is nothing left to do.</p>",
+            "<p>Notifications go to the address; there is nothing left to do.</p>",
         ),
         NotConfirmed::Outdated => (
             "This link is void",
@@ -29,8 +52,7 @@ pub fn not_confirmed(reason: NotConfirmed) -> Answer {
         ),
         NotConfirmed::Expired => (
             "This link has expired",
-            "<p>It was good for 24 hours. Set your address once more, and follow the link in the mail \
-             that you get then.</p>",
+            "<p>Set your address once more, and follow the link in the mail that you get then.</p>",
         ),
     };
     Answer::page(StatusCode::BAD_REQUEST, title, body)

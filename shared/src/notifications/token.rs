@@ -30,13 +30,13 @@ impl std::fmt::Debug for TokenKey {
 /// What a token allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Token {
-    /// To confirm the address to which it was sent.
+    /// To have notifications sent to the address to which it was sent.
     Confirm {
         /// The organization of the user.
         organization: Organization,
         /// The user whose address it is.
         user: UserId,
-        /// What the address knows that waits for this, which knows when it ends, too.
+        /// The nonce of a pending or a replaced address, which has the expiry, too.
         nonce: Nonce,
     },
     /// To switch off mails of one type.

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::api_key::{ApiKeyRecord, UserId};
+use super::api_key::{ApiKeyRecord, Scope, UserId};
 use super::notification_type::NotificationType;
 use super::project::{Organization, ProjectId};
 use crate::timestamp::Timestamp;
@@ -75,6 +75,18 @@ impl HappeningKind {
         })
     }
 
+    /// Returns the scopes that a recipient's keys need in the project.
+    pub fn read_scopes(self) -> &'static [Scope] {
+        match self {
+            Self::ErrorCreated | Self::ErrorReopened | Self::ErrorSpiked => &[Scope::ErrorsRead],
+            Self::InsightCreated | Self::InsightTrending => &[Scope::InsightsRead],
+            Self::FlagChanged => &[Scope::FlagsRead],
+            // A digest counts events, insights and flags.
+            Self::WeekEnded => &[Scope::ErrorsRead, Scope::InsightsRead, Scope::FlagsRead],
+            Self::ApiKeyCreated => &[],
+        }
+    }
+
     /// Whether only what comes later tells how important it is: an error, by its events.
     pub fn is_weighed_later(self) -> bool {
         matches!(self, Self::ErrorCreated | Self::ErrorReopened)
@@ -111,8 +123,11 @@ impl fmt::Display for Scene {
     }
 }
 
+/// The detail of a deleted flag's [`HappeningKind::FlagChanged`].
+pub const DELETED: &str = "deleted";
+
 /// What a line about a week that is over is about: a happening's subject.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum DigestSubject {
     /// The project as a whole.
     Overview,
@@ -214,6 +229,22 @@ impl Happening {
     #[must_use]
     pub fn by(self, actor: &UserId) -> Self {
         Self { actor: Some(actor.clone()), ..self }
+    }
+
+    /// The subject, by its kind. `None` of an API key.
+    pub fn about(&self) -> Option<DigestSubject> {
+        let subject = self.subject.clone();
+        Some(match self.kind {
+            HappeningKind::ErrorCreated
+            | HappeningKind::ErrorReopened
+            | HappeningKind::ErrorSpiked => DigestSubject::Error(subject),
+            HappeningKind::InsightCreated | HappeningKind::InsightTrending => {
+                DigestSubject::Insight(subject)
+            }
+            HappeningKind::FlagChanged => DigestSubject::Flag(subject),
+            HappeningKind::WeekEnded => DigestSubject::parse(&subject),
+            HappeningKind::ApiKeyCreated => return None,
+        })
     }
 
     /// What tells it from all others: the same however often it is announced.

@@ -34,6 +34,28 @@ async fn confirm(test: &TestApp, token: &str) -> Reply {
     Call::of(CONFIRM).query("token", token).send(&test.app).await
 }
 
+/// Opens a link, as a program that looks at links before people do.
+async fn look(test: &TestApp, token: &str) -> Reply {
+    Call::of(CONFIRM).method(Method::GET).query("token", token).send(&test.app).await
+}
+
+/// Changes the address of the tests' own user, and returns the token of the confirmation.
+async fn change(test: &TestApp, post: &Post, email: &str) -> String {
+    assert_eq!(set(test, email).await.status, 200);
+    post.run(&test.app).await;
+    let token = token_in(&post.mails_to(email).await[0], CONFIRM_PATH);
+    assert_eq!(page(&confirm(test, &token).await), (200, "Your address is confirmed"));
+    post.run(&test.app).await;
+    token
+}
+
+/// Returns the token in the latest security email to an address.
+async fn undo_token(post: &Post, email: &str) -> String {
+    let mails = post.mails_to(email).await;
+    assert_eq!(mails[0]["subject"], "Your notifications of Waymark go to another address");
+    token_in(&mails[0], CONFIRM_PATH)
+}
+
 async fn told(test: &TestApp, key: &str) -> Value {
     let reply = Call::of(GET).key(key).send(&test.app).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
@@ -65,6 +87,170 @@ async fn an_address_counts_once_the_link_in_the_mail_was_followed() {
     assert_eq!(same.body, json!({"email": "mira@example.com", "pendingEmail": null}));
     post.run(&test.app).await;
     assert_eq!(post.mails().await.len(), 1, "nobody is asked for what is confirmed");
+}
+
+#[tokio::test]
+async fn looking_at_a_confirmation_link_changes_nothing() {
+    let (test, post) = (TestApp::start().await, Post::open());
+    let waits = set(&test, "mira@example.com").await.body;
+    post.run(&test.app).await;
+    let token = token_in(&post.mails().await[0], CONFIRM_PATH);
+    for gateway in [Gateway::HttpApi, Gateway::RestApi] {
+        let call = Call::of(CONFIRM).method(Method::GET).query("token", &token);
+        let asked = call.gateway(gateway).send(&test.app).await;
+        assert_eq!(page(&asked), (200, "Confirm your address?"));
+        let html = asked.body.as_str().unwrap();
+        assert!(
+            html.contains("<form method=\"post\">") && html.contains("mira@example.com"),
+            "{html}"
+        );
+        assert_eq!(told(&test, &test.key).await, waits);
+    }
+    assert_eq!(page(&confirm(&test, &token).await), (200, "Your address is confirmed"));
+    assert_eq!(page(&look(&test, &token).await), (400, "This link was used before"));
+}
+
+#[tokio::test]
+async fn keys_that_list_projects_cannot_set_an_address() {
+    let (test, post) = (TestApp::start().await, Post::open());
+    let narrow =
+        |key: ApiKeyRecord| ApiKeyRecord { projects: Some([test.project_id].into()), ..key };
+    let key = test.key_with(narrow).await;
+    let body = json!({"email": "attacker@example.com"});
+    let reply = Call::of(SET).key(&key).json(&body).send(&test.app).await;
+    assert_eq!(reply.problem(), (403, "insufficient_scope"));
+    assert!(reply.body["detail"].as_str().unwrap().contains("some projects"), "{}", reply.body);
+    assert_eq!(told(&test, &key).await, json!({"email": null, "pendingEmail": null}));
+    post.run(&test.app).await;
+    assert!(post.mails_to("attacker@example.com").await.is_empty());
+}
+
+#[tokio::test]
+async fn the_old_address_undoes_a_change_within_72_hours() {
+    let (test, post) = (TestApp::start().await, Post::open());
+    give_address(&test.app, &user("owner"), "old@example.com").await;
+    change(&test, &post, "new@example.com").await;
+    let mails = post.mails_to("old@example.com").await;
+    // That of the tests' key came first.
+    assert_eq!(mails.len(), 2, "{mails:?}");
+    assert_eq!(mails[0]["headers"]["List-Unsubscribe"], Value::Null);
+    let text = mails[0]["text"].as_str().unwrap();
+    assert!(text.contains("revoke the key") && !text.contains("new@example.com"), "{text}");
+    let token = undo_token(&post, "old@example.com").await;
+
+    // An address that waits is dropped, too.
+    set(&test, "newer@example.com").await;
+    test.pass(Duration::from_secs(72 * 3_600 - 1));
+    assert_eq!(page(&look(&test, &token).await), (200, "Undo the change of your address?"));
+    assert_eq!(told(&test, &test.key).await["email"], "new@example.com");
+    assert_eq!(page(&confirm(&test, &token).await), (200, "The change is undone"));
+    let restored = json!({"email": "old@example.com", "pendingEmail": null});
+    assert_eq!(told(&test, &test.key).await, restored);
+    assert_eq!(page(&confirm(&test, &token).await), (400, "This link was used before"));
+    post.run(&test.app).await;
+    assert!(post.mails_to("newer@example.com").await.is_empty());
+
+    change(&test, &post, "new@example.com").await;
+    let token = undo_token(&post, "old@example.com").await;
+    test.pass(Duration::from_hours(72));
+    assert_eq!(page(&confirm(&test, &token).await), (400, "This link has expired"));
+    assert_eq!(told(&test, &test.key).await["email"], "new@example.com");
+}
+
+/// An attacker with a stolen key changes the address twice.
+#[tokio::test]
+async fn the_first_old_address_undoes_two_changes() {
+    let (test, post) = (TestApp::start().await, Post::open());
+    give_address(&test.app, &user("owner"), "old@example.com").await;
+    change(&test, &post, "attacker@example.com").await;
+    change(&test, &post, "attacker-2@example.com").await;
+    let theirs = undo_token(&post, "attacker@example.com").await;
+    let token = undo_token(&post, "old@example.com").await;
+    assert_eq!(page(&confirm(&test, &token).await), (200, "The change is undone"));
+    assert_eq!(page(&confirm(&test, &theirs).await), (400, "This link is void"));
+    assert_eq!(told(&test, &test.key).await["email"], "old@example.com");
+}
+
+#[tokio::test]
+async fn first_addresses_and_those_of_operators_send_no_security_email() {
+    let (test, post) = (TestApp::start().await, Post::open());
+    change(&test, &post, "first@example.com").await;
+    give_address(&test.app, &user("owner"), "second@example.com").await;
+    post.run(&test.app).await;
+    assert_eq!(post.mails_to("first@example.com").await.len(), 1, "that which asked");
+    // Links cannot change an operator's decision.
+    change(&test, &post, "third@example.com").await;
+    let token = undo_token(&post, "second@example.com").await;
+    give_address(&test.app, &user("owner"), "fourth@example.com").await;
+    assert_eq!(page(&confirm(&test, &token).await), (400, "This link is void"));
+}
+
+#[tokio::test]
+async fn one_address_gets_five_confirmation_emails_a_day() {
+    let (test, post) = (TestApp::start().await, Post::open());
+    post.run(&test.app).await;
+    let mut keys = Vec::new();
+    for number in 0..8 {
+        let user = UserId::parse(&format!("user-{number}")).unwrap();
+        keys.push(test.key_with(|key| ApiKeyRecord { user, ..key }).await);
+    }
+    // The limit ignores case.
+    let victims = ["victim@example.com", "Victim@example.com", "VICTIM@EXAMPLE.COM"];
+    for (number, key) in keys.iter().enumerate() {
+        let body = json!({"email": victims[number % 3]});
+        let reply = Call::of(SET).key(key).json(&body).send(&test.app).await;
+        let waits = json!({"email": null, "pendingEmail": victims[number % 3]});
+        assert_eq!((reply.status, reply.body), (200, waits), "nobody learns of the others");
+    }
+    let asked = async || {
+        let mails = post.mails().await;
+        let to_victim = mails.iter().map(|mail| mail["to"].as_str().unwrap().to_lowercase());
+        to_victim.filter(|to| to == "victim@example.com").count()
+    };
+    for mails in 1..=5 {
+        post.run(&test.app).await;
+        test.pass(Duration::from_secs(599));
+        post.run(&test.app).await;
+        assert_eq!(asked().await, mails, "ten minutes must pass");
+        test.pass(Duration::from_secs(1));
+    }
+    test.pass(Duration::from_hours(12));
+    post.run(&test.app).await;
+    assert_eq!(asked().await, 5);
+    // Nothing names the address in the clear, and DynamoDB removes what is noted of it.
+    let items = test.items("notifications").await;
+    let pk = |item: &std::collections::HashMap<String, AttributeValue>| {
+        item["pk"].as_s().unwrap().clone()
+    };
+    let noted: Vec<_> = items.iter().filter(|item| pk(item).starts_with("asked#")).collect();
+    assert_eq!(noted.len(), 1);
+    assert!(!format!("{noted:?}").to_lowercase().contains("victim"));
+    assert!(noted[0].contains_key("expiresAt"));
+    // 24 hours after the first.
+    test.pass(Duration::from_hours(11) + Duration::from_mins(9));
+    post.run(&test.app).await;
+    assert_eq!(asked().await, 5);
+    test.pass(Duration::from_mins(1));
+    let again = Call::of(SET).key(&keys[0]).json(&json!({"email": victims[0]}));
+    assert_eq!(again.send(&test.app).await.status, 200);
+    post.run(&test.app).await;
+    assert_eq!(asked().await, 6);
+}
+
+#[tokio::test]
+async fn setting_the_same_address_again_keeps_its_link() {
+    let (test, post) = (TestApp::start().await, Post::open());
+    set(&test, "mira@example.com").await;
+    post.run(&test.app).await;
+    let token = token_in(&post.mails().await[0], CONFIRM_PATH);
+    set(&test, "mira@example.com").await;
+    post.run(&test.app).await;
+    assert_eq!(post.mails_to("mira@example.com").await.len(), 1);
+    test.pass(Duration::from_mins(10));
+    post.run(&test.app).await;
+    let mails = post.mails_to("mira@example.com").await;
+    assert_eq!((mails.len(), token_in(&mails[0], CONFIRM_PATH)), (2, token.clone()));
+    assert_eq!(page(&confirm(&test, &token).await), (200, "Your address is confirmed"));
 }
 
 #[tokio::test]
@@ -124,8 +310,10 @@ async fn links_that_are_not_ours_lead_to_a_page_that_says_what_to_do() {
     for token in [&token[1..], &token[..token.len() - 1], &changed, "", "<script>"] {
         assert_eq!(page(&confirm(&test, token).await), refused, "{token}");
         for method in [Method::GET, Method::POST] {
-            let call = Call::of(UNSUBSCRIBE).method(method).query("token", token);
-            assert_eq!(page(&call.send(&test.app).await), refused, "{token}");
+            for operation in [CONFIRM, UNSUBSCRIBE] {
+                let call = Call::of(operation).method(method.clone()).query("token", token);
+                assert_eq!(page(&call.send(&test.app).await), refused, "{token}");
+            }
         }
     }
     assert_eq!(page(&Call::of(CONFIRM).send(&test.app).await), refused);
@@ -150,6 +338,8 @@ async fn a_request_that_comes_while_an_older_one_ends_is_not_lost() {
         post.run(&test.app).await;
         let asked = post.mails_to("new@example.com").await.len();
         assert_eq!(asked, 1 + usize::from(has_one));
+        // One address is asked once in ten minutes.
+        test.pass(Duration::from_mins(10));
     }
     // One that was taken back ends.
     set(&test, "old@example.com").await;

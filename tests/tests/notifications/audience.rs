@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::Value;
-use shared::projects::api_key::{ApiKeyRecord, UserId};
+use shared::projects::api_key::{ApiKeyRecord, Scope, UserId};
 use shared::projects::project::ProjectId;
 use tests::app::{PROJECT, TestApp, key_id};
 use tests::notifications::{Post, announce_trends, give_address, user};
@@ -190,6 +190,53 @@ async fn mails_go_exactly_where_they_belong() {
         assert_eq!(types.iter().collect::<BTreeSet<_>>().len(), types.len());
     }
     assert_eq!(received, expected);
+}
+
+/// Each user has a key for each of some scopes and projects; `it` is the one in which all happens.
+#[tokio::test]
+async fn a_mail_needs_keys_that_may_read_what_it_tells() {
+    use Scope::{ErrorsRead, ErrorsWrite, FlagsRead, InsightsRead, NotificationsRead};
+    let (test, post) = (TestApp::start().await, Post::open());
+    let other = local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    let (it, all) = (Some(BTreeSet::from([test.project_id])), None);
+    let other = Some(BTreeSet::from([other]));
+    let users: [(&str, &[(Scope, &Option<_>)], &[&str]); 6] = [
+        ("errors", &[(ErrorsRead, &it)], &["error_new"]),
+        ("insights", &[(InsightsRead, &all)], &["insight_new"]),
+        ("flags", &[(FlagsRead, &it)], &["flag_changed"]),
+        // A digest needs all three scopes, of any keys.
+        (
+            "each",
+            &[(ErrorsRead, &it), (InsightsRead, &it), (FlagsRead, &all)],
+            &["error_new", "flag_changed", "insight_new", "weekly_digest"],
+        ),
+        ("elsewhere", &[(ErrorsRead, &other), (NotificationsRead, &all)], &[]),
+        ("writer", &[(ErrorsWrite, &all), (FlagsRead, &other)], &[]),
+    ];
+    let mut expected = BTreeMap::new();
+    for (name, keys, types) in users {
+        for &(scope, projects) in keys {
+            let user = UserId::parse(name).unwrap();
+            let (scopes, projects) = ([scope].into(), projects.clone());
+            test.key_with(|key| ApiKeyRecord { user, scopes, projects, ..key }).await;
+        }
+        if !types.is_empty() {
+            expected.insert(format!("{name}@example.com"), types.to_vec());
+        }
+    }
+    // No user has an address when the new keys are announced.
+    post.run(&test.app).await;
+    for (name, ..) in users {
+        give_address(&test.app, &user(name), &format!("{name}@example.com")).await;
+    }
+    make_errors(&test, 0, 1).await;
+    create_trend(&test, 0, "Checkout", [1, 0]).await;
+    create_flag(&test, PROJECT, "beta").await;
+    post.run(&test.app).await;
+    test.pass(TO_MONDAY);
+    announce_trends(&test.app).await;
+    post.run(&test.app).await;
+    assert_eq!(received(&post.mails().await), expected);
 }
 
 /// What was gathered of a project that is deleted before its window ends is told to nobody.

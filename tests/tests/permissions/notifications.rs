@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tests::app::TestApp;
+use shared::projects::api_key::{ApiKeyRecord, UserId};
+use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
 use tests::error_tracking::{SentEvent, project};
 use tests::insights::upload;
@@ -20,6 +21,16 @@ pub(super) const FUNCTIONS: [&str; 6] = [
     send_notifications::JOB.name,
     announce_trends::JOB.name,
 ];
+
+/// Creates a flag as another user than the tests' own.
+async fn create_flag_as_another(test: &TestApp) {
+    let other = UserId::parse("other").unwrap();
+    let key = test.key_with(|key| ApiKeyRecord { user: other, ..key }).await;
+    let body = json!({"key": "beta", "name": "Beta", "type": "boolean"});
+    let create = Call::of(&create_feature_flag::OPERATION).parameter("idOrSlug", PROJECT);
+    let create = create.key(&key).json(&body);
+    answered(test, create, 201).await;
+}
 
 /// Has announce-trends find a spike and, on a Monday, an insight that is just being changed.
 async fn look_for_trends(test: &TestApp) {
@@ -70,6 +81,7 @@ async fn functions_of_notifications_may_do_what_they_do_and_no_more() {
             answered(&test, set.json(&json!({ "email": email })), 200).await;
         }
 
+        create_flag_as_another(&test).await;
         // Of two errors in one mail, that of more events comes first.
         for (number, kind) in [(1, "TypeError"), (2, "RangeError")] {
             let event = SentEvent::new(number, test.app.clock.now(), kind, "x");
@@ -88,6 +100,7 @@ async fn functions_of_notifications_may_do_what_they_do_and_no_more() {
             post.run(&test.app).await;
         }
         look_for_trends(&test).await;
+        post.run(&test.app).await;
     });
     assert_uses_all(&FUNCTIONS, scenario).await;
 }

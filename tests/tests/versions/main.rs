@@ -38,7 +38,7 @@ fn added() -> AttributeValue {
 }
 
 /// Every kind of item, by its table and how its key begins: `docs/data-model.md`.
-const KINDS: [(&str, &str); 46] = [
+const KINDS: [(&str, &str); 47] = [
     ("api-keys", ""),
     ("email-preferences", ""),
     ("errors", "bundle#"),
@@ -65,6 +65,7 @@ const KINDS: [(&str, &str); 46] = [
     ("idempotency", ""),
     ("notifications", "addresses#"),
     ("notifications", "announced#"),
+    ("notifications", "asked#"),
     ("notifications", "leases"),
     ("notifications", "passes"),
     ("notifications", "shard# confirm#"),

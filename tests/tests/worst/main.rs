@@ -234,6 +234,7 @@ const TABLE: [(&str, Field); 55] = [
     ("add-pain-points", Field::Insights),
     ("breakdown-errors", Field::Errors),
     ("confirm-email-address", Field::Others),
+    ("confirm-email-address-page", Field::Others),
     ("create-event-marker-collection", Field::Markers),
     ("create-feature-flag", Field::Flags),
     ("create-insight", Field::Insights),

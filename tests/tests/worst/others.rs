@@ -45,7 +45,9 @@ async fn all_else_costs_little() {
     scene.measure("exchange-console-code", exchange, report).await;
 
     let token = "A".repeat(MAX_TOKEN);
-    for id in ["confirm-email-address", "unsubscribe", "unsubscribe-page"] {
+    for id in
+        ["confirm-email-address", "confirm-email-address-page", "unsubscribe", "unsubscribe-page"]
+    {
         let bodies: [Value; 1] = [json!("x".repeat(BODY_BYTES))];
         let call = scene.bare(id).query("token", &token).bytes(bodies[0].to_string());
         let cases = vec![Case::hostile("the longest token", Expected::Anything, call)];

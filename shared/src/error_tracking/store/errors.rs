@@ -5,7 +5,7 @@
 //! | --- | --- | --- |
 //! | `errors#PROJECT` | `ID` | an error |
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 
@@ -117,6 +117,21 @@ impl Store {
         let kept = items.iter().filter(|item| is_kept(item, now));
         let errors: Vec<ErrorRecord> = self.undamaged(kept, read_error)?;
         Ok(errors.into_iter().map(|error| (error.id, error)).collect())
+    }
+
+    /// Returns the ids of errors that exist, damaged ones among them. Strongly consistent: a new error must not
+    /// seem deleted.
+    pub async fn existing_errors(
+        &self,
+        project: ProjectId,
+        ids: &[String],
+        now: Timestamp,
+    ) -> Result<HashSet<String>, StoreError> {
+        let keys = ids.iter().map(|id| key(&errors_pk(project), id)).collect();
+        let items = self.get_all(TABLE, keys).await?;
+        let kept = items.iter().filter(|item| is_kept(item, now));
+        let read = |item: &Item| Ok(ItemReader { table: TABLE, item }.text("sk")?.to_owned());
+        kept.map(read).collect()
     }
 
     /// The actions that make an error, with what leads to it, and announce it. They fail if the fingerprint

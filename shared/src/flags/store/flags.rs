@@ -1,7 +1,7 @@
 //! Table `feature-flags`: creating flags, and finding them. See [`super::flag_items`] for what it
 //! holds.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use aws_sdk_dynamodb::types::TransactWriteItem;
 
@@ -61,6 +61,18 @@ const MAX_READINGS: u32 = 4;
 const MAX_QUERIES: u32 = 10;
 
 impl Store {
+    /// Returns the keys of flags that exist, archived and damaged ones among them. Strongly consistent.
+    pub async fn existing_flags(
+        &self,
+        project: ProjectId,
+        keys: &[String],
+    ) -> Result<HashSet<String>, StoreError> {
+        let places = keys.iter().map(|flag| key(project, flag)).collect();
+        let items = self.get_all(TABLE, places).await?;
+        let read = |item: &Item| Ok(ItemReader { table: TABLE, item }.text("key")?.to_owned());
+        items.iter().map(read).collect()
+    }
+
     /// Stores a new flag, announces it, and stores with it the first entry of its history, and the answer to its
     /// request where that has an idempotency key.
     ///

@@ -32,6 +32,8 @@ use crate::dynamodb::transaction::{Commit, ConflictRetry, Reason};
 use crate::dynamodb::{Store, StoreError};
 
 pub(super) const TABLE: &str = "replay-insights";
+/// The beginning of an insight's sort key.
+const INSIGHT: &str = "insight#";
 /// The most chunks that are read for one page of insights: 4.6 MB.
 const MAX_CHUNKS_OF_A_PAGE: usize = 200;
 
@@ -88,6 +90,18 @@ impl Store {
         let found = self.read_insight(project, id).await?;
         let kept_changing = "the insight kept changing while it was read";
         found.ok_or_else(|| StoreError::Unavailable(kept_changing.into()))
+    }
+
+    /// Returns the ids of insights that exist, merged and damaged ones among them. Strongly consistent.
+    pub async fn existing_insights(
+        &self,
+        project: ProjectId,
+        ids: &[String],
+    ) -> Result<HashSet<String>, StoreError> {
+        let place = |id| key(&project_pk(project), &format!("{INSIGHT}{id}"));
+        let items = self.get_all(TABLE, ids.iter().map(place).collect()).await?;
+        let id = |sk: &str| sk.strip_prefix(INSIGHT).map(str::to_owned);
+        items.iter().map(|item| ItemReader { table: TABLE, item }.parsed("sk", id)).collect()
     }
 
     /// As [`Self::find_insight`]; nothing where the insight and its chunks never fit together.
@@ -301,7 +315,7 @@ pub(super) fn project_pk(project: ProjectId) -> String {
 }
 
 pub(super) fn insight_key(project: ProjectId, id: InsightId) -> Item {
-    key(&project_pk(project), &format!("insight#{id}"))
+    key(&project_pk(project), &format!("{INSIGHT}{id}"))
 }
 
 pub(super) fn chunk_key(id: Uuid) -> Item {

@@ -35,7 +35,7 @@ pub(super) fn html_of(parts: &Parts<'_>) -> String {
         let more = escape_html(more);
         let _ = writeln!(
             body,
-            "<p class=\"soft\" style=\"margin:12px 0 0;font-size:14px;color:#566573\">{more}</p>"
+            "<p class=\"soft\" style=\"margin:12px 0 0;font-size:14px;line-height:1.5;color:#566573\">{more}</p>"
         );
     }
     if let Some((bars, caption)) = &parts.plot {
@@ -53,7 +53,7 @@ pub(super) fn html_of(parts: &Parts<'_>) -> String {
         let (label, url) = (escape_html(label), escape_html(url));
         let _ = writeln!(
             body,
-            "<p style=\"margin:8px 0 0\"><a class=\"button\" href=\"{url}\" style=\"display:inline-block;\
+            "<p style=\"margin:16px 0 0\"><a class=\"button\" href=\"{url}\" style=\"display:inline-block;\
              padding:12px 20px;border-radius:6px;background:#1f4ed8;color:#ffffff;text-decoration:none;\
              font-weight:600\">{label}</a></p>"
         );
@@ -71,6 +71,7 @@ pub(super) fn html_of(parts: &Parts<'_>) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta name=\"supported-color-schemes\" content=\"light dark\">\n\
+         <meta name=\"format-detection\" content=\"telephone=no,date=no,address=no,email=no,url=no\">\n\
          <title>{headline}</title>\n<style>{DARK}</style>\n</head>\n\
          <body class=\"page\" style=\"margin:0;padding:0;background:#f3f5f7;{FONT}\">\n\
          <div class=\"page\" style=\"padding:24px 12px;background:#f3f5f7\">\n\

@@ -7,11 +7,12 @@ use crate::timestamp::Timestamp;
 
 use super::html::html_of;
 use super::plot::Plot;
-use super::safe_text::{line, subject, title};
+use super::safe_text::{line, title};
 use super::wording::{Wording, wording};
 use super::{Mail, safe_text};
-use crate::notifications::address::EmailAddress;
+use crate::notifications::address::{EmailAddress, ReplacedAddress};
 use crate::notifications::feed::most_important;
+use crate::notifications::store::UserName;
 
 /// How many projects are shown of a week.
 const MOST_PROJECTS: usize = 10;
@@ -213,23 +214,62 @@ impl Letter<'_> {
 
 /// Asks whoever reads it to confirm an address.
 pub fn confirmation(email: &EmailAddress, organization: &str, url: &str) -> Mail {
+    let foot = format!(
+        "A user of the organization {} asked to have notifications sent to {}. If that was not you, do \
+         nothing: without a confirmation nothing is sent. The link is valid for 24 hours.",
+        line(organization),
+        line(email.as_str())
+    );
+    of_address(
+        "Confirm your address for notifications of Waymark",
+        "Confirm your address",
+        None,
+        ("Confirm this address", url),
+        foot,
+    )
+}
+
+/// Returns the security email to the owner of a replaced address.
+pub fn address_changed(replaced: &ReplacedAddress, name: &UserName, url: &str) -> Mail {
+    let more = format!(
+        "Notifications for the user {} of the organization {} no longer go to {}. If you did not change \
+         the address, another person has an API key of that user: undo the change, and revoke the key.",
+        line(name.user.as_str()),
+        line(name.organization.as_str()),
+        line(replaced.email.as_str())
+    );
+    let foot = format!(
+        "If you changed the address, do nothing. The link is good until {}.",
+        minute(replaced.ends)
+    );
+    of_address(
+        "Your notifications of Waymark go to another address",
+        "Your notifications go to another address",
+        Some(more),
+        ("Undo the change", url),
+        foot,
+    )
+}
+
+/// Returns an email about an address, without a link to unsubscribe.
+fn of_address(
+    subject: &str,
+    headline: &str,
+    more: Option<String>,
+    (label, url): (&'static str, &str),
+    foot: String,
+) -> Mail {
     let parts = Parts {
-        headline: "Confirm your address".to_owned(),
+        headline: headline.to_owned(),
         items: Vec::new(),
-        more: None,
+        more,
         plot: None,
-        button: Some(("Confirm this address", url.to_owned())),
-        foot: format!(
-            "Somebody with an API key of the organization {} asked to have notifications sent to {}. If \
-             that was not you, do nothing: without a confirmation nothing is sent. The link is good for \
-             24 hours.",
-            line(organization),
-            line(email.as_str())
-        ),
+        button: Some((label, url.to_owned())),
+        foot,
         unsubscribe_url: None,
     };
     Mail {
-        subject: subject("Confirm your address for notifications of Waymark"),
+        subject: safe_text::subject(subject),
         text: text_of(&parts),
         html: html_of(&parts),
         unsubscribe_url: None,
@@ -255,20 +295,9 @@ pub(in crate::notifications) fn subject_of(notification_type: NotificationType) 
 
 /// Where the console shows it.
 fn console_url(base_url: &str, place: &Place, happening: &Happening) -> Option<String> {
-    let (slug, subject) = (&place.slug, happening.subject.clone());
-    let shown = match happening.kind {
-        HappeningKind::ErrorCreated | HappeningKind::ErrorReopened | HappeningKind::ErrorSpiked => {
-            DigestSubject::Error(subject)
-        }
-        HappeningKind::InsightCreated | HappeningKind::InsightTrending => {
-            DigestSubject::Insight(subject)
-        }
-        HappeningKind::FlagChanged => DigestSubject::Flag(subject),
-        HappeningKind::WeekEnded => DigestSubject::parse(&subject),
-        HappeningKind::ApiKeyCreated => return None,
-    };
+    let slug = &place.slug;
     // Ids, slugs and keys of flags need no encoding in a URL.
-    Some(match shown {
+    Some(match happening.about()? {
         DigestSubject::Overview => format!("{base_url}/console/?project={slug}"),
         DigestSubject::Error(id) => format!("{base_url}/console/error?project={slug}&id={id}"),
         DigestSubject::Insight(id) => format!("{base_url}/console/insight?project={slug}&id={id}"),

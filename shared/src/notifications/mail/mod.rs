@@ -7,7 +7,7 @@ mod safe_text;
 mod wording;
 
 pub(super) use letter::subject_of;
-pub use letter::{Letter, Place, Story, confirmation};
+pub use letter::{Letter, Place, Story, address_changed, confirmation};
 pub use plot::Plot;
 
 /// A mail that is ready to be sent.

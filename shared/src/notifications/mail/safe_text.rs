@@ -9,6 +9,15 @@ const ELLIPSIS: char = '…';
 /// Between letters that would look like an address, so that no mail program makes a link of them: it is
 /// not seen, and is no break.
 const WORD_JOINER: char = '\u{2060}';
+/// Characters that end a part of an address, with those that IDNA and NFKC map to `.`, `:` and `@`.
+const DELIMITERS: &[char] = &[
+    ':', '.', '@', '\u{2024}', '\u{3002}', '\u{fe13}', '\u{fe52}', '\u{fe55}', '\u{fe6b}',
+    '\u{ff0e}', '\u{ff1a}', '\u{ff20}', '\u{ff61}',
+];
+/// Zero-width character between digits. Programs that look for telephone numbers skip a word joiner.
+const NON_JOINER: char = '\u{200c}';
+/// Maximum digits in a row, whatever separates them. Android makes a link of five.
+const MAX_DIGITS: usize = 4;
 /// The most marks of a letter that take no room of their own: many run over the lines around theirs.
 const MAX_MARKS: usize = 2;
 /// A character that is as wide as others and shows nothing, but is no white space.
@@ -21,7 +30,7 @@ const NO_TITLE: &str = "(no title)";
 /// of which nothing is to be seen.
 pub(super) fn line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
-    let (mut length, mut marks) = (0, 0);
+    let (mut length, mut marks, mut digits) = (0, 0, 0);
     for character in text.chars() {
         let character = if character.is_whitespace() { ' ' } else { character };
         if is_hidden(character) || character == ' ' && (line.is_empty() || line.ends_with(' ')) {
@@ -44,8 +53,19 @@ pub(super) fn line(text: &str) -> String {
             break;
         }
         // `https://…`, `www.…`, `evil.example`, `a@b`: by what is shown, not by what stood in between.
-        if (character.is_alphanumeric() || character == '/') && line.ends_with([':', '.', '@']) {
+        let starts_part = character.is_alphanumeric() || "/\u{ff0f}+".contains(character);
+        if starts_part && line.ends_with(DELIMITERS) {
             line.push(WORD_JOINER);
+        }
+        if character.is_numeric() {
+            if digits == MAX_DIGITS {
+                line.push(NON_JOINER);
+                digits = 0;
+            }
+            digits += 1;
+        } else if character.is_alphabetic() && !"xX".contains(character) {
+            // An `x` separates an extension.
+            digits = 0;
         }
         line.push(character);
         length += 1;
@@ -61,7 +81,7 @@ pub(super) fn title(text: &str) -> String {
 
 /// The same for a subject, which no program makes links of.
 pub(super) fn subject(text: &str) -> String {
-    line(text).replace(WORD_JOINER, "")
+    line(text).replace([WORD_JOINER, NON_JOINER], "")
 }
 
 /// Whether a character is not to be seen, or changes how others are.
@@ -137,6 +157,38 @@ mod tests {
         assert_eq!(line("https:\u{1}//x"), "https:\u{2060}//x");
         assert_eq!(line("a@\u{2060}\u{ad}b"), "a@\u{2060}b");
         assert_eq!(subject("see evil.example"), "see evil.example");
+    }
+
+    #[test]
+    fn delimiters_of_other_widths_make_no_link() {
+        for dot in ['\u{2024}', '\u{3002}', '\u{fe52}', '\u{ff0e}', '\u{ff61}'] {
+            assert_eq!(line(&format!("evil{dot}example")), format!("evil{dot}\u{2060}example"));
+        }
+        assert_eq!(line("a\u{ff20}b\u{fe6b}c"), "a\u{ff20}\u{2060}b\u{fe6b}\u{2060}c");
+        let url = "http\u{ff1a}\u{ff0f}\u{ff0f}x";
+        assert_eq!(line(url), url.replacen('\u{ff0f}', "\u{2060}\u{ff0f}", 1));
+    }
+
+    #[test]
+    fn telephone_numbers_make_no_link() {
+        let numbers = [
+            "+1 (800) 555-0199",
+            "tel:+18005550199",
+            "800.555.0199",
+            "800x555x0199",
+            "８００５５５０１９９",
+            "٨٠٠٥٥٥٠١٩٩",
+        ];
+        for number in numbers {
+            let line = line(&format!("Call {number} now"));
+            let digits = |part: &str| part.chars().filter(|it| it.is_numeric()).count();
+            assert!(line.split('\u{200c}').all(|part| digits(part) <= 4), "{line:?}");
+            assert_eq!(subject(&line), format!("Call {number} now"));
+        }
+        assert_eq!(line("tel:+1"), "tel:\u{2060}+1");
+        for plain in ["HTTP 500 of 1000", "at line 1234 in 5678 ms"] {
+            assert_eq!(line(plain), plain);
+        }
     }
 
     #[test]

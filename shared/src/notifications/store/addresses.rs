@@ -3,11 +3,17 @@
 //! | pk | sk | item |
 //! | --- | --- | --- |
 //! | `addresses#ORGANIZATION` | user | where a user gets mail |
+//! | `asked#HASH` | `asked` | times of an address's confirmation emails in the last day |
 //! | `token-key` | `token-key` | what tokens are signed with |
 
-use aws_sdk_dynamodb::types::TransactWriteItem;
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
 
-use crate::notifications::address::{EmailAddress, Nonce, PendingAddress, Refusal, UserAddress};
+use crate::notifications::address::{
+    DAY, EmailAddress, Nonce, PendingAddress, Refusal, ReplacedAddress, UserAddress,
+};
 use crate::notifications::token::TokenKey;
 use crate::projects::api_key::UserId;
 use crate::projects::project::Organization;
@@ -57,6 +63,34 @@ impl Store {
         if asks {
             actions.push(self.put(TABLE, confirmation_key(name)).into_action()?);
         }
+        Ok(self.commit_all(actions).await?.is_none())
+    }
+
+    /// Returns the times of an address's confirmation emails in order, over all users.
+    pub async fn times_asked(&self, email: &EmailAddress) -> Result<Vec<Timestamp>, StoreError> {
+        let found = self.get(TABLE, asked_key(email)).await?;
+        let times = found.as_ref().map(|item| read_times(ItemReader { table: TABLE, item }));
+        Ok(times.transpose()?.unwrap_or_default())
+    }
+
+    /// Replaces a user's address and the times of confirmation emails to `email`, if both are still stored as
+    /// they were read. Returns whether they are stored.
+    pub async fn replace_asked(
+        &self,
+        name: &UserName,
+        address: &UserAddress,
+        email: &EmailAddress,
+        [read, times]: [&[Timestamp]; 2],
+    ) -> Result<bool, StoreError> {
+        let latest = read.last().max(times.last());
+        let ends = latest.map_or(0, |latest| latest.plus(DAY).as_seconds());
+        let item =
+            item_at(asked_key(email), [(ASKED, s(write_times(times))), ("expiresAt", n(ends))]);
+        let put = self
+            .put(TABLE, item)
+            .condition_expression("attribute_not_exists(pk) OR asked = :read")
+            .expression_attribute_values(":read", s(write_times(read)));
+        let actions = vec![self.put_address(name, address)?, put.into_action()?];
         Ok(self.commit_all(actions).await?.is_none())
     }
 
@@ -146,6 +180,29 @@ pub(super) fn confirmation_key(name: &UserName) -> Item {
     key(&shard_pk(organization.as_str()), &format!("{CONFIRMATIONS}{organization}/{user}"))
 }
 
+/// Returns the key of an address's confirmation emails. It does not contain the address.
+fn asked_key(email: &EmailAddress) -> Item {
+    // Most providers ignore case.
+    let hash = Sha256::digest(email.as_str().to_ascii_lowercase());
+    key(&format!("{ASKED}#{}", BASE64_URL_SAFE_NO_PAD.encode(hash)), ASKED)
+}
+
+/// Attribute: times of confirmation emails.
+const ASKED: &str = "asked";
+
+fn write_times(times: &[Timestamp]) -> String {
+    let times: Vec<String> = times.iter().map(|at| at.as_millis().to_string()).collect();
+    times.join(" ")
+}
+
+fn read_times(reader: ItemReader<'_>) -> Result<Vec<Timestamp>, StoreError> {
+    let times = reader.optional_parsed(ASKED, |text| {
+        let times = text.split_whitespace();
+        times.map(|at| at.parse().ok().map(Timestamp::from_millis)).collect::<Option<Vec<_>>>()
+    });
+    Ok(times?.unwrap_or_default())
+}
+
 /// What the keys of users begin with who are to be asked.
 pub(super) const CONFIRMATIONS: &str = "confirm#";
 
@@ -154,7 +211,7 @@ fn read_user(item: &Item) -> Result<UserId, StoreError> {
 }
 
 /// A count that only grows, far below what a number may be.
-fn count(value: u64) -> aws_sdk_dynamodb::types::AttributeValue {
+fn count(value: u64) -> AttributeValue {
     n(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
@@ -180,11 +237,41 @@ fn write_address(name: &UserName, address: &UserAddress) -> Item {
     if address.held_back > 0 {
         set("heldBack", count(address.held_back));
     }
-    let asked: Vec<String> = address.asked.iter().map(|at| at.as_millis().to_string()).collect();
-    if !asked.is_empty() {
-        set("asked", s(asked.join(" ")));
+    if !address.asked.is_empty() {
+        set(ASKED, s(write_times(&address.asked)));
+    }
+    if !address.replaced.is_empty() {
+        let replaced: Vec<String> = address.replaced.iter().map(write_replaced).collect();
+        set(REPLACED, s(replaced.join(" ")));
     }
     item
+}
+
+/// Attribute: replaced addresses.
+const REPLACED: &str = "replaced";
+
+/// Four words for each address: the address, its nonce, its end, and `told` or `untold`.
+fn write_replaced(replaced: &ReplacedAddress) -> String {
+    let ReplacedAddress { email, nonce, ends, is_told } = replaced;
+    let nonce = BASE64_URL_SAFE_NO_PAD.encode(nonce.0);
+    let told = if *is_told { TOLD } else { "untold" };
+    format!("{email} {nonce} {} {told}", ends.as_millis())
+}
+
+const TOLD: &str = "told";
+
+fn read_replaced(text: &str) -> Option<Vec<ReplacedAddress>> {
+    let words: Vec<&str> = text.split(' ').collect();
+    let read = |words: &[&str]| {
+        let &[email, nonce, ends, told] = words else { return None };
+        Some(ReplacedAddress {
+            email: EmailAddress::stored(email)?,
+            nonce: Nonce(BASE64_URL_SAFE_NO_PAD.decode(nonce).ok()?.try_into().ok()?),
+            ends: Timestamp::from_millis(ends.parse().ok()?),
+            is_told: told == TOLD,
+        })
+    };
+    words.chunks(4).map(read).collect()
 }
 
 fn read_address(item: &Item) -> Result<UserAddress, StoreError> {
@@ -198,15 +285,13 @@ fn read_address(item: &Item) -> Result<UserAddress, StoreError> {
     let refusal = reader.optional_text("refusal")?.map(|reason| {
         Ok::<_, StoreError>(Refusal { at: reader.millis("refusedAt")?, reason: reason.to_owned() })
     });
-    let asked = reader.optional_parsed("asked", |text| {
-        let times = text.split(' ').map(|at| at.parse().ok().map(Timestamp::from_millis));
-        times.collect::<Option<Vec<_>>>()
-    });
+    let replaced = reader.optional_parsed(REPLACED, read_replaced)?;
     Ok(UserAddress {
         confirmed: email("email")?,
         pending: pending.transpose()?,
         used: used.transpose()?,
-        asked: asked?.unwrap_or_default(),
+        replaced: replaced.unwrap_or_default(),
+        asked: read_times(reader)?,
         refusal: refusal.transpose()?,
         held_back: reader.optional_count("heldBack")?.unwrap_or_default(),
         revision: reader.count("revision")?,

@@ -1,6 +1,8 @@
 use super::*;
+use crate::notifications::address::Nonce;
+use crate::projects::api_key::UserId;
 use crate::projects::happening::Scene;
-use crate::projects::project::ProjectId;
+use crate::projects::project::{Organization, ProjectId};
 
 const STOP: &str = "https://api.example.com/v0/notifications/unsubscribe?token=abc";
 
@@ -169,5 +171,28 @@ fn a_confirmation_has_its_link_and_cannot_be_unsubscribed_from() {
     assert!(
         told.html.contains("href=\"https://api.example.com/v0/notifications/confirm?token=x\"")
     );
+    assert_eq!(told.unsubscribe_url, None);
+}
+
+#[test]
+fn a_security_mail_says_what_changed_and_undoes_it() {
+    let replaced = ReplacedAddress {
+        email: EmailAddress::parse("mira@example.com").unwrap(),
+        nonce: Nonce([0; 16]),
+        ends: Timestamp::parse_rfc3339("2026-11-24T04:16:00Z").unwrap(),
+        is_told: false,
+    };
+    let organization = Organization::parse("default").unwrap();
+    let name = UserName { organization, user: UserId::parse("mira").unwrap() };
+    let url = "https://api.example.com/v0/notifications/confirm?token=x";
+    let told = address_changed(&replaced, &name, url);
+    assert_eq!(told.subject, "Your notifications of Waymark go to another address");
+    for part in
+        ["user mira of the organization default", "mira@\u{2060}example.", "2026-11-24 04:16 UTC"]
+    {
+        assert!(told.text.contains(part) && told.html.contains(part), "{part}: {}", told.text);
+    }
+    assert!(told.text.contains(&format!("Undo the change:\n{url}\n")), "{}", told.text);
+    assert!(told.html.contains(&format!("href=\"{url}\"")), "{}", told.html);
     assert_eq!(told.unsubscribe_url, None);
 }
