@@ -33,7 +33,7 @@ pub struct Permission {
     pub resource: String,
 }
 
-/// The action of a permission to write items of one kind.
+/// Action of a permission: writes of items with one kind of partition key.
 const WRITE: &str = "Write";
 
 /// The partition keys that begin with the kind of the item.

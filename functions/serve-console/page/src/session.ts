@@ -50,9 +50,9 @@ export const LINK_FAILED =
   "This link could not be opened: it works once, within 60 seconds. Run `waymark console` for another.";
 
 /**
- * Takes over the key of a link, `#code=…`, which browsers do not send to servers. The single-use code leaves the
- * address before it is exchanged: the browser's history keeps no key, and no code that still works. Resolves once
- * the tab has its key, or none: to false if the link failed.
+ * Takes over the key of a link, `#code=…`, which browsers do not send to servers. First removes the
+ * single-use code from the address, then exchanges it: the browser's history keeps no key and no code that still
+ * works. Resolves once the tab has its key, or none: to false if the link failed.
  */
 export async function takeKeyFromLink(): Promise<boolean> {
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
