@@ -26,6 +26,7 @@ pub(crate) struct RecordingProxy {
 #[derive(Debug, Clone)]
 pub(crate) struct Exchange {
     pub(crate) at: Instant,
+    pub(crate) answered_at: Instant,
     pub(crate) path: String,
     pub(crate) body: Bytes,
     pub(crate) content_encoding: Option<String>,
@@ -109,6 +110,7 @@ async fn exchange(
     };
     locked(&shared.exchanges).push(Exchange {
         at,
+        answered_at: Instant::now(),
         path: uri.path().to_owned(),
         body,
         content_encoding,
