@@ -28,7 +28,7 @@ const WORKERS: usize = 2;
 const SEALED: &str = "cursors are signed";
 
 /// Bounds of which a side cannot be tried, or not so: by operation, none of which means all.
-const EXCEPTIONS: [(&str, &str, Side, &str); 14] = [
+const EXCEPTIONS: [(&str, &str, Side, &str); 17] = [
     ("", "query:cursor/minLength", Side::Edge, "cursors are signed, and none is that short"),
     (
         "query-errors",
@@ -88,7 +88,17 @@ const EXCEPTIONS: [(&str, &str, Side, &str); 14] = [
         SETS_NOTHING,
     ),
     (UPDATE_FLAG, "/components/schemas/NewServe/oneOf/2/required", Side::Beyond, SETS_NOTHING),
+    (
+        EXCHANGE_CODE,
+        "/components/schemas/ConsoleCode/additionalProperties",
+        Side::Edge,
+        OPENS_NOTHING,
+    ),
+    (EXCHANGE_CODE, "/components/schemas/ConsoleCode/required", Side::Edge, OPENS_NOTHING),
+    (EXCHANGE_CODE, "/components/schemas/ConsoleCode/type", Side::Edge, OPENS_NOTHING),
 ];
+const EXCHANGE_CODE: &str = "exchange-console-code";
+const OPENS_NOTHING: &str = "a well-formed code opens no key unless a link has it";
 const UPDATE_FLAG: &str = "update-feature-flag";
 const SETS_NOTHING: &str = "what is left of the fallthrough sets nothing, which a patch may";
 
