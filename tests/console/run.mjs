@@ -52,7 +52,7 @@ async function inTurn(tests) {
 try {
   // What measures has the machine for itself; what only looks at pages goes on beside what changes them.
   await inTurn(atFirst);
-  await Promise.all([inTurn(ofFrame), inTurn({ ...ofErrors, ...hostile(stage), ...others(stage), ...flags(stage), ...edits(stage), ...kept(stage) })]);
+  await Promise.all([inTurn({ ...ofFrame, ...hostile(stage) }), inTurn({ ...ofErrors, ...others(stage), ...flags(stage), ...edits(stage), ...kept(stage) })]);
   await inTurn(atLast);
   console.log(JSON.stringify(measured));
 } finally {

@@ -46,7 +46,8 @@ export const frame = ({ browser, base, project, other, key, readOnlyKey, known, 
       );
       measured.bytes = sizes.reduce((sum, it) => sum + it, 0);
       assert.ok(measured.bytes > 10_000 && measured.bytes <= MOST_BYTES, `${measured.bytes} bytes of scripts and styles`);
-      const policy = visitor.responses[0].headers()["content-security-policy"];
+      const document = visitor.responses.find((it) => it.request().resourceType() === "document");
+      const policy = document.headers()["content-security-policy"];
       assert.ok(!/unsafe-(inline|eval)/.test(policy) && policy.includes("frame-ancestors 'none'"), policy);
       await visitor.leave();
     },
