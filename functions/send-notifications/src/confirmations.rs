@@ -96,11 +96,12 @@ async fn ask(
         }
         Err(NotSent::Failed(cause)) => {
             run.leave(since);
-            // One that may have been sent all the same stays counted.
+            // The email may have been sent: it stays counted for the user. The address's limit of a day would
+            // outlast an outage of SES.
             if cause != NO_ANSWER {
                 address.asked.pop();
-                app.store.replace_asked(name, &address, email, [&asked, &asked_before]).await?;
             }
+            app.store.replace_asked(name, &address, email, [&asked, &asked_before]).await?;
             Err(StoreError::OtherService { service: "SES", cause })
         }
     }

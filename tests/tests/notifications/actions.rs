@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::net::TcpListener;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use local::environment::table_prefix;
 use send_notifications::outside::Outside;
 use serde_json::{Value, json};
 use shared::projects::project::ProjectId;
@@ -124,4 +125,19 @@ pub(super) async fn waiting(test: &TestApp, kind: &str) -> Vec<String> {
         outbox.filter(|item| told(item, "kind") == kind).map(|item| told(item, "title")).collect();
     titles.sort();
     titles
+}
+
+/// Stores errors that have nothing but a key, behind the operations' backs. Emails omit errors that do not exist.
+pub(super) async fn store_errors(test: &TestApp, project: ProjectId, ids: &[String]) {
+    let table = format!("{}errors", table_prefix());
+    for some in ids.chunks(25) {
+        let puts = some.iter().map(|id| {
+            let item = PutRequest::builder()
+                .item("pk", AttributeValue::S(format!("errors#{project}")))
+                .item("sk", AttributeValue::S(id.clone()));
+            WriteRequest::builder().put_request(item.build().unwrap()).build()
+        });
+        let batch = test.client.batch_write_item().request_items(&table, puts.collect());
+        batch.send().await.unwrap();
+    }
 }

@@ -30,7 +30,7 @@ use tests::insights::upload;
 use tests::latency::percentiles;
 use tests::notifications::{Post, give_address};
 
-use super::actions::deliver;
+use super::actions::{deliver, store_errors};
 
 /// The longest that anything waits which is due.
 const MOST: Duration = Duration::from_mins(1);
@@ -183,12 +183,13 @@ impl Scenario {
         match due.what {
             What::Announced(count) => {
                 let scene = Scene::Project(self.places[due.place].id);
-                let happening = |at: u64| {
-                    let subject = format!("{number}-{at}");
+                let errors: Vec<String> = (0..count).map(|at| format!("{number}-{at}")).collect();
+                store_errors(&self.test, self.places[due.place].id, &errors).await;
+                let happening = |subject: String| {
                     let (kind, now) = (HappeningKind::ErrorCreated, self.now());
                     Happening::new(kind, scene.clone(), subject, "One of many", now)
                 };
-                let happenings: Vec<Happening> = (0..count).map(happening).collect();
+                let happenings: Vec<Happening> = errors.into_iter().map(happening).collect();
                 assert!(self.test.app.store.announce_once(&happenings, 1).await.unwrap());
             }
             What::NewError => self.deliver(due.place, &kind_of(1_000 + number)).await,

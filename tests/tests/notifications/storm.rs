@@ -5,7 +5,7 @@ use std::time::Duration;
 use shared::projects::happening::{Happening, HappeningKind, Scene};
 use shared::timestamp::Timestamp;
 
-use super::actions::{start, subjects};
+use super::actions::{start, store_errors, subjects};
 
 /// How many happenings of each error there are; with the variable `STORM` of each of 1,000 errors, and
 /// 100,000 so.
@@ -25,6 +25,8 @@ async fn a_hundred_happenings_of_each_of_many_errors_are_seven_mails_in_an_hour(
     const MINUTES: u64 = 40;
     let (test, post) = start().await;
     let errors = errors();
+    let ids: Vec<String> = (0..errors).map(|error| error.to_string()).collect();
+    store_errors(&test, test.project_id, &ids).await;
     let mut announced = 0_u64;
     let mut sent: Vec<(Timestamp, usize)> = Vec::new();
     for minute in (0..=80).step_by(2) {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use shared::app::{Access, Operation};
+use shared::projects::api_key::Scope;
 use tests::app::{PROJECT, TestApp};
 use tests::call::{Call, Reply};
 use tests::scripted::{KEY, Turn, access, cancelled, reply_under};
@@ -139,11 +140,12 @@ async fn a_panic_becomes_500_and_the_next_request_works() {
         "create-feature-flag",
         Method::POST,
         "/v0/project/{idOrSlug}/feature-flags",
-        Access::Dsn(|_, _| Box::pin(async { panic!("secret cause") })),
+        Access::ApiKey(Scope::FlagsWrite, |_, _, _| Box::pin(async { panic!("secret cause") })),
     );
 
     let test = TestApp::start().await;
-    let reply = Call::of(&PANICKING).send(&test.app).await;
+    let reply = Call::of(&PANICKING).parameter("idOrSlug", PROJECT).key(&test.key);
+    let reply = reply.send(&test.app).await;
     assert_eq!(reply.problem(), (500, "internal"));
     assert!(!reply.body.to_string().contains("secret"), "{}", reply.body);
     assert_eq!(call(&test).json(&minimal("flag")).send(&test.app).await.status, 201);
