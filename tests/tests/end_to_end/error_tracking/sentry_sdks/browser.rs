@@ -15,7 +15,7 @@ use super::{Arrival, LAST, PAYMENTS, Program, arrivals, handled, imported_late, 
 /// `user-agent`.
 const BROWSER: Option<&str> = Some("Chrome");
 
-/// Maximum time from an answer of the proxy until the page knows it.
+/// Maximum time from an answer of the proxy until the page has it.
 const ON_THE_WAY: Duration = Duration::from_millis(100);
 
 /// With tracing on, the page is what an event happened in.
@@ -47,11 +47,11 @@ pub(super) async fn reports_each_error(stack: &Stack) {
         let kind = format!("{{\"type\":\"{kind}\"");
         String::from_utf8_lossy(&exchange.body).contains(&kind)
     };
-    // What the page sends before it knows the first answer cannot follow it.
+    // Requests that were sent before the first answer cannot follow it.
     let first = exchanges.iter().find(|it| has(it, "session")).expect("a session is sent");
-    let known_at = first.answered_at + ON_THE_WAY;
+    let from = first.answered_at + ON_THE_WAY;
     for kind in ["session", "span", "transaction", "replay_event", "replay_recording"] {
-        let sent = exchanges.iter().find(|it| it.at > known_at && has(it, kind));
+        let sent = exchanges.iter().find(|it| it.at > from && has(it, kind));
         assert!(sent.is_none(), "{kind}: {sent:?}");
     }
     assert!(exchanges.iter().all(|it| matches!(it.status, 200 | 204)), "{exchanges:?}");
