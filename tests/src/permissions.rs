@@ -17,7 +17,9 @@ use aws_sdk_dynamodb::operation::query::QueryInput;
 use aws_sdk_dynamodb::operation::scan::ScanInput;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsInput;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemInput;
-use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, WriteRequest};
+use aws_sdk_dynamodb::types::{
+    AttributeValue, DeleteRequest, PutRequest, TransactWriteItem, WriteRequest,
+};
 use aws_smithy_runtime_api::client::interceptors::context::Input;
 use local::environment::table_prefix;
 use local::template::{STACK_NAME, function_of_code};
@@ -138,8 +140,8 @@ fn needed(request: &Input) -> BTreeSet<Permission> {
 /// The permissions that a batch of writes to one table needs.
 fn of_batch(table: &str, writes: &[WriteRequest]) -> Vec<Permission> {
     let items = writes.iter().filter_map(|request| {
-        let put = request.put_request().map(|put| put.item());
-        put.or_else(|| request.delete_request().map(|delete| delete.key()))
+        let put = request.put_request().map(PutRequest::item);
+        put.or_else(|| request.delete_request().map(DeleteRequest::key))
     });
     write("BatchWriteItem", table, items).collect()
 }

@@ -15,7 +15,7 @@ use super::api_key::ApiKey;
 use crate::json::{Fault, Fields, Json, JsonPath, ViolationCode, Violations, text};
 
 /// Lifetime of a code. A browser needs a few seconds to start.
-pub const CODE_LIFETIME: Duration = Duration::from_secs(60);
+pub const CODE_LIFETIME: Duration = Duration::from_mins(1);
 
 const UNUSABLE: &str =
     "the code is wrong, expired or already used; run `waymark console` for another link";

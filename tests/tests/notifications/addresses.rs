@@ -134,8 +134,8 @@ async fn the_old_address_undoes_a_change_within_72_hours() {
     // That of the tests' key came first.
     assert_eq!(mails.len(), 2, "{mails:?}");
     assert_eq!(mails[0]["headers"]["List-Unsubscribe"], Value::Null);
-    let text = mails[0]["text"].as_str().unwrap();
-    assert!(text.contains("revoke the key") && !text.contains("new@example.com"), "{text}");
+    let body = mails[0]["text"].as_str().unwrap();
+    assert!(body.contains("revoke the key") && !body.contains("new@example.com"), "{body}");
     let token = undo_token(&post, "old@example.com").await;
 
     // An address that waits is dropped, too.

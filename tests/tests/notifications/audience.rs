@@ -196,11 +196,12 @@ async fn mails_go_exactly_where_they_belong() {
 #[tokio::test]
 async fn a_mail_needs_keys_that_may_read_what_it_tells() {
     use Scope::{ErrorsRead, ErrorsWrite, FlagsRead, InsightsRead, NotificationsRead};
+    type Keys<'k> = [(Scope, &'k Option<BTreeSet<ProjectId>>)];
     let (test, post) = (TestApp::start().await, Post::open());
     let other = local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
     let (it, all) = (Some(BTreeSet::from([test.project_id])), None);
     let other = Some(BTreeSet::from([other]));
-    let users: [(&str, &[(Scope, &Option<_>)], &[&str]); 6] = [
+    let users: [(&str, &Keys<'_>, &[&str]); 6] = [
         ("errors", &[(ErrorsRead, &it)], &["error_new"]),
         ("insights", &[(InsightsRead, &all)], &["insight_new"]),
         ("flags", &[(FlagsRead, &it)], &["flag_changed"]),

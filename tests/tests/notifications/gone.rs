@@ -59,10 +59,10 @@ async fn deleted_errors_are_not_mailed() {
     post.run(&test.app).await;
     let mails = post.mails().await;
     assert_eq!((mails.len(), subjects(&mails)[0]), (2, "9 new errors in Shop"));
-    let text = mails[0]["text"].as_str().unwrap();
-    assert_eq!(text.matches("/console/error?").count(), 9, "{text}");
+    let body = mails[0]["text"].as_str().unwrap();
+    assert_eq!(body.matches("/console/error?").count(), 9, "{body}");
     for error in gone {
-        assert!(!text.contains(error["errorId"].as_str().unwrap()), "{text}");
+        assert!(!body.contains(error["errorId"].as_str().unwrap()), "{body}");
     }
     let events = post.events().await;
     let told = events.iter().filter(|event| event["detailType"] == "error.created").count();
@@ -87,9 +87,9 @@ async fn changes_of_deleted_flags_are_not_mailed_but_their_deletion_is() {
     told.sort_unstable();
     assert_eq!(told, ["2 changes of flags in Shop", "New insight in Shop: Checkout"]);
     let of_flags = mails.iter().find(|mail| mail["subject"] == told[0]).unwrap();
-    let text = of_flags["text"].as_str().unwrap();
-    assert!(text.contains("The gone\n  deleted") && text.contains("The kept\n  created"), "{text}");
-    assert!(!text.contains("archived"), "{text}");
+    let body = of_flags["text"].as_str().unwrap();
+    assert!(body.contains("The gone\n  deleted") && body.contains("The kept\n  created"), "{body}");
+    assert!(!body.contains("archived"), "{body}");
 }
 
 /// DynamoDB, which does not answer which errors there are.
