@@ -78,8 +78,19 @@ class TestRestoreTables(unittest.TestCase):
                 {"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()
             ],
         )
-        for table in tables:
-            self.table(f"{name}-{table}")
+        names = [f"{name}-{table}" for table in tables]
+        for table in names:
+            self.table(table)
+        # moto restores a table only to the second in which its recovery was turned on. All tables get the same one.
+        while len({self.latest(table) for table in names}) > 1:
+            for table in names:
+                self.turn_recovery(table, on=False)
+                self.turn_recovery(table, on=True)
+
+    def turn_recovery(self, table: str, on: bool):
+        self.dynamodb.update_continuous_backups(
+            TableName=table, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": on}
+        )
 
     def table(self, name: str):
         self.dynamodb.create_table(
@@ -90,9 +101,7 @@ class TestRestoreTables(unittest.TestCase):
             Tags=[{"Key": "stage", "Value": "production"}],
             DeletionProtectionEnabled=True,
         )
-        self.dynamodb.update_continuous_backups(
-            TableName=name, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
-        )
+        self.turn_recovery(name, on=True)
         if name.endswith(("-errors", "-errors-restored-1")):
             self.dynamodb.update_time_to_live(
                 TableName=name,
