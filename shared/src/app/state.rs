@@ -89,27 +89,21 @@ impl App {
         self.count(|| format!("requests#{key_id}"), self.limits.requests_per_minute).await
     }
 
-    /// Counts a delivery of an event to a project, whose own limit, 0 for none, replaces the stack's.
+    /// Counts a delivery to a project, by whether it has an event. The project's own limit of events, 0 for
+    /// none, replaces the stack's. Envelopes without events have [`ENVELOPES_PER_EVENT`] times that limit.
     /// Fails with 429 beyond the limit.
-    pub async fn count_event(
+    pub async fn count_delivery(
         &self,
         project: ProjectId,
         own_limit: Option<u32>,
-    ) -> Result<(), Problem> {
-        let limit = own_limit.map_or(self.limits.events_per_minute, NonZeroU32::new);
-        self.count(|| format!("events#{project}"), limit).await
-    }
-
-    /// Counts a delivery without an event to a project. Fails with 429 beyond [`ENVELOPES_PER_EVENT`] times
-    /// the project's limit of events.
-    pub async fn count_envelope(
-        &self,
-        project: ProjectId,
-        own_limit: Option<u32>,
+        has_event: bool,
     ) -> Result<(), Problem> {
         let events = own_limit.map_or(self.limits.events_per_minute, NonZeroU32::new);
-        let limit = events.map(|events| events.saturating_mul(ENVELOPES_PER_EVENT));
-        self.count(|| format!("envelopes#{project}"), limit).await
+        if has_event {
+            return self.count(|| format!("events#{project}"), events).await;
+        }
+        let envelopes = events.map(|events| events.saturating_mul(ENVELOPES_PER_EVENT));
+        self.count(|| format!("envelopes#{project}"), envelopes).await
     }
 
     async fn count(

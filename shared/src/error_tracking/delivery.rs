@@ -92,11 +92,8 @@ pub async fn count_delivery(
     access: &IngestAccess,
     has_event: bool,
 ) -> Result<(), Problem> {
-    if has_event {
-        return app.count_event(access.project, access.events_per_minute).await;
-    }
-    let counted = app.count_envelope(access.project, access.events_per_minute).await;
-    counted.map_err(|problem| problem.limiting(DROPPED_CATEGORIES))
+    let counted = app.count_delivery(access.project, access.events_per_minute, has_event).await;
+    counted.map_err(|over| if has_event { over } else { over.limiting(DROPPED_CATEGORIES) })
 }
 
 /// Opens the log of a project for an event, by whose random `draw` the log may be visited early: it will
