@@ -1,7 +1,8 @@
 // Does with the console what people do, by clicks and keys alone, and then asks the API whether it was
 // done: node run.mjs BASE_URL CHROMIUM PROJECT KEY READ_ONLY_KEY FOREIGN_KEY STORE_PATH OTHER_PROJECT OTHER_STORE_PATH
 // LINK_CODE, the code of a link to READ_ONLY_KEY.
-// With ONLY in the environment, a pattern, the tests whose names it matches alone.
+// With ONLY in the environment, a pattern, the tests whose names it matches alone. With MEASURE=1 only the tests
+// that measure, which need the machine for themselves; without it the others.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import puppeteer from "puppeteer-core";
@@ -28,8 +29,8 @@ const [known, browser] = await Promise.all([
 const listErrors = async () => (await api.send("GET", `/v0/projects/${project}/errors?limit=100`)).items;
 const measured = {};
 const stage = { browser, base, project, other, key, readOnlyKey, foreignKey, linkCode, api, known, axe, measured, listErrors };
-const { alone: atFirst, ...ofFrame } = frame(stage);
-const { alone: atLast, ...ofErrors } = errors(stage);
+const { alone: opening, ...ofFrame } = frame(stage);
+const { alone: walking, ...ofErrors } = errors(stage);
 
 let failed = 0;
 const only = process.env.ONLY;
@@ -50,10 +51,12 @@ async function inTurn(tests) {
 }
 
 try {
-  // What measures has the machine for itself; what only looks at pages goes on beside what changes them.
-  await inTurn(atFirst);
-  await Promise.all([inTurn({ ...ofFrame, ...hostile(stage) }), inTurn({ ...ofErrors, ...others(stage), ...flags(stage), ...edits(stage), ...kept(stage) })]);
-  await inTurn(atLast);
+  if (process.env.MEASURE) {
+    await inTurn({ ...opening, ...walking });
+  } else {
+    // Tests that only look at pages run beside tests that change them.
+    await Promise.all([inTurn({ ...ofFrame, ...hostile(stage) }), inTurn({ ...ofErrors, ...others(stage), ...flags(stage), ...edits(stage), ...kept(stage) })]);
+  }
   console.log(JSON.stringify(measured));
 } finally {
   await browser.close();

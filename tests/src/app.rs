@@ -37,6 +37,9 @@ pub const PROJECT: &str = "shop";
 /// The time at which every test begins: 2026-11-21T04:16:00.000Z.
 pub const START: u64 = 1_795_234_560_000;
 
+/// The time that a patient app waits for its tables and for a request.
+pub const PATIENCE: Duration = Duration::from_mins(1);
+
 /// How long an app waits for its tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waits {
@@ -139,7 +142,8 @@ impl TestApp {
 
     /// An app over the same tables that goes by another clock, and makes identifiers as functions do.
     pub fn app_at(&self, clock: Clock) -> App {
-        App::new(self.patient_store(), clock, Ids::Random).with_cursor_key(Some(cursor_key()))
+        let app = App::new(self.patient_store(), clock, Ids::Random);
+        app.with_time_budget(PATIENCE).with_cursor_key(Some(cursor_key()))
     }
 
     /// The same tables, for what no test is about.
@@ -249,7 +253,11 @@ fn app_waiting(endpoint: &str, waits: Waits) -> (App, Arc<AtomicUsize>) {
     let client = client_of(endpoint, waits).expect("a client is made");
     let counting = RoundTrips(Arc::clone(&count));
     let config = client.config().to_builder().interceptor(counting).build();
-    (app_with(Client::from_conf(config)), count)
+    let app = app_with(Client::from_conf(config));
+    match waits {
+        Waits::AsFunctionsDo => (app, count),
+        Waits::Long => (app.with_time_budget(PATIENCE), count),
+    }
 }
 
 fn client_of(endpoint: &str, waits: Waits) -> Result<Client, ClientError> {
@@ -259,7 +267,7 @@ fn client_of(endpoint: &str, waits: Waits) -> Result<Client, ClientError> {
     }
     let timeouts = TimeoutConfig::builder()
         .operation_attempt_timeout(Duration::from_secs(20))
-        .operation_timeout(Duration::from_mins(1));
+        .operation_timeout(PATIENCE);
     let config = client.config().to_builder().timeout_config(timeouts.build());
     Ok(Client::from_conf(config.build()))
 }

@@ -184,12 +184,13 @@ pub async fn respond(app: &App, operation: &Operation, request: Request) -> Resp
     } else {
         // A handler keeps nothing between requests but the caches, whose locks recover.
         let handling = AssertUnwindSafe(Box::pin(handle(app, operation, &incoming))).catch_unwind();
-        let in_time = tokio::time::timeout(operation.time_budget, handling);
+        let budget = app.time_budget.unwrap_or(operation.time_budget);
+        let in_time = tokio::time::timeout(budget, handling);
         let (ended, usage) = counted(in_time).await;
         let outcome = match ended {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(_)) => Err(Problem::internal("panic; the line before tells where")),
-            Err(_) => Err(Problem::timed_out(operation.time_budget.as_secs_f32())),
+            Err(_) => Err(Problem::timed_out(budget.as_secs_f32())),
         };
         (outcome, usage)
     };

@@ -26,6 +26,16 @@ fn store_of(project: &Project) -> String {
 
 #[tokio::test]
 async fn people_do_in_the_console_what_the_api_then_tells() {
+    println!("{}", run_cases(None).await);
+}
+
+#[tokio::test]
+async fn the_console_opens_within_a_second() {
+    println!("{}", run_cases(Some(("MEASURE", "1"))).await);
+}
+
+/// Runs the cases of `tests/console/run.mjs` that the `environment` selects. Returns their output.
+async fn run_cases(environment: Option<(&str, &str)>) -> String {
     let browser = browser().expect("Chromium is on the PATH (Debian: apt install chromium)");
     let stack = Stack::start().await;
     let reads = |scope: &Scope| scope.as_str().ends_with(":read");
@@ -52,12 +62,13 @@ async fn people_do_in_the_console_what_the_api_then_tells() {
         .arg(workspace().join("tests/console/run.mjs"))
         .args([&stack.base_url, &browser, PROJECT, &stack.key, &read_only, &foreign])
         .args([&store_of(&shop), OTHER, &store_of(&other), &code.reveal()])
+        .envs(environment)
         .stdin(Stdio::null())
         .output()
         .await
         .expect("Node.js is there");
     let said = String::from_utf8_lossy(&output.stdout);
     let wrong = String::from_utf8_lossy(&output.stderr);
-    println!("{said}");
     assert!(output.status.success(), "is the console built (make console)? {said}\n{wrong}");
+    said.into_owned()
 }

@@ -21,13 +21,11 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use lambda_http::Body;
-use local::environment::table_prefix;
 use peak_alloc::PeakAlloc;
 use serde_json::Value;
 use shared::app::{App, Clock, Ids};
-use shared::dynamodb::{Store, client};
 use shared::http::CursorKey;
-use tests::app::{START, TestApp};
+use tests::app::{PATIENCE, START, TestApp};
 use tests::call::{Call, Reply};
 use tests::described::{DESCRIBED, operation_of};
 
@@ -89,9 +87,9 @@ struct Scene {
 impl Scene {
     async fn start() -> Self {
         let test = TestApp::start().await;
-        let client = client::for_endpoint(&test.engine.endpoint()).unwrap();
-        let store = Store::new(client, table_prefix());
-        let app = App::new(store, Clock::Fixed(START.into()), Ids::Random);
+        // A busy machine must not end a request: its CPU time is what counts.
+        let app = App::new(test.patient_store(), Clock::Fixed(START.into()), Ids::Random);
+        let app = app.with_time_budget(PATIENCE);
         let app = app.with_cursor_key(Some(CursorKey::new("what the tests sign cursors with")));
         Self { test, app }
     }
