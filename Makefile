@@ -5,7 +5,7 @@ DYNAMODB_PORT ?= 8000
 
 # Queries with gold answers: those of the tests.
 FILE ?=
-EVAL_FILES = $(or $(FILE),$(wildcard tests/tests/error_tracking/interpret_error_filters/queries/*.jsonl))
+EVAL_FILES = $(or $(FILE),$(wildcard tests/tests/errors/interpret_error_filters/queries/*.jsonl))
 
 # What `make package` builds: all functions for arm64 or x86_64, with glibc as old as Lambda's.
 FUNCTIONS := $(notdir $(wildcard functions/*))
@@ -49,7 +49,7 @@ PARAMETERS ?=
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-NODE_MODULES_OF_CONSOLE := functions/serve-console/page/node_modules/.package-lock.json
+NODE_MODULES_OF_CONSOLE := console/node_modules/.package-lock.json
 CONSOLE := functions/serve-console/built/index.html
 
 .PHONY: help run demo reset console test soak versions worst fuzz check generate docs audit package start-packaged reproduce deploy roll-back restore-tables releases bench bench-all eval tools test-tools
@@ -77,38 +77,37 @@ reset: ## Deletes the local stack's data; the next `make run` starts afresh.
 # what other features do not change.
 WITH_BEDROCK := --workspace --locked --features tests/bedrock
 
-# The fields of the product, each with what the names of its functions have in common.
+# The crates of the areas, each with what the names of its functions have in common.
 FUNCTIONS_OF_flags := feature-flag|segment|flagd
 FUNCTIONS_OF_insights := insight|pain-point
 FUNCTIONS_OF_markers := event-marker
-FUNCTIONS_OF_preferences := preferences
-FUNCTIONS_OF_notifications := notifications|email-address|unsubscribe
-FUNCTIONS_OF_error_tracking := error
+FUNCTIONS_OF_notifications := notifications|email|unsubscribe
+FUNCTIONS_OF_errors := error|interpreter
 AREAS := $(sort $(patsubst FUNCTIONS_OF_%,%,$(filter FUNCTIONS_OF_%,$(.VARIABLES))))
-# A folder of shared, a folder of tests, the field's files in tests of all fields, and functions' own. Not
-# end to end: each of those tests starts a stack of its own, which together takes longer than all others.
-TESTS_OF_ALL_FIELDS := answers permissions writes
-OF_AREA = package(shared) & test(/^$(AREA)::/) | package(/$(FUNCTIONS_OF_$(AREA))/) \
+# A crate, a folder of tests, the area's files in tests of all areas, and functions' own. Not end to end:
+# each of those tests starts a stack of its own, which together takes longer than all others.
+TESTS_OF_ALL_AREAS := answers permissions writes
+OF_AREA = package($(AREA)) | package(/$(FUNCTIONS_OF_$(AREA))/) \
 	| package(tests) & (binary($(AREA)) | test(/^$(AREA)::/))
 
 ifdef AREA
 test: area test-tools
 	cargo build --workspace --bins --locked
-	cargo nextest run --workspace --locked --lib $(addprefix --test ,$(AREA) $(TESTS_OF_ALL_FIELDS)) -E '$(OF_AREA)'
+	cargo nextest run --workspace --locked --lib $(addprefix --test ,$(AREA) $(TESTS_OF_ALL_AREAS)) -E '$(OF_AREA)'
 else
-test: browser test-tools docs console ## Runs every check and test (AREA=flags: one field's, not end to end).
+test: browser test-tools docs console ## Runs every check and test (AREA=flags: one area's, not end to end).
 	cargo --locked xtask generate --check
 	@$(FUZZ_IS_LOCKED)
 	cargo fmt --all --check
-	npm run --silent --prefix functions/serve-console/page check
+	npm run --silent --prefix console check
 	$(VENV)/bin/cfn-lint --include-checks I --template template.yaml
 	$(VENV)/bin/python tests/contract/check_template.py
 	$(VENV)/bin/python -m unittest discover --start-directory tests/contract --quiet
 	$(VENV)/bin/openapi-spec-validator openapi.yaml
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo clippy $(WITH_BEDROCK) --test error_tracking -- -D warnings
+	cargo clippy $(WITH_BEDROCK) --test errors -- -D warnings
 	cargo build $(WITH_BEDROCK) --bin interpret-error-filters
-	cargo nextest run $(WITH_BEDROCK) --test error_tracking -E 'test(second_opinion)'
+	cargo nextest run $(WITH_BEDROCK) --test errors -E 'test(second_opinion)'
 	cargo build --workspace --all-targets --locked
 	cargo nextest run --workspace --locked
 endif
@@ -349,8 +348,8 @@ $(API_REFERENCE): openapi.yaml tests/api-reference/render.mjs $(API_REFERENCE_TO
 	node tests/api-reference/render.mjs openapi.yaml $@
 
 console: $(CONSOLE) ## Builds the page that serve-console serves (npm run dev in its folder while you work on it).
-$(CONSOLE): openapi.yaml $(NODE_MODULES_OF_CONSOLE) $(shell find functions/serve-console/page -path '*/node_modules' -prune -o -type f -print)
-	npm run --silent --prefix functions/serve-console/page build
+$(CONSOLE): openapi.yaml $(NODE_MODULES_OF_CONSOLE) $(shell find console -path '*/node_modules' -prune -o -type f -print)
+	npm run --silent --prefix console build
 
 .PHONY: no-console
 no-console:

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
-use local::environment;
 use serde_json::{Value as Json, json};
+
+use flags::FeatureFlag;
+use flags::draft::FlagDraft;
+use flags::evaluation::{Compiler, Context, Flags, LoadedFlag};
+use local::environment;
 use shared::app::Ids;
-use shared::flags::FeatureFlag;
-use shared::flags::draft::FlagDraft;
-use shared::flags::evaluation::{Compiler, Context, Flags, LoadedFlag};
 use shared::json::{Json as Document, MAX_BODY_DEPTH};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;

@@ -1,8 +1,7 @@
 //! Deletions of event marker collections, and the purging of what they held.
 
-use shared::markers::CollectionId;
-
 use local::environment;
+use markers::CollectionId;
 
 use crate::Result;
 use crate::job::JobWork;

@@ -4,8 +4,9 @@ use axum::body::Bytes;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value as Json, json};
-use shared::insights::PainPointId;
-use shared::preferences::NotificationType;
+
+use insights::PainPointId;
+use notifications::notification_type::NotificationType;
 use shared::projects::project::Project;
 
 /// The routes of the operations that are measured, as `template.yaml` has them.

@@ -11,9 +11,10 @@ use rand::distr::weighted::{self, Weight, WeightedIndex};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-use shared::error_tracking::attribute::{Attribute, Attributes, UserHash};
-use shared::error_tracking::log::day::{Day, MINUTES_PER_DAY};
-use shared::error_tracking::log::row::{EventRow, Fingerprint};
+use errors::attribute::{Attribute, Attributes, UserHash};
+use errors::grouping::Fingerprint;
+use errors::log::day::{Day, MINUTES_PER_DAY};
+use errors::log::row::EventRow;
 use shared::timestamp::Timestamp;
 
 const MILLIS_PER_MINUTE: i64 = 60_000;
@@ -296,7 +297,7 @@ fn index_of<W: Weight + SampleUniform + PartialOrd>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::error_tracking::log::run::{ColumnName, pack};
+    use errors::log::run::{ColumnName, pack};
 
     #[test]
     #[allow(clippy::cast_precision_loss)] // No figure here comes near 2^53.

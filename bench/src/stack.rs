@@ -6,16 +6,18 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use axum::body::Bytes;
+use serde_json::{Value as Json, json};
+
+use errors::{ErrorId, ErrorStatus};
+use flags::{MAX_LIVE_FLAGS, MAX_PROJECT_BYTES};
+use insights::store::{BatchId, Claim, InsightStore, InsightWrite, RequestRecord};
+use insights::{Insight, InsightId, PainPoint, PainPointId};
 use local::engine::Engine;
 use local::{demo, environment, template};
-use serde_json::{Value as Json, json};
+use markers::store::MarkerStore;
+use markers::{CollectionId, EventMarker, EventMarkerCollection};
 use shared::app::{Clock, Ids};
 use shared::dynamodb::{Store, client};
-use shared::error_tracking::{ErrorId, ErrorStatus};
-use shared::flags::{MAX_LIVE_FLAGS, MAX_PROJECT_BYTES};
-use shared::insights::store::{BatchId, Claim, InsightWrite, RequestRecord};
-use shared::insights::{Insight, InsightId, PainPoint, PainPointId};
-use shared::markers::{CollectionId, EventMarker, EventMarkerCollection};
 use shared::projects::project::{Project, ProjectId};
 use shared::timestamp::Timestamp;
 
@@ -196,14 +198,17 @@ impl Stack {
             created_at: now,
             updated_at: now,
         };
-        self.store.create_collection(&collection, None).await?;
+        MarkerStore::new(&self.store).create_collection(&collection, None).await?;
         let seconds = (1..).take(events);
         let events: Vec<EventMarker> =
             seconds.map(|second| event(Timestamp::from_millis(second * 1_000))).collect();
         for events in events.chunks(EVENTS_AT_ONCE) {
-            self.store.add_events(project, id, events, now, None).await?;
+            MarkerStore::new(&self.store).add_events(project, id, events, now, None).await?;
         }
-        let stored = self.store.find_collection(project, id).await?.map(|found| found.event_count);
+        let stored = MarkerStore::new(&self.store)
+            .find_collection(project, id)
+            .await?
+            .map(|found| found.event_count);
         if stored != Some(u64::try_from(events.len())?) {
             return Err("a collection has not as many events as it should".into());
         }
@@ -232,12 +237,15 @@ impl Stack {
         let title = "Trouble at the checkout".to_owned();
         let mut insight = Insight::new(id, project, title, String::new());
         insight.add(pain_points, new_id).map_err(|_| "an insight has too many pain points")?;
-        let claim = self.store.claim_pain_points(project, batch, pain_points, now).await?;
+        let claim = InsightStore::new(&self.store)
+            .claim_pain_points(project, batch, pain_points, now)
+            .await?;
         if claim != Claim::Claimed {
             return Err("pain points belong to another insight".into());
         }
         let together = RequestRecord::Batch(batch);
-        match self.store.save_insights(&[&insight], together, None, now).await? {
+        match InsightStore::new(&self.store).save_insights(&[&insight], together, None, now).await?
+        {
             InsightWrite::Done => Ok(id),
             outcome => Err(format!("an insight is not stored: {outcome:?}").into()),
         }
@@ -265,7 +273,7 @@ impl Stack {
 
     /// Whether a collection, or what it was, has events left.
     pub(crate) async fn has_events(&self, collection: CollectionId) -> Result<bool> {
-        Ok(!self.store.event_keys(collection, 1).await?.is_empty())
+        Ok(!MarkerStore::new(&self.store).event_keys(collection, 1).await?.is_empty())
     }
 
     /// The projects for one program's flags.

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
+
+use notifications::store::{NotificationStore, UserName};
 use shared::app::Clock;
 use shared::dynamodb::Store;
-use shared::notifications::store::UserName;
 use shared::projects::api_key::UserId;
 use shared::projects::erasure::{Erasure, Stage, Subject};
 use shared::projects::project::{IdOrSlug, Organization, ProjectId};
@@ -179,8 +180,8 @@ async fn refuse_unknown(
     store: &Store,
 ) -> Result<(), CliError> {
     let name = UserName { organization: organization.clone(), user: user.clone() };
-    if store.find_address(&name).await?.is_stored()
-        || store.has_email_preferences(organization, user).await?
+    if NotificationStore::new(store).find_address(&name).await?.is_stored()
+        || NotificationStore::new(store).has_email_preferences(organization, user).await?
     {
         return Ok(());
     }

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
+
+use notifications::store::NotificationStore;
 use shared::app::Clock;
 use shared::dynamodb::Store;
 use shared::projects::api_key::{ApiKey, ApiKeyRecord, KeyId, NotAScope, Scope, UserId};
@@ -200,7 +202,7 @@ pub(crate) async fn issue(
         expires_at,
         revoked_at: None,
     };
-    store.create_api_key(&record).await?;
+    NotificationStore::new(store).create_api_key(&record).await?;
     Ok((record, key))
 }
 

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
+
+use notifications::address::{EmailAddress, UserAddress};
+use notifications::store::{NotificationStore, UserName};
 use shared::dynamodb::{ConflictRetry, Store};
-use shared::notifications::address::{EmailAddress, UserAddress};
-use shared::notifications::store::UserName;
 use shared::projects::api_key::UserId;
 use shared::projects::project::Organization;
 use shared::timestamp::Timestamp;
@@ -88,7 +89,8 @@ async fn list(store: &Store, output: &Output) -> Result<(), CliError> {
     }
     let mut users = Vec::with_capacity(keys.len());
     for (name, keys) in keys.into_values() {
-        let UserAddress { confirmed, pending, refusal, .. } = store.find_address(&name).await?;
+        let UserAddress { confirmed, pending, refusal, .. } =
+            NotificationStore::new(store).find_address(&name).await?;
         users.push(ListedUser {
             organization: name.organization,
             user: name.user,
@@ -125,9 +127,9 @@ async fn set_address(options: SetAddress, store: &Store, output: &Output) -> Res
     let name = UserName { organization: org, user };
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
-        let mut address = store.find_address(&name).await?;
+        let mut address = NotificationStore::new(store).find_address(&name).await?;
         address.set_confirmed(email.clone());
-        if store.replace_address(&name, &address, false).await? {
+        if NotificationStore::new(store).replace_address(&name, &address, false).await? {
             let text = format!("{} of {} gets mail at {email}.", name.user, name.organization);
             return Ok(output.show(&address.shown(), &text)?);
         }

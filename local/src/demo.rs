@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
+use notifications::store::NotificationStore;
 use shared::app::{Clock, Ids};
 use shared::dynamodb::{Store, StoreError};
 use shared::projects::NoRandomness;
@@ -96,7 +97,7 @@ pub async fn create_key(
         expires_at: None,
         revoked_at: None,
     });
-    store.create_api_key(&record).await?;
+    NotificationStore::new(store).create_api_key(&record).await?;
     Ok(key.reveal())
 }
 

@@ -12,25 +12,25 @@ use crate::timestamp::Timestamp;
 use crate::usage::note_cache_lookup;
 
 /// How long what was read last serves while nothing newer can be read.
-pub(crate) const MAX_STALE: Duration = Duration::from_mins(10);
+pub const MAX_STALE: Duration = Duration::from_mins(10);
 /// How long whoever could be served that waits for something newer.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(250);
+pub const PATIENCE: Duration = Duration::from_millis(250);
 /// How long nobody waits after somebody did in vain.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// A time in which nobody waits for the tables, since somebody just did in vain.
 #[derive(Debug, Default)]
-pub(crate) struct Pause(Mutex<Option<Timestamp>>);
+pub struct Pause(Mutex<Option<Timestamp>>);
 
 impl Pause {
     /// Whether it goes on. Not where the clock was set back.
-    pub(crate) fn goes_on(&self, now: Timestamp) -> bool {
+    pub fn goes_on(&self, now: Timestamp) -> bool {
         let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         until.is_some_and(|until| now < until && until <= now.plus(PAUSE))
     }
 
     /// Begins it.
-    pub(crate) fn begin(&self, now: Timestamp) {
+    pub fn begin(&self, now: Timestamp) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(now.plus(PAUSE));
     }
 }
@@ -38,35 +38,35 @@ impl Pause {
 /// How often something has come of a reading of many steps: one that is slow because it is large is told so from
 /// one that fails.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Progress(Arc<AtomicU64>);
+pub struct Progress(Arc<AtomicU64>);
 
 impl Progress {
     /// Notes that something came.
-    pub(crate) fn note(&self) {
+    pub fn note(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How often something has come.
-    pub(crate) fn count(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 /// Values by key, of which the one that was of no use for the longest time makes way for a new one.
 #[derive(Debug)]
-pub(crate) struct TimedCache<K: Eq + Hash, V> {
+pub struct TimedCache<K: Eq + Hash, V> {
     max_age: Duration,
     entries: Mutex<LruCache<K, (V, Timestamp)>>,
 }
 
 impl<K: Eq + Hash, V: Clone> TimedCache<K, V> {
     /// A cache of at most `capacity` values, each of use for less than `max_age`.
-    pub(crate) fn new(capacity: NonZeroUsize, max_age: Duration) -> Self {
+    pub fn new(capacity: NonZeroUsize, max_age: Duration) -> Self {
         Self { max_age, entries: Mutex::new(LruCache::new(capacity)) }
     }
 
     /// The value of a key, unless it is too old, or of the future: the clock was set back.
-    pub(crate) fn get(&self, key: &K, now: Timestamp) -> Option<V> {
+    pub fn get(&self, key: &K, now: Timestamp) -> Option<V> {
         let fresh = self.get_within(key, self.max_age, now);
         note_cache_lookup(fresh.is_some());
         fresh
@@ -74,12 +74,12 @@ impl<K: Eq + Hash, V: Clone> TimedCache<K, V> {
 
     /// Whether a key has a value that is neither too old nor of the future. Not counted as a lookup: it would be
     /// one beside that of what the key stands for.
-    pub(crate) fn holds(&self, key: &K, now: Timestamp) -> bool {
+    pub fn holds(&self, key: &K, now: Timestamp) -> bool {
         self.get_within(key, self.max_age, now).is_some()
     }
 
     /// The value of a key even if it is older than it may be, while nothing newer can be read.
-    pub(crate) fn get_stale(&self, key: &K, now: Timestamp) -> Option<V> {
+    pub fn get_stale(&self, key: &K, now: Timestamp) -> Option<V> {
         self.get_within(key, MAX_STALE, now)
     }
 
@@ -92,7 +92,7 @@ impl<K: Eq + Hash, V: Clone> TimedCache<K, V> {
     }
 
     /// Remembers the value that a key had at `now`.
-    pub(crate) fn insert(&self, key: K, value: V, now: Timestamp) {
+    pub fn insert(&self, key: K, value: V, now: Timestamp) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries.put(key, (value, now));
     }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 /// Random bytes from the system. Without its randomness the hasher's, seeded once per process, keep
 /// identifiers apart; that they cannot be guessed is not relied on.
-pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
+pub fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     if getrandom::fill(&mut bytes).is_err() {
         for chunk in bytes.chunks_mut(8) {
@@ -19,6 +19,7 @@ pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
 
 /// Declares an identifier that is a UUID, displayed and serialized in lower case. The function that
 /// follows its name, of [`crate::text`], tells which UUIDs it may be and in which form they are read.
+#[macro_export]
 macro_rules! uuid_type {
     ($(#[$doc:meta])* $name:ident, $parse:ident) => {
         $(#[$doc])*
@@ -50,5 +51,3 @@ macro_rules! uuid_type {
         }
     };
 }
-
-pub(crate) use uuid_type;

@@ -248,7 +248,7 @@ pub const ERRORS_AT_CAP: &str = "ErrorsAtCap";
 pub const STALE_FLAGS: &str = "StaleFlags";
 
 /// Logs that flags which were the project's at some time are served, and why, and counts it.
-pub(crate) fn log_stale_flags(project: ProjectId, as_of: Timestamp, cause: &str, now: Timestamp) {
+pub fn log_stale_flags(project: ProjectId, as_of: Timestamp, cause: &str, now: Timestamp) {
     let members = [
         ("message", json!("stale flags")),
         ("projectId", json!(project)),
@@ -260,7 +260,7 @@ pub(crate) fn log_stale_flags(project: ProjectId, as_of: Timestamp, cause: &str,
 
 /// The name of the metric that counts how often a function read flags with more patterns than it remembers
 /// compiled.
-pub(crate) const PATTERNS_NOT_KEPT: &str = "PatternsNotKept";
+pub const PATTERNS_NOT_KEPT: &str = "PatternsNotKept";
 
 /// Logs that a bound was met by somebody, named by what it is and its id, and counts it.
 pub fn log_bound_met(metric: &'static str, by: &str, now: Timestamp) {
@@ -269,10 +269,10 @@ pub fn log_bound_met(metric: &'static str, by: &str, now: Timestamp) {
 
 /// The name of the metric that counts rows of logs which were packed later than others that they were
 /// received before. None are, unless a clock is wrong or a function was frozen.
-pub(crate) const MISSED_ROWS: &str = "MissedRows";
+pub const MISSED_ROWS: &str = "MissedRows";
 
 /// Logs that a step of packing had not found some rows of a project, and counts them.
-pub(crate) fn log_missed_rows(project: ProjectId, rows: usize, now: Timestamp) {
+pub fn log_missed_rows(project: ProjectId, rows: usize, now: Timestamp) {
     let members = [("message", json!("missed rows")), ("projectId", json!(project))];
     let metrics = &[(MISSED_ROWS, "Count", json!(rows))];
     log(Level::WARN, now, &members, &[Figures { metrics, dimensions: &[STACK] }]);

@@ -8,14 +8,14 @@ use crate::json::{Fault, ViolationCode};
 use crate::timestamp::Timestamp;
 
 /// Reads a name for people: `least` to `most` characters after trimming, no control characters.
-pub(super) fn parse_label(text: &str, least: usize, most: usize) -> Result<String, Fault> {
+pub fn parse_label(text: &str, least: usize, most: usize) -> Result<String, Fault> {
     let label = text.trim();
     check_label(label, least, most)?;
     Ok(label.to_owned())
 }
 
 /// Checks a name as it is: `least` to `most` characters, no control characters.
-pub(super) fn check_label(label: &str, least: usize, most: usize) -> Result<(), Fault> {
+pub fn check_label(label: &str, least: usize, most: usize) -> Result<(), Fault> {
     if label.chars().count() < least {
         let plural = if least == 1 { "" } else { "s" };
         let message = format_args!("must have at least {least} character{plural}");
@@ -31,7 +31,7 @@ pub(super) fn check_label(label: &str, least: usize, most: usize) -> Result<(), 
 
 /// The refusal of a name that an enum does not have. Its message lists those that it has; what serde
 /// calls a variant of the enum is a `noun` to clients.
-pub(super) fn unknown_name(noun: &str, error: &NameError) -> Fault {
+pub fn unknown_name(noun: &str, error: &NameError) -> Fault {
     let message = error.to_string().replacen("variant", noun, 1);
     Fault::new(ViolationCode::InvalidValue, message)
 }
@@ -59,12 +59,12 @@ pub fn escape_html(text: &str) -> String {
 }
 
 /// Reads an RFC 3339 date-time.
-pub(super) fn parse_time(text: &str) -> Result<Timestamp, Fault> {
+pub fn parse_time(text: &str) -> Result<Timestamp, Fault> {
     Timestamp::parse_rfc3339(text).map_err(|error| Fault::new(ViolationCode::InvalidFormat, error))
 }
 
 /// Reads the usual form of a UUID (`8-4-4-4-12` hexadecimal digits, either case).
-pub(super) fn parse_uuid(text: &str) -> Option<Uuid> {
+pub fn parse_uuid(text: &str) -> Option<Uuid> {
     // The library also takes forms without hyphens, in braces and as a URN.
     let hyphenated = text.len() == uuid::fmt::Hyphenated::LENGTH;
     Uuid::try_parse(text).ok().filter(|_| hyphenated)
@@ -72,7 +72,7 @@ pub(super) fn parse_uuid(text: &str) -> Option<Uuid> {
 
 /// Reads a UUID as RFC 9562 defines it: versions 1 to 8 of its own variant, the nil and the max UUID,
 /// in the usual form and either case (`docs/api-conventions.md`, "Identifiers").
-pub(super) fn parse_rfc9562_uuid(text: &str) -> Option<Uuid> {
+pub fn parse_rfc9562_uuid(text: &str) -> Option<Uuid> {
     let uuid = parse_uuid(text)?;
     let versioned =
         (1..=8).contains(&uuid.get_version_num()) && uuid.get_variant() == uuid::Variant::RFC4122;

@@ -67,7 +67,7 @@ pub async fn counted<W: Future>(work: W) -> (W::Output, Usage) {
 }
 
 /// Counts whether something was remembered.
-pub(crate) fn note_cache_lookup(was_remembered: bool) {
+pub fn note_cache_lookup(was_remembered: bool) {
     note(|usage| {
         let count = if was_remembered { &mut usage.cache_hits } else { &mut usage.cache_misses };
         *count = count.saturating_add(1);

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use serde_json::json;
+
 use shared::app::{Deadline, Operation};
 use shared::projects::project::Project;
 
 use crate::app::TestApp;
 use crate::call::Call;
-use crate::error_tracking::SentEvent;
+use crate::errors::SentEvent;
 use crate::{insights, markers};
 
 /// The tables, without the prefix of their names.

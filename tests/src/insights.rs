@@ -1,10 +1,11 @@
 //! Pain points, and insights with many of them, made through the store: much in little time.
 
 use serde_json::{Value, json};
+
+use insights::store::{BatchId, Claim, InsightStore, InsightWrite, RequestRecord};
+use insights::{Insight, InsightId, PainPoint, PainPointId};
 use shared::app::{Clock, Ids};
 use shared::dynamodb::Store;
-use shared::insights::store::{BatchId, Claim, InsightWrite, RequestRecord};
-use shared::insights::{Insight, InsightId, PainPoint, PainPointId};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
@@ -55,9 +56,11 @@ pub async fn filled(store: &Store, project_id: ProjectId, count: usize, nth: usi
     let is_detailed = |at: usize| at.is_multiple_of(nth) || at + 100 >= count;
     let detailed = all.iter().enumerate().filter(|(at, _)| is_detailed(*at));
     let detailed: Vec<&PainPoint> = detailed.map(|(_, pain_point)| *pain_point).collect();
-    let claim = store.claim_pain_points(project_id, batch, &detailed, now).await;
+    let claim = InsightStore::new(store).claim_pain_points(project_id, batch, &detailed, now).await;
     assert_eq!(claim.expect("they are stored"), Claim::Claimed);
-    let written = store.save_insights(&[&insight], RequestRecord::Batch(batch), None, now).await;
+    let written = InsightStore::new(store)
+        .save_insights(&[&insight], RequestRecord::Batch(batch), None, now)
+        .await;
     assert_eq!(written.expect("it is stored"), InsightWrite::Done);
     id
 }

@@ -8,7 +8,7 @@ pub mod app;
 pub mod call;
 pub mod contract;
 pub mod described;
-pub mod error_tracking;
+pub mod errors;
 pub mod filling;
 pub mod insights;
 pub mod latency;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use markers::store::{CollectionCreation, EventAddition, MarkerStore};
+use markers::{CollectionId, EventMarker, EventMarkerCollection};
 use shared::app::{Clock, Ids};
 use shared::dynamodb::Store;
-use shared::markers::store::{CollectionCreation, EventAddition};
-use shared::markers::{CollectionId, EventMarker, EventMarkerCollection};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
@@ -30,7 +30,8 @@ pub fn collection(project_id: ProjectId) -> EventMarkerCollection {
 /// Stores a new collection that holds so many events, one for each second from 1970 on.
 pub async fn filled(store: &Store, project_id: ProjectId, events: usize) -> CollectionId {
     let collection = collection(project_id);
-    let written = store.create_collection(&collection, None).await.expect("it is stored");
+    let written =
+        MarkerStore::new(store).create_collection(&collection, None).await.expect("it is stored");
     assert_eq!(written, CollectionCreation::Created);
     let mut at = Timestamp::from_millis(0);
     let mut left = events;
@@ -42,7 +43,8 @@ pub async fn filled(store: &Store, project_id: ProjectId, events: usize) -> Coll
                 event(at)
             })
             .collect();
-        let added = store.add_events(project_id, collection.id, &events, at, None).await;
+        let added =
+            MarkerStore::new(store).add_events(project_id, collection.id, &events, at, None).await;
         assert_eq!(added.expect("they are stored"), EventAddition::Added);
         left -= count;
     }

@@ -4,14 +4,15 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::config::Region;
+use serde_json::Value;
+
 use local::environment;
 use local::gateway::{EVENT_BRIDGE_PATH, Gateway, GatewayOptions, SES_PATH};
+use notifications::address::EmailAddress;
+use notifications::store::{NotificationStore, UserName};
 use send_notifications::outside::{Mailer, Outside, Publisher};
-use serde_json::Value;
 use shared::app::{App, Deadline};
 use shared::dynamodb::client::endpoint_config;
-use shared::notifications::address::EmailAddress;
-use shared::notifications::store::UserName;
 use shared::projects::api_key::UserId;
 use shared::projects::project::Organization;
 
@@ -116,9 +117,15 @@ pub fn user(name: &str) -> UserName {
 
 /// Gives a user an address that is confirmed.
 pub async fn give_address(app: &App, name: &UserName, email: &str) {
-    let mut address = app.store.find_address(name).await.expect("it can be read");
+    let mut address =
+        NotificationStore::new(&app.store).find_address(name).await.expect("it can be read");
     address.set_confirmed(EmailAddress::parse(email).expect("it is an address"));
-    assert!(app.store.replace_address(name, &address, false).await.expect("it can be written"));
+    assert!(
+        NotificationStore::new(&app.store)
+            .replace_address(name, &address, false)
+            .await
+            .expect("it can be written")
+    );
 }
 
 /// The token in the first link of a mail that leads to a path.

@@ -1,44 +1,22 @@
-//! The directions in which the code may depend on itself, read from its `use` lines: functions use
-//! fields, fields use the platform, and nothing goes round in a circle.
+//! The directions of dependencies that crate boundaries do not enforce: who may depend on whom, and
+//! which modules know DynamoDB and HTTP.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tests::workspace;
 
-/// The modules below the fields. Each uses only those before it.
-const PLATFORM: [&str; 18] = [
-    "timestamp",
-    "json",
-    "text",
-    "user_agent",
-    "id",
-    "json_number",
-    "page",
-    "entity_tag",
-    "idempotency",
-    "usage",
-    "cache",
-    "dynamodb",
-    "quotas",
-    "http",
-    "projects",
-    "telemetry",
-    "auth",
-    "app",
-];
-/// The fields of the product. None uses another.
-const FIELDS: [&str; 6] =
-    ["error_tracking", "flags", "insights", "markers", "notifications", "preferences"];
+/// The crates in `crates/` with tables of their own.
+const AREAS: [&str; 5] = ["errors", "flags", "insights", "markers", "notifications"];
 
-/// A file of `shared/src`.
+/// A source file of a crate.
 struct Source {
-    /// Its module: `flags::store::items`.
+    /// Its module: `store::items`.
     module: Vec<String>,
-    /// What it uses, as paths from the crate's root.
+    /// The paths that it uses of its own crate, from the crate's root.
     uses: BTreeSet<Vec<String>>,
     /// Its code without comments and unit tests.
     code: String,
@@ -58,26 +36,13 @@ impl Source {
         Self { module, uses, code }
     }
 
-    fn name(&self) -> String {
-        self.module.join("::")
-    }
-
-    /// The module of the crate that it belongs to.
-    fn top(&self) -> &str {
-        self.module.first().map_or("", String::as_str)
-    }
-
-    fn is_store(&self) -> bool {
-        self.module.iter().skip(1).any(|part| part == "store")
-    }
-
-    fn mentions(&self, module: &str) -> bool {
-        self.uses.iter().any(|path| path[0] == module)
+    fn is_in(&self, module: &str) -> bool {
+        self.module.iter().any(|part| part == module)
     }
 }
 
-/// All files of `shared/src` but those of unit tests.
-fn sources() -> Vec<Source> {
+/// The sources of the crate in a folder, without files of unit tests.
+fn sources(folder: &str) -> Vec<Source> {
     fn collect(root: &Path, folder: &Path, sources: &mut Vec<Source>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -89,14 +54,14 @@ fn sources() -> Vec<Source> {
             }
         }
     }
-    let root = workspace().join("shared/src");
+    let root = workspace().join(folder).join("src");
     let mut sources = Vec::new();
     collect(&root, &root, &mut sources);
-    assert!(sources.len() > 100, "{}", sources.len());
+    assert!(sources.len() > 4, "{folder}: {}", sources.len());
     sources
 }
 
-/// What code uses of its own crate: its `use` lines, and paths in the midst of it.
+/// What code uses of its own crate: its `use` lines, and paths inside expressions.
 fn uses(module: &[String], code: &str) -> BTreeSet<Vec<String>> {
     let mut written = Vec::new();
     for (start, _) in code.match_indices("use ") {
@@ -110,7 +75,7 @@ fn uses(module: &[String], code: &str) -> BTreeSet<Vec<String>> {
     for (start, _) in code.match_indices("crate::") {
         let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
         let end = code[start..].find(|c| !is_part(c)).unwrap_or(code.len() - start);
-        // A `use` tree goes on with a brace, and was read.
+        // A path before a brace is the beginning of a `use` tree.
         if !code[start + end..].starts_with('{') {
             written.push(code[start..start + end].to_owned());
         }
@@ -143,7 +108,7 @@ fn expand(before: &str, tree: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// A path as it is written in a module, from the crate's root; none for other crates' paths.
+/// A path as it is written in a module, from the crate's root. `None` for paths of other crates.
 fn from_root(module: &[String], path: &str) -> Option<Vec<String>> {
     let parts: Vec<&str> = path.split("::").collect();
     let above = parts.iter().take_while(|part| **part == "super").count();
@@ -157,94 +122,110 @@ fn from_root(module: &[String], path: &str) -> Option<Vec<String>> {
     (!path.is_empty()).then_some(path)
 }
 
-#[test]
-fn every_module_uses_only_what_lies_below_it() {
-    let known: BTreeSet<&str> = PLATFORM.into_iter().chain(FIELDS).collect();
-    let mut wrong = Vec::new();
-    for source in sources().iter().filter(|source| !source.module.is_empty()) {
-        assert!(known.contains(source.top()), "{} has no place in the order", source.name());
-        let place = PLATFORM.iter().position(|module| *module == source.top());
-        for used in source.uses.iter().map(|path| path[0].as_str()) {
-            let below = &PLATFORM[..place.unwrap_or(PLATFORM.len())];
-            if used != source.top() && !below.contains(&used) {
-                wrong.push(format!("{} uses {used}", source.name()));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong:#?}");
-}
-
-#[test]
-fn only_store_files_know_dynamodb() {
-    let mut wrong = Vec::new();
-    for source in sources() {
-        let is_metering = matches!(source.top(), "dynamodb" | "usage");
-        if source.code.contains("aws_sdk_dynamodb") && !is_metering && !source.is_store() {
-            wrong.push(format!("{} uses DynamoDB's SDK", source.name()));
-        }
-        // What works with an `App` hands on what its store says.
-        let joins = source.is_store() || source.mentions("app");
-        if FIELDS.contains(&source.top()) && source.mentions("dynamodb") && !joins {
-            wrong.push(format!("{} uses the store", source.name()));
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong:#?}");
-}
-
-#[test]
-fn rules_know_no_http() {
-    let mut wrong = Vec::new();
-    for source in sources().iter().filter(|source| FIELDS.contains(&source.top())) {
-        let speaks = source.module.iter().any(|part| part == "http") || source.mentions("app");
-        let http = source.mentions("http") || source.code.contains("lambda_http");
-        if http && !speaks {
-            wrong.push(source.name());
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong:#?}");
-}
-
-/// What a field's face shows under a name of its own, and which of its modules has it.
-fn shown_by(face: &str, of_field: &[&Source]) -> BTreeMap<String, String> {
-    let mut shown = BTreeMap::new();
+/// The names that a crate's root re-exports, each with the module that declares it.
+fn exported(sources: &[Source]) -> BTreeMap<String, String> {
+    let root = sources.iter().find(|source| source.module.is_empty()).expect("there is a lib.rs");
     let mut paths = Vec::new();
-    for tree in face.split("pub use ").skip(1).filter_map(|rest| rest.split(';').next()) {
+    for tree in root.code.split("pub use ").skip(1).filter_map(|rest| rest.split(';').next()) {
         expand("", tree, &mut paths);
     }
+    let mut exported = BTreeMap::new();
     for path in paths {
         let Some((module, name)) = path.split_once("::") else { continue };
         if name != "*" {
-            shown.insert(name.to_owned(), module.to_owned());
+            exported.insert(name.to_owned(), module.to_owned());
             continue;
         }
-        let code = of_field.iter().find(|source| source.module[1..] == [module.to_owned()]);
-        let words: Vec<&str> = code.unwrap().code.split_whitespace().collect();
+        let declares = sources.iter().find(|source| source.module == [module.to_owned()]);
+        let words: Vec<&str> = declares.unwrap().code.split_whitespace().collect();
         for (kind, name) in words.iter().zip(words.iter().skip(1)) {
             if ["struct", "enum", "fn", "const", "type", "trait"].contains(kind) {
                 let end = name.find(|c: char| !c.is_alphanumeric() && c != '_');
                 let name = &name[..end.unwrap_or(name.len())];
-                shown.insert(name.to_owned(), module.to_owned());
+                exported.insert(name.to_owned(), module.to_owned());
             }
         }
     }
-    shown
+    exported
+}
+
+/// The dependencies that the manifest in a folder declares.
+fn dependencies(folder: &Path) -> BTreeSet<String> {
+    let text = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+    let manifest: toml::Table = text.parse().unwrap();
+    let declared = manifest["dependencies"].as_table().unwrap();
+    declared.keys().cloned().collect()
+}
+
+fn functions() -> Vec<PathBuf> {
+    let entries = fs::read_dir(workspace().join("functions")).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
 }
 
 #[test]
-fn the_modules_of_a_field_do_not_go_round_in_a_circle() {
-    let sources = sources();
-    for field in FIELDS.into_iter().chain(["projects", "app"]) {
-        let of_field: Vec<&Source> = sources.iter().filter(|it| it.top() == field).collect();
-        let face = of_field.iter().find(|it| it.module.len() == 1).expect("it has a mod.rs");
-        let shown = shown_by(&face.code, &of_field);
+fn areas_depend_only_on_shared_and_notifications() {
+    let shared = dependencies(&workspace().join("shared"));
+    assert!(AREAS.iter().all(|area| !shared.contains(*area)), "{shared:?}");
+    for area in AREAS {
+        let mut used = dependencies(&workspace().join("crates").join(area));
+        used.retain(|name| AREAS.contains(&name.as_str()));
+        used.remove("notifications");
+        assert!(used.is_empty(), "{area} depends on {used:?}");
+    }
+}
+
+#[test]
+fn functions_use_no_tables_and_no_other_functions() {
+    for function in functions() {
+        for dependency in dependencies(&function) {
+            let is_function = workspace().join("functions").join(&dependency).is_dir();
+            let is_forbidden = is_function || dependency == "aws-sdk-dynamodb";
+            assert!(!is_forbidden, "{} depends on {dependency}", function.display());
+        }
+    }
+}
+
+#[test]
+fn only_stores_know_dynamodb_and_only_http_modules_know_http() {
+    let mut wrong = Vec::new();
+    for area in AREAS {
+        for source in sources(&format!("crates/{area}")) {
+            let name = format!("{area}::{}", source.module.join("::"));
+            let uses = |text: &str| source.code.contains(text);
+            if (uses("aws_sdk_dynamodb") || uses("dynamodb::item")) && !source.is_in("store") {
+                wrong.push(format!("{name} uses DynamoDB"));
+            }
+            if (uses("shared::http") || uses("lambda_http")) && !source.is_in("http") {
+                wrong.push(format!("{name} uses HTTP"));
+            }
+            if uses("shared::app") {
+                wrong.push(format!("{name} uses App"));
+            }
+        }
+    }
+    for source in sources("shared") {
+        let knows = source.is_in("dynamodb") || source.is_in("store") || source.is_in("usage");
+        if source.code.contains("aws_sdk_dynamodb") && !knows {
+            wrong.push(format!("shared::{} uses DynamoDB", source.module.join("::")));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn modules_have_no_import_cycles() {
+    let mut crates: Vec<String> = AREAS.iter().map(|area| format!("crates/{area}")).collect();
+    crates.push("shared".to_owned());
+    for folder in crates {
+        let sources = sources(&folder);
+        let exported = exported(&sources);
         let modules: BTreeSet<&str> =
-            of_field.iter().filter_map(|it| Some(it.module.get(1)?.as_str())).collect();
+            sources.iter().filter_map(|source| Some(source.module.first()?.as_str())).collect();
         let mut edges: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for source in &of_field {
-            let Some(from) = source.module.get(1) else { continue };
-            let paths = source.uses.iter().filter(|path| path.len() > 1 && path[0] == field);
-            for name in paths.map(|path| &path[1]) {
-                let to = shown.get(name).unwrap_or(name).as_str();
+        for source in &sources {
+            let Some(from) = source.module.first() else { continue };
+            for name in source.uses.iter().map(|path| &path[0]) {
+                let to = exported.get(name).unwrap_or(name).as_str();
                 if to != from
                     && let Some(to) = modules.get(to)
                 {
@@ -252,8 +233,8 @@ fn the_modules_of_a_field_do_not_go_round_in_a_circle() {
                 }
             }
         }
-        assert!(!edges.is_empty(), "{field} uses nothing of its own");
-        // Whatever uses nothing more is taken away, until nothing is left, or only circles.
+        assert!(!edges.is_empty(), "{folder}");
+        // Remove modules that use no other until only cycles are left.
         let mut left = modules;
         while let Some(last) = left
             .iter()
@@ -262,39 +243,20 @@ fn the_modules_of_a_field_do_not_go_round_in_a_circle() {
         {
             left.remove(last);
         }
-        let circles: Vec<_> = left.iter().map(|module| (module, &edges[module])).collect();
-        assert!(circles.is_empty(), "{field}: {circles:#?}");
+        let cycles: Vec<_> = left.iter().map(|module| (module, &edges[module])).collect();
+        assert!(cycles.is_empty(), "{folder}: {cycles:#?}");
     }
 }
 
 #[test]
-fn functions_use_no_tables_and_no_other_functions() {
-    for entry in fs::read_dir(workspace().join("functions")).unwrap() {
-        let manifest = entry.unwrap().path().join("Cargo.toml");
-        let parsed: toml::Table = fs::read_to_string(&manifest).unwrap().parse().unwrap();
-        for dependency in parsed["dependencies"].as_table().unwrap().keys() {
-            let is_function = workspace().join("functions").join(dependency).is_dir();
-            let is_forbidden = is_function || dependency == "aws-sdk-dynamodb";
-            assert!(!is_forbidden, "{} depends on {dependency}", manifest.display());
-        }
-    }
-}
-
-#[test]
-fn a_use_tree_is_read_whole() {
-    let module = ["flags".to_owned(), "store".to_owned(), "items".to_owned()];
+fn use_trees_are_read_whole() {
+    let module = ["store".to_owned(), "items".to_owned()];
     let code = "use std::fmt;\nuse crate::json::{Fault,\n    path::{JsonPath, Root}};\nuse super::\
                 super::FlagKey;\nfn f() { crate::text::parse(1) }";
     let uses: Vec<String> = uses(&module, code).iter().map(|path| path.join("::")).collect();
     assert_eq!(
         uses,
-        [
-            "flags::FlagKey",
-            "json::Fault",
-            "json::path::JsonPath",
-            "json::path::Root",
-            "text::parse"
-        ]
+        ["FlagKey", "json::Fault", "json::path::JsonPath", "json::path::Root", "text::parse"]
     );
 }
 
@@ -304,8 +266,15 @@ fn only_files_that_functions_are_built_from_restart_them() {
     let mut rules = rules.lines().filter(|line| !line.starts_with('#'));
     assert_eq!(rules.next(), Some("/*"), "all else is ignored");
     let kept: BTreeSet<&str> = rules.map(|rule| rule.strip_prefix("!/").unwrap()).collect();
-    let built_from =
-        [".cargo", "Cargo.lock", "Cargo.toml", "functions", "rust-toolchain.toml", "shared"];
+    let built_from = [
+        ".cargo",
+        "Cargo.lock",
+        "Cargo.toml",
+        "crates",
+        "functions",
+        "rust-toolchain.toml",
+        "shared",
+    ];
     assert_eq!(kept, BTreeSet::from(built_from));
     assert!(built_from.iter().all(|path| workspace().join(path).exists()));
 }

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::Value;
-use shared::error_tracking::SENTRY;
-use shared::flags::ofrep::OFREP;
+
+use errors::SENTRY;
+use flags::ofrep::OFREP;
 use shared::http::{EXPOSED_HEADERS, ProblemCode, Protocol, RATE_LIMITS, preflight};
 use tests::contract::OPENAPI;
 use tests::operations::{JOBS, OPERATIONS};

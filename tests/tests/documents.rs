@@ -131,7 +131,7 @@ fn every_link_of_a_document_leads_somewhere() {
 fn every_rule_that_the_interpreter_cites_exists() {
     let headings = headings(&workspace().join("docs/semantics/error-filters.md"));
     let (mut found, mut faults) = (0, Vec::new());
-    let sources = "functions/interpret-error-filters/src/";
+    let sources = "crates/interpreter/src/";
     for (name, text) in texts().into_iter().filter(|(name, _)| name.starts_with(sources)) {
         for (at, _) in text.match_indices("(rule ") {
             let rule = text[at..].trim_start_matches("(rule ").split(')').next().unwrap();
@@ -197,7 +197,7 @@ fn project_files() -> Vec<String> {
 /// The files that are the project's own text, each with its path.
 fn texts() -> Vec<(String, String)> {
     let is_own = |name: &String| {
-        let foreign = ["tests/conformance/", "shared/src/user_agent/data/"];
+        let foreign = ["tests/conformance/", "crates/errors/src/user_agent/data/"];
         let is_foreign =
             foreign.iter().any(|folder| name.starts_with(folder)) && !is_markdown(name);
         let is_data = [".lock", ".jsonl", "package-lock.json"].iter().any(|it| name.ends_with(it));

@@ -8,16 +8,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use local::environment::table_prefix;
 use serde_json::{Value, json};
+use tokio::sync::RwLock;
+
+use local::environment::table_prefix;
 use shared::app::{App, Clock, Deadline, Ids, Operation};
 use shared::dynamodb::{Store, TableNames};
 use shared::http::CursorKey;
 use shared::projects::project::Project;
 use tests::app::{PROJECT, START, TestApp, pages};
 use tests::call::{Call, Reply};
-use tests::error_tracking::SentEvent;
-use tokio::sync::RwLock;
+use tests::errors::SentEvent;
 
 const RESTORED: &str = "restored-20261121T041600Z";
 /// What is restored, as groups of tables that are written together.
@@ -67,7 +68,7 @@ impl Drill {
         let clock = Clock::Fixed(AtomicU64::new(START));
         let after = App::new(Store::new(test.client.clone(), names), clock, Ids::Random)
             .with_cursor_key(Some(CursorKey::new("what this drill signs cursors with")));
-        let project = tests::error_tracking::project(&test.app.store, test.project_id).await;
+        let project = tests::errors::project(&test.app.store, test.project_id).await;
         Self { test, after, project }
     }
 

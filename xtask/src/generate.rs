@@ -41,13 +41,13 @@ fn targets(root: &Path) -> Result<Vec<(&'static str, String)>, String> {
     let readme = in_file("README.md", readme::generated(&read("README.md")?, &functions))?;
     let of_tests =
         in_file("tests/Cargo.toml", test_lists::manifest(&read("tests/Cargo.toml")?, &functions))?;
-    let published = "shared/src/user_agent/data/regexes.yaml";
+    let published = "crates/errors/src/user_agent/data/regexes.yaml";
     let user_agents = in_file(published, user_agents::generated(&read(published)?))?;
     Ok(vec![
         ("template.yaml", template),
         ("README.md", readme),
         ("tests/Cargo.toml", of_tests),
         ("tests/src/operations.rs", test_lists::declarations(&functions)),
-        ("shared/src/user_agent/data/rules.txt", user_agents),
+        ("crates/errors/src/user_agent/data/rules.txt", user_agents),
     ])
 }

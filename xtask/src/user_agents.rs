@@ -1,5 +1,5 @@
 //! The table by which functions read User-Agent headers, from the rules of ua-parser
-//! (`shared/src/user_agent/data/README.md`).
+//! (`crates/errors/src/user_agent/data/README.md`).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;

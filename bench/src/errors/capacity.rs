@@ -9,14 +9,16 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
+
+use errors::attribute::Attribute;
+use errors::log::day::Day;
+use errors::log::row::{EventRow, encode_attributes};
+use errors::log::visit::early_visit;
+use errors::store::ErrorStore;
 use local::engine::Engine;
 use local::{demo, environment, template};
 use shared::app::{App, Clock, Deadline, Ids, respond};
 use shared::dynamodb::{Store, client};
-use shared::error_tracking::attribute::Attribute;
-use shared::error_tracking::log::day::Day;
-use shared::error_tracking::log::row::{EventRow, encode_attributes};
-use shared::error_tracking::log::visit::early_visit;
 use shared::projects::project::Project;
 use shared::timestamp::Timestamp;
 use shared::usage::counted;
@@ -170,7 +172,8 @@ impl Days {
         if events > 0 {
             let mut numbers = self.events..self.events + events;
             let early = numbers.find_map(|number| early_visit(u32::try_from(number).ok()?, now));
-            let wanting = self.app.store.want_packing(self.project.id, early, now);
+            let wanting =
+                ErrorStore::new(&self.app.store).want_packing(self.project.id, early, now);
             let (wanted, usage) = counted(wanting).await;
             wanted?;
             self.packing_units += usage.write_units;

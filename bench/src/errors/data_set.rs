@@ -4,10 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use rand::distr::weighted;
-use shared::error_tracking::ErrorStatus;
-use shared::error_tracking::attribute::Attribute;
-use shared::error_tracking::log::day::{Day, minute_of, start_of_minute};
-use shared::error_tracking::log::row::{EventRow, Fingerprint};
+
+use errors::ErrorStatus;
+use errors::attribute::Attribute;
+use errors::grouping::Fingerprint;
+use errors::log::day::{Day, minute_of, start_of_minute};
+use errors::log::row::EventRow;
 use shared::timestamp::Timestamp;
 
 use crate::generator::ProjectGenerator;

@@ -4,15 +4,17 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use local::environment;
 use serde_json::{Value as Json, json};
+
+use errors::attribute::Attribute;
+use errors::grouping::Fingerprint;
+use errors::log::day::Day;
+use errors::log::manifest::MergeLimits;
+use errors::store::ErrorStore;
+use errors::{ErrorId, ErrorStatus};
+use local::environment;
 use shared::app::{Clock, Ids};
 use shared::dynamodb::Store;
-use shared::error_tracking::attribute::Attribute;
-use shared::error_tracking::log::day::Day;
-use shared::error_tracking::log::manifest::MergeLimits;
-use shared::error_tracking::log::row::Fingerprint;
-use shared::error_tracking::{ErrorId, ErrorStatus};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
@@ -128,15 +130,15 @@ async fn load(store: &Store, project: ProjectId, now: Timestamp) -> Result<(u64,
             let rows = generator.day(day, left.min(PACKED_AT_ONCE));
             left -= rows.len();
             events += u64::try_from(rows.len())?;
-            store.import_events(project, day, &rows).await?;
+            ErrorStore::new(store).import_events(project, day, &rows).await?;
             steps += 1;
             if steps.is_multiple_of(STEPS_OF_A_MERGING) {
-                store.merge_step(project, &limits, day.next().start()).await?;
+                ErrorStore::new(store).merge_step(project, &limits, day.next().start()).await?;
             }
         }
         // Long enough after it that it is merged as a whole, if that is over by now.
         let merged_at = day.next().start().plus(DAY * 2).min(now);
-        while store.merge_step(project, &limits, merged_at).await? {}
+        while ErrorStore::new(store).merge_step(project, &limits, merged_at).await? {}
         if back.is_multiple_of(10) {
             progress(&format!("  {back} days are left"));
         }

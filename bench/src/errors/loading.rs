@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
+
+use errors::grouping::Fingerprint;
+use errors::log::day::Day;
+use errors::log::manifest::{MergeLimits, Run, RunId};
+use errors::log::row::EventRow;
+use errors::log::visit::Backlog;
+use errors::store::{ErrorOfEvent, ErrorStore, SeenEvent};
+use errors::{ErrorDescription, ErrorId, ErrorStatus, EventId, KnownError};
 use local::environment;
 use shared::app::Ids;
 use shared::dynamodb::Store;
-use shared::error_tracking::log::day::Day;
-use shared::error_tracking::log::manifest::{MergeLimits, Run, RunId};
-use shared::error_tracking::log::row::{EventRow, Fingerprint};
-use shared::error_tracking::log::visit::Backlog;
-use shared::error_tracking::store::{ErrorOfEvent, SeenEvent};
-use shared::error_tracking::{ErrorDescription, ErrorId, ErrorStatus, EventId, KnownError};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
@@ -75,10 +77,10 @@ pub(super) async fn load_packed(
     }
     // Runs that were replaced are deleted by the first visit that is an hour later.
     for visit in [now.minus(Duration::from_hours(1)), now] {
-        while store.merge_step(project, &MergeLimits::default(), visit).await? {}
+        while ErrorStore::new(store).merge_step(project, &MergeLimits::default(), visit).await? {}
     }
     loaded.run_bytes = bytes_of_runs(stack.client(), project).await?;
-    let shards = store.want_packing(project, None, now).await?;
+    let shards = ErrorStore::new(store).want_packing(project, None, now).await?;
     count(store, project, shards, &waiting).await?;
     loaded.rows = u64::try_from(waiting.len())?;
     create_errors(store, project, &fingerprints, now).await?;
@@ -92,7 +94,7 @@ async fn import(store: &Store, project: ProjectId, rows: Vec<EventRow>) -> Resul
         days.entry(Day::of(row.occurred_at)).or_default().push(row);
     }
     for (day, rows) in days {
-        store.import_events(project, day, &rows).await?;
+        ErrorStore::new(store).import_events(project, day, &rows).await?;
     }
     Ok(())
 }
@@ -121,7 +123,7 @@ pub(super) async fn load_rows(
     project: ProjectId,
     ProjectDay { day, rows }: &ProjectDay,
 ) -> Result<()> {
-    let shards = store.want_packing(project, None, day.start()).await?;
+    let shards = ErrorStore::new(store).want_packing(project, None, day.start()).await?;
     count(store, project, shards, rows).await?;
     let fingerprints = rows.iter().map(|row| row.fingerprint).collect();
     create_errors(store, project, &fingerprints, day.start()).await
@@ -135,7 +137,9 @@ async fn count(store: &Store, project: ProjectId, shards: u8, rows: &[EventRow])
     for row in rows {
         let id = Ids::Random.new_uuid(row.occurred_at).into_bytes();
         let id = EventId::from_random_bytes(id).ok_or("a UUID is all zero")?;
-        store.count_event(project, id, row, &error, shards, row.occurred_at).await?;
+        ErrorStore::new(store)
+            .count_event(project, id, row, &error, shards, row.occurred_at)
+            .await?;
     }
     Ok(())
 }
@@ -162,16 +166,19 @@ pub(super) async fn create_error(
     at: Timestamp,
 ) -> Result<ErrorId> {
     let seen = SeenEvent { occurred_at: at, received_at: at, now: at };
-    let known = store.see_error(project, None, &description(fingerprint), &seen, new).await?;
+    let known = ErrorStore::new(store)
+        .see_error(project, None, &description(fingerprint), &seen, new)
+        .await?;
     let id = known.ok_or("an error is gone")?.id;
     let status = status_of(fingerprint);
     if status == ErrorStatus::Open {
         return Ok(id);
     }
-    let error = store.find_error(project, id, at).await?.ok_or("an error is gone")?;
+    let error =
+        ErrorStore::new(store).find_error(project, id, at).await?.ok_or("an error is gone")?;
     let mut changed = error.clone();
     changed.set_status(status, at);
-    if !store.replace_error(project, &error, &changed, None).await? {
+    if !ErrorStore::new(store).replace_error(project, &error, &changed, None).await? {
         return Err("somebody else changed an error".into());
     }
     Ok(id)

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use errors::log::day::Day;
+use errors::store::ErrorStore;
 use local::environment;
 use shared::app::Clock;
-use shared::error_tracking::log::day::Day;
 
 use super::data_set::DataSet;
 use super::loading::load_rows;
@@ -35,7 +36,7 @@ impl Bench<'_> {
         progress(&format!("packing: packing {events} events"));
         let variables = environment::variables(&self.job_stack.endpoint());
         let is_left = async || {
-            let queue = store.list_packing_queue().await?;
+            let queue = ErrorStore::new(store).list_packing_queue().await?;
             Ok(queue.iter().any(|entry| entry.due <= Clock::System.now()))
         };
         let process = self.start(Program::PackErrorLog, &variables).await?;

@@ -15,12 +15,14 @@ use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use futures_util::SinkExt;
-use shared::error_tracking::attribute::Attribute;
-use shared::error_tracking::log::row::{EventRow, Fingerprint};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, NoTls, Row, Statement};
+
+use errors::attribute::Attribute;
+use errors::grouping::Fingerprint;
+use errors::log::row::EventRow;
 
 use super::data_set::{DataSet, PROJECTS, status_of};
 use super::question::BucketCount;

@@ -1,8 +1,9 @@
 //! What is asked of the data set, of functions and of `PostgreSQL`.
 
 use serde_json::{Value as Json, json};
-use shared::error_tracking::ErrorStatus;
-use shared::error_tracking::attribute::Attribute;
+
+use errors::ErrorStatus;
+use errors::attribute::Attribute;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 

@@ -5,15 +5,16 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use local::environment;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value as Json, json};
-use shared::error_tracking::ErrorStatus;
-use shared::error_tracking::attribute::Attribute;
-use shared::projects::project::ProjectId;
 use tokio_postgres::Row;
+
+use errors::ErrorStatus;
+use errors::attribute::Attribute;
+use local::environment;
+use shared::projects::project::ProjectId;
 
 use super::MeasuredQuestion;
 use super::data_set::{DAYS, DataSet, PROJECTS};

@@ -1,16 +1,15 @@
 //! Makes the changes of an import, each as the API would.
 
+use flags::history::ChangeKind;
+use flags::store::{FlagCreation, FlagReplacement, FlagStore};
+use flags::{FeatureFlag, FlagKey, ProjectLimit};
 use shared::dynamodb::{ConflictRetry, Store, StoreError};
-use shared::flags::history::ChangeKind;
-use shared::flags::store::{FlagCreation, FlagReplacement};
-use shared::flags::{FeatureFlag, FlagKey, ProjectLimit};
 use shared::json::Violations;
 use shared::projects::api_key::Author;
 
-use crate::output::note;
-
 use super::comparison::compare;
 use super::plan::{Conflict, Conflicts, Fate};
+use crate::output::note;
 
 /// What became of one change.
 enum Outcome {
@@ -87,10 +86,10 @@ async fn create(flag: &FeatureFlag, store: &Store) -> Result<Outcome, StoreError
         first.enabled = false;
         first.prerequisites = Vec::new();
     }
-    let mut created = store.create_flag(&first, &Author::Command, None).await?;
+    let mut created = FlagStore::new(store).create_flag(&first, &Author::Command, None).await?;
     if created == FlagCreation::Successor {
         first.is_successor = true;
-        created = store.create_flag(&first, &Author::Command, None).await?;
+        created = FlagStore::new(store).create_flag(&first, &Author::Command, None).await?;
     }
     match created {
         FlagCreation::Created | FlagCreation::Replay(_) => {}
@@ -102,7 +101,7 @@ async fn create(flag: &FeatureFlag, store: &Store) -> Result<Outcome, StoreError
             return Ok(Outcome::Blocked(refused(&violations)));
         }
         FlagCreation::KeyTaken => {
-            let found = store.find_flag(flag.project_id, &flag.key).await?;
+            let found = FlagStore::new(store).find_flag(flag.project_id, &flag.key).await?;
             return Ok(overtaken(found.as_ref(), flag));
         }
     }
@@ -122,7 +121,7 @@ async fn replace(
     let kind = ChangeKind::of(stored, flag);
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
-        match store.replace_flag(stored, flag, kind, &Author::Command).await? {
+        match FlagStore::new(store).replace_flag(stored, flag, kind, &Author::Command).await? {
             FlagReplacement::Done => return Ok(Outcome::Done),
             FlagReplacement::LimitReached(limit) => return Ok(Outcome::Blocked(full(limit))),
             FlagReplacement::ReferencesRefused(violations) => {
@@ -132,7 +131,7 @@ async fn replace(
             FlagReplacement::Outdated => {}
         }
         // The flag, or only what it rests on.
-        let found = store.find_flag(flag.project_id, &flag.key).await?;
+        let found = FlagStore::new(store).find_flag(flag.project_id, &flag.key).await?;
         if found.as_ref() != Some(stored) {
             return Ok(overtaken(found.as_ref(), flag));
         }

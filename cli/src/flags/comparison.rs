@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use shared::flags::{FeatureFlag, Segment};
+
+use flags::{FeatureFlag, Segment};
 
 use super::document::Described;
 
@@ -106,8 +107,8 @@ fn write_items(
 
 #[cfg(test)]
 mod tests {
+    use flags::draft::FlagDraft;
     use serde_json::json;
-    use shared::flags::draft::FlagDraft;
     use shared::json::Json;
     use shared::projects::project::ProjectId;
     use shared::timestamp::Timestamp;

@@ -5,10 +5,12 @@ use std::collections::HashSet;
 use std::fmt;
 
 use serde::Serialize;
-use shared::flags::condition::Condition;
-use shared::flags::draft::FlagDraft;
-use shared::flags::segment::{MAX_SEGMENTS, SegmentDraft};
-use shared::flags::{
+use uuid::Uuid;
+
+use flags::condition::Condition;
+use flags::draft::FlagDraft;
+use flags::segment::{MAX_SEGMENTS, SegmentDraft};
+use flags::{
     FeatureFlag, FlagKey, FlagType, Prerequisite, Rule, RuleId, Segment, SegmentKey, Serve, Target,
     Variant, VariantKey,
 };
@@ -18,7 +20,6 @@ use shared::json::{
 };
 use shared::projects::project::{ProjectId, Slug};
 use shared::timestamp::Timestamp;
-use uuid::Uuid;
 
 /// What a document says that it is.
 const FORMAT: &str = "waymark-flags";

@@ -1,14 +1,13 @@
 //! `waymark flags export`.
 
+use flags::flagd::Layout;
+use flags::store::ListedFlags;
+use flags::{FeatureFlag, flagd};
 use shared::dynamodb::Store;
-use shared::flags::flagd::Layout;
-use shared::flags::store::ListedFlags;
-use shared::flags::{FeatureFlag, flagd};
-
-use crate::error::CliError;
-use crate::output::{note, write};
 
 use super::{ExportOptions, Format, all_flags, all_segments, document, find_project};
+use crate::error::CliError;
+use crate::output::{note, write};
 
 pub(super) async fn run(options: ExportOptions, store: &Store) -> Result<(), CliError> {
     let project = find_project(&options.project, store).await?;

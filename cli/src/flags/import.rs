@@ -1,17 +1,17 @@
 //! `waymark flags import`.
 
 use serde::Serialize;
+
+use flags::store::ListedFlags;
 use shared::app::{Clock, Ids};
 use shared::dynamodb::Store;
-use shared::flags::store::ListedFlags;
-
-use crate::error::CliError;
-use crate::output::{Output, note, write};
 
 use super::apply::apply;
 use super::plan::{Conflicts, Fate, Plan, ShownFate, plan};
 use super::segments::{SegmentPlan, ShownSegmentFate};
 use super::{ImportOptions, all_flags, all_segments, document, find_project};
+use crate::error::CliError;
+use crate::output::{Output, note, write};
 
 /// An import as a program sees it.
 #[derive(Serialize)]

@@ -10,17 +10,18 @@ mod plan;
 mod segments;
 
 use clap::{Args, Subcommand, ValueEnum};
+use file::{Destination, Source};
+
+use flags::flagd::GENERAL_DIFFERENCES;
+use flags::store::{FlagStore, ListedFlags};
+use flags::{FeatureFlag, Segment};
 use shared::dynamodb::Store;
-use shared::flags::flagd::GENERAL_DIFFERENCES;
-use shared::flags::store::ListedFlags;
-use shared::flags::{FeatureFlag, Segment};
 use shared::page::PageRequest;
 use shared::projects::project::{IdOrSlug, Project, ProjectId};
 
 use crate::error::CliError;
 use crate::output::Output;
 use crate::project::parse_id_or_slug;
-use file::{Destination, Source};
 
 pub(crate) use document::DocumentError;
 pub(crate) use plan::Conflicts;
@@ -113,7 +114,9 @@ async fn all_flags(
     let mut flags = Vec::new();
     let mut after = None;
     loop {
-        let page = store.list_flags(project, listed, &PageRequest { limit: PAGE, after }).await?;
+        let page = FlagStore::new(store)
+            .list_flags(project, listed, &PageRequest { limit: PAGE, after })
+            .await?;
         flags.extend(page.items);
         after = page.end;
         if after.is_none() {
@@ -126,7 +129,9 @@ async fn all_segments(project: ProjectId, store: &Store) -> Result<Vec<Segment>,
     let mut segments = Vec::new();
     let mut after = None;
     loop {
-        let page = store.list_segments(project, &PageRequest { limit: PAGE, after }).await?;
+        let page = FlagStore::new(store)
+            .list_segments(project, &PageRequest { limit: PAGE, after })
+            .await?;
         segments.extend(page.items);
         after = page.end;
         if after.is_none() {

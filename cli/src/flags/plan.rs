@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
 use serde::Serialize;
-use shared::flags::{
+
+use flags::{
     Dependencies, FeatureFlag, FlagKey, MAX_LIVE_FLAGS, Prerequisite, UnsoundChain, with_known_ids,
 };
 use shared::timestamp::Timestamp;

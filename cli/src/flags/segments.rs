@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
-use shared::dynamodb::{ConflictRetry, Store, StoreError};
-use shared::flags::segment::MAX_SEGMENTS;
-use shared::flags::store::{SegmentCreation, SegmentReplacement};
-use shared::flags::{Segment, SegmentKey};
-use shared::timestamp::Timestamp;
 
-use crate::output::note;
+use flags::segment::MAX_SEGMENTS;
+use flags::store::{FlagStore, SegmentCreation, SegmentReplacement};
+use flags::{Segment, SegmentKey};
+use shared::dynamodb::{ConflictRetry, Store, StoreError};
+use shared::timestamp::Timestamp;
 
 use super::apply::full;
 use super::comparison::{FieldChange, compare_segments};
 use super::plan::Conflict;
+use crate::output::note;
 
 /// What becomes of the segments of a project, by key.
 #[derive(Debug, Default)]
@@ -145,10 +145,10 @@ impl SegmentFate {
 
 /// Creates a segment, as the successor of another whose key it has, if there was one.
 async fn create(segment: &Segment, store: &Store) -> Result<SegmentCreation, StoreError> {
-    match store.create_segment(segment, None).await? {
+    match FlagStore::new(store).create_segment(segment, None).await? {
         SegmentCreation::Successor => {
             let successor = Segment { is_successor: true, ..segment.clone() };
-            store.create_segment(&successor, None).await
+            FlagStore::new(store).create_segment(&successor, None).await
         }
         outcome => Ok(outcome),
     }
@@ -170,7 +170,8 @@ async fn make(fate: &SegmentFate, store: &Store) -> Result<Option<String>, Store
             SegmentCreation::LimitReached(limit) => Ok(Some(full(limit))),
             SegmentCreation::KeyTaken => {
                 // Perhaps by another run of the same import.
-                let found = store.find_segment(segment.project_id, &segment.key).await?;
+                let found =
+                    FlagStore::new(store).find_segment(segment.project_id, &segment.key).await?;
                 let is_wanted = found.is_some_and(|it| compare_segments(&it, segment).is_empty());
                 Ok(if is_wanted { None } else { overtaken() })
             }
@@ -178,12 +179,13 @@ async fn make(fate: &SegmentFate, store: &Store) -> Result<Option<String>, Store
         SegmentFate::Changed { stored, segment, .. } => {
             let mut retry = ConflictRetry::default();
             while retry.next_attempt().await {
-                match store.replace_segment(stored, segment).await? {
+                match FlagStore::new(store).replace_segment(stored, segment).await? {
                     SegmentReplacement::Done => return Ok(None),
                     SegmentReplacement::LimitReached(limit) => return Ok(Some(full(limit))),
                     SegmentReplacement::Outdated => {}
                 }
-                let found = store.find_segment(segment.project_id, &segment.key).await?;
+                let found =
+                    FlagStore::new(store).find_segment(segment.project_id, &segment.key).await?;
                 if found.as_ref() != Some(&**stored) {
                     let is_wanted =
                         found.is_some_and(|it| compare_segments(&it, segment).is_empty());
@@ -249,8 +251,8 @@ impl fmt::Display for SegmentPlan {
 
 #[cfg(test)]
 mod tests {
+    use flags::segment::SegmentDraft;
     use serde_json::json;
-    use shared::flags::segment::SegmentDraft;
     use shared::json::Json;
     use shared::projects::project::ProjectId;
     use uuid::Uuid;

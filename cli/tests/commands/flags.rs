@@ -4,18 +4,19 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use serde_json::{Value as Json, json};
-use shared::flags::draft::FlagDraft;
-use shared::flags::flagd::Layout;
-use shared::flags::history::ChangeKind;
-use shared::flags::store::{FlagCreation, FlagDeletion, FlagReplacement, ListedFlags};
-use shared::flags::{FeatureFlag, FlagKey, flagd};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use uuid::Uuid;
+
+use flags::draft::FlagDraft;
+use flags::flagd::Layout;
+use flags::history::ChangeKind;
+use flags::store::{FlagCreation, FlagDeletion, FlagReplacement, FlagStore, ListedFlags};
+use flags::{FeatureFlag, FlagKey, flagd};
 use shared::json::Json as Document;
 use shared::page::PageRequest;
 use shared::projects::api_key::Author;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use uuid::Uuid;
 
 use crate::{Run, Stack, command, run};
 
@@ -38,7 +39,10 @@ impl Shop {
         let draft = FlagDraft::read(&Document::parse(&text, 32).unwrap()).unwrap();
         let now = Timestamp::from_millis(1_795_234_560_007);
         let flag = draft.into_flag(self.id, now, Uuid::max).unwrap();
-        let created = self.stack.store().create_flag(&flag, &Author::Command, None).await.unwrap();
+        let created = FlagStore::new(&self.stack.store())
+            .create_flag(&flag, &Author::Command, None)
+            .await
+            .unwrap();
         assert_eq!(created, FlagCreation::Created);
         flag
     }
@@ -48,7 +52,7 @@ impl Shop {
         let archived = FeatureFlag { archived_at, version: flag.version + 1, ..flag.clone() };
         let replaced = {
             let store = self.stack.store();
-            store
+            FlagStore::new(&store)
                 .replace_flag(flag, &archived, ChangeKind::Archived, &Author::Command)
                 .await
                 .unwrap()
@@ -65,7 +69,10 @@ impl Shop {
         self.archive(&orphan).await;
         let gone = self.archive(&gone).await;
         assert_eq!(
-            self.stack.store().delete_flag(&gone, &Author::Command, gone.updated_at).await.unwrap(),
+            FlagStore::new(&self.stack.store())
+                .delete_flag(&gone, &Author::Command, gone.updated_at)
+                .await
+                .unwrap(),
             FlagDeletion::Done
         );
         for body in rich_flags() {
@@ -76,11 +83,14 @@ impl Shop {
     async fn flags(&self) -> Vec<FeatureFlag> {
         let all = PageRequest { limit: 100, after: None };
         let store = self.stack.store();
-        store.list_flags(self.id, ListedFlags::All, &all).await.unwrap().items
+        FlagStore::new(&store).list_flags(self.id, ListedFlags::All, &all).await.unwrap().items
     }
 
     async fn flag(&self, key: &str) -> Option<FeatureFlag> {
-        self.stack.store().find_flag(self.id, &FlagKey::parse(key).unwrap()).await.unwrap()
+        FlagStore::new(&self.stack.store())
+            .find_flag(self.id, &FlagKey::parse(key).unwrap())
+            .await
+            .unwrap()
     }
 
     async fn export(&self) -> String {

@@ -1,11 +1,11 @@
 //! Adds events to a collection.
 
+use markers::store::{EventAddition, MarkerStore};
+use markers::{AddedEvents, EventDraft, EventMarker, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::Idempotent;
 use shared::http::{Answer, Incoming, Method, Problem};
-use shared::markers::store::EventAddition;
-use shared::markers::{AddedEvents, EventDraft, EventMarker};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -24,7 +24,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let request = incoming.idempotent(caller.key_id())?;
     let project_id = caller.project()?;
     let drafts = EventDraft::read_all(&incoming.json()?)?;
-    let id = match incoming.collection_id() {
+    let id = match http::collection_id(incoming) {
         Ok(id) => id,
         Err(problem) => return app.replay_or(problem, request.as_ref()).await,
     };
@@ -39,9 +39,9 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     // Storage and answer.
     let stored_answer = answer.to_stored();
     let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
-    match app.store.add_events(project_id, id, &events, now, idempotent).await? {
+    match MarkerStore::new(&app.store).add_events(project_id, id, &events, now, idempotent).await? {
         EventAddition::Added => Ok(answer),
-        EventAddition::CollectionGone => Err(Problem::collection_not_found()),
+        EventAddition::CollectionGone => Err(http::collection_not_found()),
         EventAddition::Replay(replay) => Answer::replay(replay),
     }
 }

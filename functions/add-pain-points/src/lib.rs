@@ -1,12 +1,12 @@
 //! Adds pain points to a replay insight.
 
+use insights::draft::{MAX_PAIN_POINTS_BYTES, read_upload};
+use insights::store::{BatchId, Claim, InsightStore, InsightWrite, RequestRecord};
+use insights::{PainPointId, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::{ConflictRetry, Idempotent};
 use shared::http::{Answer, Incoming, Method, Problem};
-use shared::insights::PainPointId;
-use shared::insights::draft::{MAX_PAIN_POINTS_BYTES, read_upload};
-use shared::insights::store::{BatchId, Claim, InsightWrite, RequestRecord};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
@@ -24,7 +24,7 @@ pub static OPERATION: Operation = Operation::new(
 async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
     let mut violations = Violations::default();
-    let id = incoming.insight_id(&mut violations);
+    let id = http::insight_id(incoming, &mut violations);
     let request = incoming.read_idempotent(caller.key_id(), &mut violations);
     let (id, request) = violations.into_result(id.zip(request))?;
     let project_id = caller.project()?;
@@ -39,8 +39,9 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
         // Storage: the insight as it is.
-        let Some(mut insight) = app.store.find_insight(project_id, id).await? else {
-            return app.replay_or(Problem::insight_not_found(), request.as_ref()).await;
+        let Some(mut insight) = InsightStore::new(&app.store).find_insight(project_id, id).await?
+        else {
+            return app.replay_or(http::insight_not_found(), request.as_ref()).await;
         };
 
         // Rules: what it has already is counted once; what another insight has is refused. Pain
@@ -49,7 +50,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         let elsewhere: Vec<PainPointId> =
             new.iter().map(|pain_point| pain_point.id).filter(|id| taken.contains(id)).collect();
         if !elsewhere.is_empty() {
-            let refusal = Problem::pain_point_exists(&elsewhere);
+            let refusal = http::pain_point_exists(&elsewhere);
             return app.replay_or(refusal, request.as_ref()).await;
         }
         if let Err(refusal) = insight.add(&new, new_id) {
@@ -57,7 +58,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         }
 
         // Storage and answer.
-        match app.store.claim_pain_points(project_id, batch, &new, now).await? {
+        match InsightStore::new(&app.store).claim_pain_points(project_id, batch, &new, now).await? {
             Claim::Claimed => {}
             Claim::InProgress => continue,
             Claim::GivenUp => {
@@ -73,11 +74,14 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         let stored_answer = answer.to_stored();
         let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
         let request_record = RequestRecord::Batch(batch);
-        match app.store.save_insights(&[&insight], request_record, idempotent, now).await? {
+        match InsightStore::new(&app.store)
+            .save_insights(&[&insight], request_record, idempotent, now)
+            .await?
+        {
             InsightWrite::Done => return Ok(answer),
             InsightWrite::Replay(replay) => {
                 if !new.is_empty() {
-                    app.store.give_up(batch).await?;
+                    InsightStore::new(&app.store).give_up(batch).await?;
                 }
                 return Answer::replay(replay);
             }
@@ -85,6 +89,6 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
             InsightWrite::Outdated => {}
         }
     }
-    app.store.give_up(batch).await?;
+    InsightStore::new(&app.store).give_up(batch).await?;
     Err(Problem::conflict("the insight kept changing"))
 }

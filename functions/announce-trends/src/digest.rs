@@ -3,16 +3,17 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use errors::ErrorRecord;
+use errors::log::day::Day;
+use errors::spike::Hour;
+use errors::store::{ErrorStore, ErrorSummary};
+use flags::FeatureFlag;
+use flags::store::{FlagStore, ListedFlags};
+use notifications::happening::{DigestSubject, Happening, HappeningKind, Scene};
+use notifications::store::NotificationStore;
 use shared::app::App;
 use shared::dynamodb::StoreError;
-use shared::error_tracking::ErrorRecord;
-use shared::error_tracking::log::day::Day;
-use shared::error_tracking::spike::Hour;
-use shared::error_tracking::store::ErrorSummary;
-use shared::flags::FeatureFlag;
-use shared::flags::store::ListedFlags;
 use shared::page::PageRequest;
-use shared::projects::happening::{DigestSubject, Happening, HappeningKind, Scene};
 use shared::projects::project::ProjectId;
 use shared::text;
 use shared::timestamp::Timestamp;
@@ -135,11 +136,16 @@ pub(crate) async fn visit(
     let (store, scene, time) = (&app.store, Scene::Project(project), week.time());
     let hours = Hour::of(time.start)..=Hour::of(week.end).minus(1);
     let digest = Digest {
-        errors: store.sum_up_errors(project, &hours, NAMED, now).await?,
-        trending: store.announced_in(&scene, HappeningKind::InsightTrending, &time).await?,
+        errors: ErrorStore::new(store).sum_up_errors(project, &hours, NAMED, now).await?,
+        trending: NotificationStore::new(store)
+            .announced_in(&scene, HappeningKind::InsightTrending, &time)
+            .await?,
         flags: changed_flags(app, project, &time).await?,
     };
-    store.announce_once(&digest.happenings(project, week), REST).await.map(drop)
+    NotificationStore::new(store)
+        .announce_once(&digest.happenings(project, week), REST)
+        .await
+        .map(drop)
 }
 
 /// The flags whose latest change was in some time, and that are still there, archived or not.
@@ -151,7 +157,8 @@ async fn changed_flags(
     let mut request = PageRequest { limit: FLAGS_AT_ONCE, after: None };
     let mut changed = Vec::new();
     loop {
-        let page = app.store.list_flags(project, ListedFlags::All, &request).await?;
+        let page =
+            FlagStore::new(&app.store).list_flags(project, ListedFlags::All, &request).await?;
         changed.extend(page.items.into_iter().filter(|flag| time.contains(&flag.updated_at)));
         if page.end.is_none() {
             break;

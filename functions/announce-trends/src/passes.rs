@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+
+use errors::log::day::Day;
+use notifications::store::{NotificationStore, Pass};
 use shared::app::App;
 use shared::dynamodb::StoreError;
-use shared::error_tracking::log::day::Day;
-use shared::notifications::store::Pass;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
@@ -59,7 +60,7 @@ pub(crate) async fn weekly(run: &mut Run<'_>) -> Result<(), StoreError> {
 /// because some could not be visited at the moment.
 async fn each_project(run: &mut Run<'_>, visit: Visit, round: u64) -> Result<(), StoreError> {
     let (app, now) = (run.app, run.app.clock.now());
-    let mut after = match app.store.find_pass(visit.name()).await? {
+    let mut after = match NotificationStore::new(&app.store).find_pass(visit.name()).await? {
         Some(Pass { round: known, after: None }) if known >= round => return Ok(()),
         Some(Pass { round: known, after }) if known == round => after,
         _ => None,
@@ -78,7 +79,9 @@ async fn each_project(run: &mut Run<'_>, visit: Visit, round: u64) -> Result<(),
             return Ok(());
         }
         after = page.end;
-        app.store.save_pass(visit.name(), &Pass { round, after: after.clone() }).await?;
+        NotificationStore::new(&app.store)
+            .save_pass(visit.name(), &Pass { round, after: after.clone() })
+            .await?;
         if after.is_none() {
             return Ok(());
         }

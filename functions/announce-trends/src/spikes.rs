@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+
+use errors::spike::Hour;
+use errors::store::ErrorStore;
+use notifications::store::{NotificationStore, Pass};
 use shared::app::App;
 use shared::dynamodb::StoreError;
-use shared::error_tracking::spike::Hour;
-use shared::notifications::store::Pass;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
@@ -24,13 +26,14 @@ const REST: u64 = 1;
 /// that does not come to the end leaves the rest to the next one.
 pub(crate) async fn announce(run: &mut Run<'_>) -> Result<(), StoreError> {
     let (app, now) = (run.app, run.app.clock.now());
-    let queue = app.store.list_packing_queue().await?;
+    let queue = ErrorStore::new(&app.store).list_packing_queue().await?;
     let mut projects: Vec<ProjectId> = queue.iter().map(|entry| entry.project).collect();
     if projects.is_empty() {
         return Ok(());
     }
     projects.sort_unstable();
-    let left_at = app.store.find_pass(SPIKES).await?.and_then(|pass| pass.after);
+    let left_at =
+        NotificationStore::new(&app.store).find_pass(SPIKES).await?.and_then(|pass| pass.after);
     let left_at = left_at.as_deref().and_then(ProjectId::parse);
     let first = left_at.map_or(0, |after| projects.partition_point(|project| *project <= after));
     projects.rotate_left(first);
@@ -50,7 +53,7 @@ pub(crate) async fn announce(run: &mut Run<'_>) -> Result<(), StoreError> {
     }
     let after = if is_cut { last_visited.map(ToString::to_string) } else { None };
     if after.is_some() || left_at.is_some() {
-        app.store.save_pass(SPIKES, &Pass { round: 0, after }).await?;
+        NotificationStore::new(&app.store).save_pass(SPIKES, &Pass { round: 0, after }).await?;
     }
     Ok(())
 }
@@ -59,8 +62,8 @@ async fn visit(app: &App, project: ProjectId, now: Timestamp) -> Result<(), Stor
     let hour = Hour::of(now);
     let late = (now < hour.start().plus(LATE)).then(|| hour.minus(1));
     for hour in late.into_iter().chain([hour]) {
-        for spike in app.store.find_spikes(project, hour, now).await? {
-            app.store.announce_once(&[spike], REST).await?;
+        for spike in ErrorStore::new(&app.store).find_spikes(project, hour, now).await? {
+            NotificationStore::new(&app.store).announce_once(&[spike], REST).await?;
         }
     }
     Ok(())

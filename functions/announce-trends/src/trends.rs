@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use insights::StatusFilter;
+use insights::store::InsightStore;
+use notifications::store::NotificationStore;
 use shared::app::App;
 use shared::dynamodb::StoreError;
-use shared::insights::StatusFilter;
 use shared::page::PageRequest;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
@@ -21,13 +23,15 @@ pub(crate) async fn visit(app: &App, project: ProjectId, now: Timestamp) -> Resu
     let since = now.minus(RECENT);
     let mut request = PageRequest { limit: PAGE, after: None };
     loop {
-        let page = app.store.list_insights(project, Some(StatusFilter::OPEN), &request).await?;
+        let page = InsightStore::new(&app.store)
+            .list_insights(project, Some(StatusFilter::OPEN), &request)
+            .await?;
         for insight in &page.items {
             if insight.latest.as_ref().is_none_or(|latest| latest.occurred_at < since) {
                 return Ok(());
             }
             if let Some(trending) = insight.trending(now) {
-                app.store.announce_once(&[trending], REST).await?;
+                NotificationStore::new(&app.store).announce_once(&[trending], REST).await?;
             }
         }
         if page.end.is_none() {

@@ -1,10 +1,11 @@
 //! Divides the events and errors of several projects by the values of a category.
 
+use errors::ErrorId;
+use errors::query::breakdown::{BreakdownQuery, ValueShares};
+use errors::query::range_counter::RangeCounter;
+use errors::store::ErrorStore;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::error_tracking::ErrorId;
-use shared::error_tracking::query::breakdown::{BreakdownQuery, ValueShares};
-use shared::error_tracking::query::range_counter::RangeCounter;
 use shared::http::{Answer, Incoming, Method, Problem};
 use shared::projects::api_key::Scope;
 
@@ -31,7 +32,9 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let events = &query.events;
     let mut counter = RangeCounter::new(events, ValueShares::new(query.by));
     let new_error_id = || ErrorId::new(app.ids.new_uuid(now));
-    app.store.count_projects(projects, events, &mut counter, &new_error_id, now).await?;
+    ErrorStore::new(&app.store)
+        .count_projects(projects, events, &mut counter, &new_error_id, now)
+        .await?;
 
     // Answer.
     Answer::ok(&counter.into_counts().into_shares(query.limit)?)

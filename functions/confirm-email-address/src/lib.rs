@@ -1,14 +1,14 @@
 //! Confirms an address, or undoes the change of one, by the link that was sent there: a page that asks (GET),
 //! and the button on it (POST).
 
+use notifications::TokenKeyCache;
+use notifications::address::Nonce;
+use notifications::http::{ask_to_follow, followed, no_such_link, not_confirmed, token_of};
+use notifications::store::{NotificationStore, UserName};
+use notifications::token::Token;
 use shared::app::{Access, App, Operation};
 use shared::dynamodb::ConflictRetry;
 use shared::http::{Answer, Incoming, Method, Problem, Protocol};
-use shared::notifications::address::Nonce;
-use shared::notifications::http::{ask_to_follow, followed, no_such_link, not_confirmed, token_of};
-use shared::notifications::store::UserName;
-use shared::notifications::token::Token;
-use shared::notifications::token_key;
 
 /// What this function is.
 pub static OPERATION: Operation = Operation::new(
@@ -22,7 +22,7 @@ pub static OPERATION: Operation = Operation::new(
 /// Answers one request. Its body says nothing: the token alone decides.
 async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
-    let key = token_key(app).await?;
+    let key = app.cache::<TokenKeyCache>().get(&app.store).await?;
     let Some(Token::Confirm { organization, user, nonce }) = Token::open(&key, token_of(incoming))
     else {
         return Ok(no_such_link());
@@ -33,7 +33,7 @@ async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
         // Storage: the address as it is.
-        let mut address = app.store.find_address(&name).await?;
+        let mut address = NotificationStore::new(&app.store).find_address(&name).await?;
 
         // Rules.
         let undo = Nonce(app.ids.new_uuid(now).into_bytes());
@@ -48,7 +48,7 @@ async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
 
         // Storage and answer.
         let tells = address.untold(now).is_some();
-        if app.store.replace_address(&name, &address, tells).await? {
+        if NotificationStore::new(&app.store).replace_address(&name, &address, tells).await? {
             return Ok(followed(&effect));
         }
     }

@@ -1,11 +1,11 @@
 //! Creates an event marker collection.
 
+use markers::store::{CollectionCreation, MarkerStore};
+use markers::{CollectionDraft, CollectionId};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::Idempotent;
 use shared::http::{Answer, Incoming, Method, Problem};
-use shared::markers::store::CollectionCreation;
-use shared::markers::{CollectionDraft, CollectionId};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -35,7 +35,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     // Storage and answer.
     let stored_answer = answer.to_stored();
     let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
-    match app.store.create_collection(&collection, idempotent).await? {
+    match MarkerStore::new(&app.store).create_collection(&collection, idempotent).await? {
         CollectionCreation::Created => Ok(answer),
         CollectionCreation::Replay(replay) => Answer::replay(replay),
     }

@@ -1,11 +1,11 @@
 //! Creates a feature flag.
 
+use flags::draft::FlagDraft;
+use flags::store::{FlagCreation, FlagStore};
+use flags::{FeatureFlag, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::Idempotent;
-use shared::flags::FeatureFlag;
-use shared::flags::draft::FlagDraft;
-use shared::flags::store::FlagCreation;
 use shared::http::{Answer, Incoming, Method, Problem, ProblemCode};
 use shared::idempotency::IdempotentRequest;
 use shared::projects::api_key::Scope;
@@ -54,7 +54,7 @@ async fn create(
     let answer = Answer::created(&location(flag), flag)?.with_version(flag.tag())?;
     let stored_answer = answer.to_stored();
     let idempotent = Idempotent::of(request, &stored_answer);
-    Ok((app.store.create_flag(flag, &caller.author(), idempotent).await?, answer))
+    Ok((FlagStore::new(&app.store).create_flag(flag, &caller.author(), idempotent).await?, answer))
 }
 
 fn answered(flag: &FeatureFlag, outcome: FlagCreation, answer: Answer) -> Result<Answer, Problem> {
@@ -63,7 +63,7 @@ fn answered(flag: &FeatureFlag, outcome: FlagCreation, answer: Answer) -> Result
         FlagCreation::Replay(replay) => Answer::replay(replay),
         FlagCreation::ReferencesRefused(violations) => Err(violations.into()),
         FlagCreation::KeyTaken => Err(flag_exists(flag)),
-        FlagCreation::LimitReached(limit) => Err(Problem::project_limit_reached(limit)),
+        FlagCreation::LimitReached(limit) => Err(http::project_limit_reached(limit)),
         FlagCreation::Successor => Err(Problem::internal("a successor is to be made as one")),
     }
 }

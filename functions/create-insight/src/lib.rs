@@ -1,12 +1,12 @@
 //! Creates a replay insight with its first pain points.
 
+use insights::draft::{InsightDraft, MAX_PAIN_POINTS_BYTES};
+use insights::store::{BatchId, Claim, InsightStore, InsightWrite, RequestRecord};
+use insights::{Insight, InsightId, PainPoint, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::{ConflictRetry, Idempotent};
 use shared::http::{Answer, Incoming, Method, Problem};
-use shared::insights::draft::{InsightDraft, MAX_PAIN_POINTS_BYTES};
-use shared::insights::store::{BatchId, Claim, InsightWrite, RequestRecord};
-use shared::insights::{Insight, InsightId, PainPoint};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -44,7 +44,10 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let mut batch = new_batch();
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
-        match app.store.claim_pain_points(project_id, batch, &pain_points, now).await? {
+        match InsightStore::new(&app.store)
+            .claim_pain_points(project_id, batch, &pain_points, now)
+            .await?
+        {
             Claim::Claimed => {}
             Claim::InProgress => continue,
             Claim::GivenUp => {
@@ -52,21 +55,24 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
                 continue;
             }
             Claim::Taken(ids) => {
-                let refusal = Problem::pain_point_exists(&ids);
+                let refusal = http::pain_point_exists(&ids);
                 return app.replay_or(refusal, request.as_ref()).await;
             }
         }
         let request_record = RequestRecord::Batch(batch);
-        match app.store.save_insights(&[&insight], request_record, idempotent, now).await? {
+        match InsightStore::new(&app.store)
+            .save_insights(&[&insight], request_record, idempotent, now)
+            .await?
+        {
             InsightWrite::Done => return Ok(answer),
             InsightWrite::Replay(replay) => {
-                app.store.give_up(batch).await?;
+                InsightStore::new(&app.store).give_up(batch).await?;
                 return Answer::replay(replay);
             }
             InsightWrite::BatchAbandoned => batch = new_batch(),
             InsightWrite::Outdated => {}
         }
     }
-    app.store.give_up(batch).await?;
+    InsightStore::new(&app.store).give_up(batch).await?;
     Err(Problem::conflict("another request kept bringing the same pain points"))
 }

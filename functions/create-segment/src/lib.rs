@@ -1,11 +1,11 @@
 //! Creates a segment.
 
+use flags::segment::SegmentDraft;
+use flags::store::{FlagStore, SegmentCreation};
+use flags::{Segment, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::Idempotent;
-use shared::flags::Segment;
-use shared::flags::segment::SegmentDraft;
-use shared::flags::store::SegmentCreation;
 use shared::http::{Answer, Incoming, Method, Problem, ProblemCode};
 use shared::idempotency::IdempotentRequest;
 use shared::projects::api_key::Scope;
@@ -52,7 +52,7 @@ async fn create(
     let answer = Answer::created(&location(segment), segment)?.with_version(segment.tag())?;
     let stored_answer = answer.to_stored();
     let idempotent = Idempotent::of(request, &stored_answer);
-    Ok((app.store.create_segment(segment, idempotent).await?, answer))
+    Ok((FlagStore::new(&app.store).create_segment(segment, idempotent).await?, answer))
 }
 
 fn answered(
@@ -64,7 +64,7 @@ fn answered(
         SegmentCreation::Created => Ok(answer),
         SegmentCreation::Replay(replay) => Answer::replay(replay),
         SegmentCreation::KeyTaken => Err(segment_exists(segment)),
-        SegmentCreation::LimitReached(limit) => Err(Problem::project_limit_reached(limit)),
+        SegmentCreation::LimitReached(limit) => Err(http::project_limit_reached(limit)),
         SegmentCreation::Successor => Err(Problem::internal("a successor is to be made as one")),
     }
 }

@@ -3,10 +3,11 @@
 //! From the answer on, no read shows or counts any of it; pack-error-log removes what is stored in the
 //! background.
 
+use errors::http;
+use errors::store::{Deletion, ErrorStore};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
-use shared::error_tracking::store::Deletion;
 use shared::http::{Answer, Incoming, Method, Problem, StatusCode};
 use shared::projects::api_key::Scope;
 
@@ -24,21 +25,21 @@ pub static OPERATION: Operation = Operation::new(
 async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
     let project_id = caller.project()?;
-    let id = incoming.error_id()?;
+    let id = http::error_id(incoming)?;
 
     let now = app.clock.now();
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
         // Storage: the error as it is.
-        let error = app.store.find_error(project_id, id, now).await?;
-        let error = error.ok_or_else(Problem::error_not_found)?;
+        let error = ErrorStore::new(&app.store).find_error(project_id, id, now).await?;
+        let error = error.ok_or_else(http::error_not_found)?;
 
-        // Storage and answer: whoever removes what is stored is told first, so that nothing of it stays.
-        app.store.want_removal(project_id, now).await?;
-        match app.store.delete_error(project_id, &error, now).await? {
+        // Storage: the removal is queued first, so that none of the error's events stay.
+        ErrorStore::new(&app.store).want_removal(project_id, now).await?;
+        match ErrorStore::new(&app.store).delete_error(project_id, &error, now).await? {
             Deletion::Done => return Ok(Answer::empty(StatusCode::NO_CONTENT)),
             Deletion::Changed => {}
-            Deletion::TooMany => return Err(Problem::too_many_deletions()),
+            Deletion::TooMany => return Err(http::too_many_deletions()),
         }
     }
     Err(Problem::conflict("the error kept changing"))

@@ -3,10 +3,11 @@
 //! From the answer on, no read shows any of it, however much it is; purge-event-markers removes the
 //! events in the background.
 
+use markers::http;
+use markers::store::{CollectionDeletion, MarkerStore};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Method, Problem, StatusCode};
-use shared::markers::store::CollectionDeletion;
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -22,10 +23,10 @@ pub static OPERATION: Operation = Operation::new(
 /// Answers one request.
 async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     let project_id = caller.project()?;
-    let id = incoming.collection_id()?;
+    let id = http::collection_id(incoming)?;
 
-    match app.store.delete_collection(project_id, id, app.clock.now()).await? {
+    match MarkerStore::new(&app.store).delete_collection(project_id, id, app.clock.now()).await? {
         CollectionDeletion::Deleted => Ok(Answer::empty(StatusCode::NO_CONTENT)),
-        CollectionDeletion::CollectionGone => Err(Problem::collection_not_found()),
+        CollectionDeletion::CollectionGone => Err(http::collection_not_found()),
     }
 }

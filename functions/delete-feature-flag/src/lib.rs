@@ -1,9 +1,10 @@
 //! Deletes an archived feature flag for good, which frees its key.
 
+use flags::http;
+use flags::store::{FlagDeletion, FlagStore};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
-use shared::flags::store::FlagDeletion;
 use shared::http::{Answer, Incoming, Method, Problem, StatusCode};
 use shared::projects::api_key::Scope;
 
@@ -22,23 +23,24 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     // Request.
     let if_match = incoming.if_match();
     let project_id = caller.project()?;
-    let key = incoming.flag_key()?;
+    let key = http::flag_key(incoming)?;
 
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
         // Storage: the flag as it is.
-        let flag = app.store.find_flag(project_id, &key).await?;
-        let flag = flag.ok_or_else(Problem::flag_not_found)?;
+        let flag = FlagStore::new(&app.store).find_flag(project_id, &key).await?;
+        let flag = flag.ok_or_else(http::flag_not_found)?;
 
         // Rules.
         if_match.check(flag.tag())?;
         if flag.archived_at.is_none() {
-            return Err(Problem::flag_not_archived());
+            return Err(http::flag_not_archived());
         }
 
         // Storage and answer.
         let (author, now) = (caller.author(), app.clock.now());
-        if app.store.delete_flag(&flag, &author, now).await? == FlagDeletion::Done {
+        if FlagStore::new(&app.store).delete_flag(&flag, &author, now).await? == FlagDeletion::Done
+        {
             return Ok(Answer::empty(StatusCode::NO_CONTENT));
         }
     }

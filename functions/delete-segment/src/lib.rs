@@ -1,9 +1,10 @@
 //! Deletes a segment that no flag uses.
 
+use flags::http;
+use flags::store::{FlagStore, SegmentDeletion};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
-use shared::flags::store::SegmentDeletion;
 use shared::http::{Answer, Incoming, Method, Problem, StatusCode};
 use shared::projects::api_key::Scope;
 
@@ -22,23 +23,23 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     // Request.
     let if_match = incoming.if_match();
     let project_id = caller.project()?;
-    let key = incoming.segment_key()?;
+    let key = http::segment_key(incoming)?;
 
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
         // Storage: the segment as it is.
-        let segment = app.store.find_segment(project_id, &key).await?;
-        let segment = segment.ok_or_else(Problem::segment_not_found)?;
+        let segment = FlagStore::new(&app.store).find_segment(project_id, &key).await?;
+        let segment = segment.ok_or_else(http::segment_not_found)?;
 
         // Rules.
         if_match.check(segment.tag())?;
 
         // Storage and answer.
-        match app.store.delete_segment(&segment).await? {
+        match FlagStore::new(&app.store).delete_segment(&segment).await? {
             SegmentDeletion::Done => return Ok(Answer::empty(StatusCode::NO_CONTENT)),
             SegmentDeletion::Outdated => {}
             SegmentDeletion::InUse { count, among } => {
-                return Err(Problem::segment_in_use(count, &among));
+                return Err(http::segment_in_use(count, &among));
             }
         }
     }

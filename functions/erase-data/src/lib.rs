@@ -4,9 +4,13 @@
 //! and can be repeated, and what was done last is noted by whoever was not overtaken. `docs/erasure.md`
 //! tells what each stage does, and why the next one may begin.
 
+use errors::store::ErrorStore;
+use flags::store::FlagStore;
+use insights::store::InsightStore;
+use markers::store::MarkerStore;
+use notifications::store::{NotificationStore, UserName};
 use shared::app::{App, Deadline, Job};
 use shared::dynamodb::{StoreError, Sweep};
-use shared::notifications::store::UserName;
 use shared::projects::erasure::{Erasure, Stage, Subject};
 use shared::projects::project::ProjectId;
 use shared::telemetry::log_metric;
@@ -109,8 +113,11 @@ async fn step(app: &App, at: &Erasure) -> Result<Done, StoreError> {
         (Subject::User(organization, user), _) => {
             let name = UserName { organization: organization.clone(), user: user.clone() };
             let store = &app.store;
-            let removed = store.erase_email_preferences(organization, user).await?.removed
-                + store.erase_mailbox(&name).await?.removed
+            let removed = NotificationStore::new(store)
+                .erase_email_preferences(organization, user)
+                .await?
+                .removed
+                + NotificationStore::new(store).erase_mailbox(&name).await?.removed
                 + store.erase_keys_of(organization, user, at.requested_at).await?.removed;
             Done::all(Sweep { removed, after: None })
         }
@@ -127,7 +134,7 @@ async fn notifications(
     after: Option<&str>,
 ) -> Result<Done, StoreError> {
     let position = after.map(|after| after.trim_start_matches(MENTIONED));
-    let swept = app.store.sweep_notifications(subject, position).await?;
+    let swept = NotificationStore::new(&app.store).sweep_notifications(subject, position).await?;
     let was_mentioned = after.is_some_and(|after| after.starts_with(MENTIONED));
     let is_mentioned = was_mentioned || swept.mentions > 0;
     let removed = swept.sweep.removed;
@@ -149,20 +156,26 @@ async fn of_project(
     let (store, now): (_, Timestamp) = (&app.store, app.clock.now());
     let after = at.after.as_deref();
     Ok(match stage {
-        Stage::Packing => Done::all(store.end_packing(project).await?),
-        Stage::Flags => Done::some(store.erase_flags(project).await?),
-        Stage::FlagChanges => Done::page(store.sweep_flag_changes(project, after).await?),
-        Stage::Collections => Done::some(store.erase_collections(project, now).await?),
+        Stage::Packing => Done::all(ErrorStore::new(store).end_packing(project).await?),
+        Stage::Flags => Done::some(FlagStore::new(store).erase_flags(project).await?),
+        Stage::FlagChanges => {
+            Done::page(FlagStore::new(store).sweep_flag_changes(project, after).await?)
+        }
+        Stage::Collections => {
+            Done::some(MarkerStore::new(store).erase_collections(project, now).await?)
+        }
         Stage::Events => {
             // The stage began after the last collection was deleted, and remembers when.
             let began = after.and_then(|after| Timestamp::parse_date_or_date_time(after).ok());
             let began = began.unwrap_or(at.not_before);
             let sweep = Sweep { removed: 0, after: Some(began.to_string()) };
-            Done::once(store.are_events_purged(began).await?, sweep)
+            Done::once(MarkerStore::new(store).are_events_purged(began).await?, sweep)
         }
-        Stage::PainPoints => Done::page(store.sweep_pain_points(project, now, after).await?),
-        Stage::Insights => Done::some(store.erase_insights(project).await?),
-        Stage::Errors => Done::page(store.sweep_errors(project, after).await?),
+        Stage::PainPoints => {
+            Done::page(InsightStore::new(store).sweep_pain_points(project, now, after).await?)
+        }
+        Stage::Insights => Done::some(InsightStore::new(store).erase_insights(project).await?),
+        Stage::Errors => Done::page(ErrorStore::new(store).sweep_errors(project, after).await?),
         Stage::Keys => Done::all(store.erase_project_from_keys(&at.organization, project).await?),
         // Of users, or of both, and done above.
         Stage::Settling | Stage::User | Stage::Notifications | Stage::Answers | Stage::Quotas => {

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use shared::app::App;
-use shared::app::{Access, Operation};
+use flags::evaluation::Flags;
+use flags::ofrep::{self, OFREP};
+use flags::{FlagCache, FlagKey};
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::flags::FlagKey;
-use shared::flags::evaluation::Flags;
-use shared::flags::ofrep::{self, OFREP};
 use shared::http::{Answer, Incoming, Method, Problem};
 use shared::projects::api_key::Scope;
 
@@ -26,19 +25,23 @@ pub static OPERATION: Operation = Operation::new(
 async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
     let project_id = caller.project()?;
-    let asked = incoming.evaluated_key();
-    let context = match incoming.evaluation_context() {
+    let asked = ofrep::evaluated_key(incoming);
+    let context = match ofrep::evaluation_context(incoming) {
         Ok(context) => context,
         Err(failure) => return failure.for_flag(&asked).try_into(),
     };
 
     // Storage: the flag and what it depends on, unless it is remembered.
+    let (now, freshness) = (app.clock.now(), ofrep::freshness(incoming));
     let flags = match FlagKey::parse(&asked) {
-        Ok(key) => app.evaluated_flag(project_id, &key, incoming.freshness()).await?,
+        Ok(key) => {
+            let cache = app.cache::<FlagCache>();
+            cache.flag(&app.store, project_id, &key, freshness, now).await?
+        }
         // What is no key is the key of no flag.
         Err(_) => Arc::new(Flags::new(project_id, [])),
     };
 
     // Rules and answer.
-    ofrep::evaluate_one(&flags, &asked, &context, app.clock.now()).try_into()
+    ofrep::evaluate_one(&flags, &asked, &context, now).try_into()
 }

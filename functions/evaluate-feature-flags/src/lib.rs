@@ -1,9 +1,9 @@
 //! Evaluates all feature flags of a project for `OpenFeature`'s providers (OFREP).
 
-use shared::app::App;
-use shared::app::{Access, Operation};
+use flags::ofrep::{self, OFREP};
+use flags::{FlagCache, http};
+use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::flags::ofrep::{self, OFREP};
 use shared::http::{Answer, Incoming, Method, Problem};
 use shared::projects::api_key::Scope;
 
@@ -25,17 +25,18 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let path = incoming.path();
     if !path.strip_suffix('/').unwrap_or(path).ends_with("/ofrep/v1/evaluate/flags") {
         // The template routes all that may end with a slash here.
-        return Err(Problem::unknown_evaluation());
+        return Err(http::unknown_evaluation());
     }
-    let context = match incoming.evaluation_context() {
+    let context = match ofrep::evaluation_context(incoming) {
         Ok(context) => context,
         Err(failure) => return failure.for_all_flags().try_into(),
     };
 
     // Storage: the project's flags, unless they are remembered.
-    let flags = app.evaluated_flags(project_id, incoming.freshness()).await?;
+    let (now, freshness) = (app.clock.now(), ofrep::freshness(incoming));
+    let flags = app.cache::<FlagCache>().flags(&app.store, project_id, freshness, now).await?;
 
     // Rules and answer.
-    let if_none_match = incoming.if_none_match();
-    ofrep::evaluate_all(&flags, &context, app.clock.now(), if_none_match).try_into()
+    let if_none_match = ofrep::if_none_match(incoming);
+    ofrep::evaluate_all(&flags, &context, now, if_none_match).try_into()
 }

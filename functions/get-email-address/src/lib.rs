@@ -1,9 +1,9 @@
 //! Answers where the caller gets mail, and which address is to take its place once it is confirmed.
 
+use notifications::store::{NotificationStore, UserName};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::http::{Answer, Method, Problem};
-use shared::notifications::store::UserName;
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -20,7 +20,8 @@ async fn handle(app: &App, caller: &Caller<'_>) -> Result<Answer, Problem> {
     let (organization, user) = (caller.organization().clone(), caller.user().clone());
 
     // Storage.
-    let address = app.store.find_address(&UserName { organization, user }).await?;
+    let address =
+        NotificationStore::new(&app.store).find_address(&UserName { organization, user }).await?;
 
     // Answer.
     Answer::ok(&address.shown())

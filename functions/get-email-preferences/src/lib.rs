@@ -1,5 +1,6 @@
 //! Answers the caller's notification email preferences.
 
+use notifications::store::NotificationStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::http::{Answer, Method, Problem};
@@ -19,7 +20,8 @@ async fn handle(app: &App, caller: &Caller<'_>) -> Result<Answer, Problem> {
 
     // Storage.
     let (organization, user) = (caller.organization(), caller.user());
-    let preferences = app.store.find_email_preferences(organization, user).await?;
+    let preferences =
+        NotificationStore::new(&app.store).find_email_preferences(organization, user).await?;
 
     // Answer.
     Answer::ok(&preferences)

@@ -1,5 +1,7 @@
 //! Reads an error.
 
+use errors::http;
+use errors::store::ErrorStore;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Method, Problem};
@@ -19,12 +21,12 @@ pub static OPERATION: Operation = Operation::new(
 /// Answers one request.
 async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     let project_id = caller.project()?;
-    let id = incoming.error_id()?;
+    let id = http::error_id(incoming)?;
 
     let now = app.clock.now();
-    let error = app.store.find_error(project_id, id, now).await?;
-    let error = error.ok_or_else(Problem::error_not_found)?;
-    let activity = app.store.find_activity(project_id, &error, now).await?;
-    let activity = activity.ok_or_else(Problem::error_not_found)?;
+    let error = ErrorStore::new(&app.store).find_error(project_id, id, now).await?;
+    let error = error.ok_or_else(http::error_not_found)?;
+    let activity = ErrorStore::new(&app.store).find_activity(project_id, &error, now).await?;
+    let activity = activity.ok_or_else(http::error_not_found)?;
     Answer::ok(&error.shown(activity.events, activity.latest))?.with_version(error.version)
 }

@@ -1,5 +1,7 @@
 //! Reads an event marker collection.
 
+use markers::http;
+use markers::store::MarkerStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Method, Problem, StatusCode};
@@ -18,9 +20,9 @@ pub static OPERATION: Operation = Operation::new(
 /// Answers one request.
 async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     let project_id = caller.project()?;
-    let id = incoming.collection_id()?;
+    let id = http::collection_id(incoming)?;
 
-    let collection = app.store.find_collection(project_id, id).await?;
-    let collection = collection.ok_or_else(Problem::collection_not_found)?;
+    let collection = MarkerStore::new(&app.store).find_collection(project_id, id).await?;
+    let collection = collection.ok_or_else(http::collection_not_found)?;
     Answer::json(StatusCode::OK, &collection)
 }

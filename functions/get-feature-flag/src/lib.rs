@@ -1,5 +1,7 @@
 //! Reads a feature flag, archived or not.
 
+use flags::http;
+use flags::store::FlagStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Method, Problem};
@@ -18,9 +20,9 @@ pub static OPERATION: Operation = Operation::new(
 /// Answers one request.
 async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     let project_id = caller.project()?;
-    let key = incoming.flag_key()?;
+    let key = http::flag_key(incoming)?;
 
-    let flag = app.store.find_flag(project_id, &key).await?;
-    let flag = flag.ok_or_else(Problem::flag_not_found)?;
+    let flag = FlagStore::new(&app.store).find_flag(project_id, &key).await?;
+    let flag = flag.ok_or_else(http::flag_not_found)?;
     Answer::ok(&flag)?.with_version(flag.tag())
 }

@@ -1,6 +1,7 @@
 //! Answers the flags of a project as flagd fetches them: for its synchronization over HTTP, and for
 //! providers that evaluate in their own process.
 
+use flags::{ConfigurationCache, ofrep};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Method, Problem};
@@ -20,6 +21,7 @@ pub static OPERATION: Operation = Operation::new(
 async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     let project_id = caller.project()?;
 
-    let configuration = app.flagd_configuration(project_id).await?;
-    configuration.to_answer(incoming.if_none_match())
+    let cache = app.cache::<ConfigurationCache>();
+    let configuration = cache.get(&app.store, project_id, app.clock.now()).await?;
+    configuration.to_answer(ofrep::if_none_match(incoming))
 }

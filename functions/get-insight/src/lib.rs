@@ -1,5 +1,7 @@
 //! Reads a replay insight.
 
+use insights::http;
+use insights::store::InsightStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Method, Problem};
@@ -19,11 +21,11 @@ pub static OPERATION: Operation = Operation::new(
 /// Answers one request.
 async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     let mut violations = Violations::default();
-    let id = incoming.insight_id(&mut violations);
+    let id = http::insight_id(incoming, &mut violations);
     let id = violations.into_result(id)?;
     let project_id = caller.project()?;
 
-    let insight = app.store.find_insight(project_id, id).await?;
-    let insight = insight.ok_or_else(Problem::insight_not_found)?;
+    let insight = InsightStore::new(&app.store).find_insight(project_id, id).await?;
+    let insight = insight.ok_or_else(http::insight_not_found)?;
     Answer::ok(&insight.at(app.clock.now()))?.with_version(insight.version)
 }

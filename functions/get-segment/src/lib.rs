@@ -1,5 +1,7 @@
 //! Reads a segment.
 
+use flags::http;
+use flags::store::FlagStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Method, Problem};
@@ -18,9 +20,9 @@ pub static OPERATION: Operation = Operation::new(
 /// Answers one request.
 async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     let project_id = caller.project()?;
-    let key = incoming.segment_key()?;
+    let key = http::segment_key(incoming)?;
 
-    let segment = app.store.find_segment(project_id, &key).await?;
-    let segment = segment.ok_or_else(Problem::segment_not_found)?;
+    let segment = FlagStore::new(&app.store).find_segment(project_id, &key).await?;
+    let segment = segment.ok_or_else(http::segment_not_found)?;
     Answer::ok(&segment)?.with_version(segment.tag())
 }

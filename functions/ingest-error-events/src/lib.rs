@@ -3,17 +3,21 @@
 //! SDKs drop what is not taken at the first attempt, so an event is stored and counted before
 //! anything else is done with it.
 
-use shared::app::{Access, App, Operation};
-use shared::error_tracking::ingestion::{
+pub mod delivery;
+
+use delivery::{
+    Remembered, add_event_shards, add_log_shards, count_delivery, find_error_of,
+    find_ingest_project, open_log, remember_error, see_error,
+};
+
+use errors::ingestion::{
     CredentialSources, Envelope, MAX_FIRST_ITEM_BYTES, MAX_START_BYTES, NormalizedEvent, Received,
     inflate, inflate_start, normalize_store_body,
 };
-use shared::error_tracking::log::row::EventRow;
-use shared::error_tracking::store::{Counting, ErrorOfEvent};
-use shared::error_tracking::{
-    EventId, Remembered, SENTRY, add_event_shards, add_log_shards, count_delivery, find_error_of,
-    find_ingest_project, open_log, remember_error, see_error,
-};
+use errors::log::row::EventRow;
+use errors::store::{Counting, ErrorOfEvent, ErrorStore};
+use errors::{EventId, SENTRY, http};
+use shared::app::{Access, App, Operation};
 use shared::http::{Answer, Incoming, Method, Problem};
 use shared::projects::dsn::IngestId;
 use shared::projects::project::ProjectId;
@@ -42,7 +46,7 @@ async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
         Some("envelope") => true,
         Some("store") => false,
         // The template routes all that SDKs may send here.
-        _ => return Err(Problem::unknown_endpoint()),
+        _ => return Err(http::unknown_endpoint()),
     };
     let content_encoding = incoming.header_texts("content-encoding").join(",");
     let ingest_id = incoming.path_parameter("ingestId").unwrap_or_default();
@@ -84,7 +88,7 @@ async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     };
     let answer = |body| match &envelope {
         Some(envelope) if envelope.dropped_items > 0 => {
-            Answer::ok(&body)?.with_dropped_categories()
+            http::with_dropped_categories(Answer::ok(&body)?)
         }
         _ => Answer::ok(&body),
     };
@@ -122,7 +126,7 @@ async fn store(
     let (mut shards, mut found, ()) = tokio::try_join!(
         open_log(app, project_id, draw),
         find_error_of(app, project_id, kind.clone(), Remembered::Counts),
-        app.store.put_payload(project_id, event_id, &event.payload, received_at)
+        ErrorStore::new(&app.store).put_payload(project_id, event_id, &event.payload, received_at)
     )?;
     let mut row = EventRow {
         occurred_at: event.occurred_at,
@@ -134,8 +138,9 @@ async fn store(
         // Each attempt has the time at which it starts: rows come in the order of the log, but for
         // seconds.
         let now = app.clock.now();
-        let counting =
-            app.store.count_event(project_id, event_id, &row, &found.error, shards, now).await?;
+        let counting = ErrorStore::new(&app.store)
+            .count_event(project_id, event_id, &row, &found.error, shards, now)
+            .await?;
         let (description, occurred_at, counted_at) = match counting {
             Counting::Counted if let ErrorOfEvent::New(new) = &found.error => {
                 remember_error(app, project_id, row.fingerprint, new.known);
@@ -167,7 +172,7 @@ async fn store(
         match see_error(app, project_id, description, occurred_at, counted_at).await {
             Ok(true) => {}
             // It was deleted with its error, and is not to come back by being sent again.
-            Ok(false) => app.store.delete_payload(project_id, event_id).await?,
+            Ok(false) => ErrorStore::new(&app.store).delete_payload(project_id, event_id).await?,
             // It counts: its error learns of it from the next event, or when its row is packed.
             Err(failure) if failure.may_pass() => {
                 tracing::warn!(cause = %failure, "an error does not know of an event yet");

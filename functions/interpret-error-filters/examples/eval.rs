@@ -2,7 +2,7 @@
 //! by tag, and which are not.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-#[path = "../../../tests/tests/error_tracking/interpret_error_filters/gold.rs"]
+#[path = "../../../tests/tests/errors/interpret_error_filters/gold.rs"]
 mod gold;
 
 use std::collections::BTreeMap;

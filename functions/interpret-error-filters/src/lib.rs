@@ -1,20 +1,19 @@
 //! Interprets a query in natural language as error filters.
 
-pub mod interpretation;
 pub mod question;
 pub mod second_opinion;
 
 use std::iter;
 
+use question::{Question, parse_explain};
+use second_opinion::{Model, configured, review};
+
+use interpreter::interpret;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Method, Problem};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
-
-use interpretation::interpret;
-use question::{Question, parse_explain};
-use second_opinion::{Model, configured, review};
 
 /// What this function is.
 pub static OPERATION: Operation = Operation::new(

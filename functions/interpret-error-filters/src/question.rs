@@ -5,16 +5,16 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use serde::Serialize;
-use shared::error_tracking::query::named_project::NamedProject;
+
+use interpreter::{
+    Category, Filter, Interpretation, Kind, MAX_VALUE_CHARACTERS, Operator, Request,
+};
 use shared::json::{
     Fault, Fields, Json, JsonPath, ViolationCode, Violations, array, boolean, note_duplicates, text,
 };
+use shared::projects::named_project::NamedProject;
 use shared::projects::project::IdOrSlug;
 use shared::text::parse_text;
-
-use crate::interpretation::{
-    Category, Filter, Interpretation, Kind, MAX_VALUE_CHARACTERS, Operator, Request,
-};
 
 const MAX_QUERY_CHARACTERS: usize = 500;
 const MAX_CATEGORIES: usize = 50;

@@ -1,10 +1,11 @@
 //! Lists what the errors of a project can be filtered by, as interpret-error-filters takes it.
 
+use errors::ErrorId;
+use errors::query::categories::{ValueCounts, listed_events};
+use errors::query::range_counter::RangeCounter;
+use errors::store::ErrorStore;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::error_tracking::ErrorId;
-use shared::error_tracking::query::categories::{ValueCounts, listed_events};
-use shared::error_tracking::query::range_counter::RangeCounter;
 use shared::http::{Answer, Method, Problem};
 use shared::projects::api_key::Scope;
 
@@ -24,6 +25,8 @@ async fn handle(app: &App, caller: &Caller<'_>) -> Result<Answer, Problem> {
     let events = listed_events(now);
     let new_error_id = || ErrorId::new(app.ids.new_uuid(now));
     let mut counter = RangeCounter::new(&events, ValueCounts::default());
-    app.store.count_project(project_id, &events, &mut counter, &new_error_id, now).await?;
+    ErrorStore::new(&app.store)
+        .count_project(project_id, &events, &mut counter, &new_error_id, now)
+        .await?;
     Answer::ok(&counter.into_counts().into_categories())
 }

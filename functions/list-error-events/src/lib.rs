@@ -1,5 +1,7 @@
 //! Lists the events of an error, the latest first.
 
+use errors::http;
+use errors::store::ErrorStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Method, Problem, page_answer, read_page_request};
@@ -23,12 +25,14 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
     let page_request = violations.into_result(page_request)?;
     let project_id = caller.project()?;
-    let id = incoming.error_id()?;
+    let id = http::error_id(incoming)?;
 
     // Storage and answer.
     let now = app.clock.now();
-    let error = app.store.find_error(project_id, id, now).await?;
-    let events = (&error.ok_or_else(Problem::error_not_found)?).into();
-    let page = app.store.list_error_events(project_id, &events, &page_request, now).await?;
+    let error = ErrorStore::new(&app.store).find_error(project_id, id, now).await?;
+    let events = (&error.ok_or_else(http::error_not_found)?).into();
+    let page = ErrorStore::new(&app.store)
+        .list_error_events(project_id, &events, &page_request, now)
+        .await?;
     page_answer(app.cursor_key()?, incoming, &page)
 }

@@ -1,8 +1,9 @@
 //! Lists a project's errors, the one last seen latest first.
 
+use errors::ErrorStatus;
+use errors::store::ErrorStore;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::error_tracking::ErrorStatus;
 use shared::http::{Answer, Incoming, Method, Problem, page_answer, read_page_request};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
@@ -30,13 +31,13 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     // Storage and answer.
     let now = app.clock.now();
     let (mut page, counts) = tokio::try_join!(
-        app.store.list_errors(project_id, status, &page_request, now),
-        app.store.count_events_by_error(project_id, now)
+        ErrorStore::new(&app.store).list_errors(project_id, status, &page_request, now),
+        ErrorStore::new(&app.store).count_events_by_error(project_id, now)
     )?;
     // The list comes from an index, which lags behind a deletion.
     page.items.retain(|error| !counts.is_deleted(error.id));
     let events = page.items.iter().map(Into::into);
-    let latest = app.store.latest_events(project_id, events, now).await?;
+    let latest = ErrorStore::new(&app.store).latest_events(project_id, events, now).await?;
     let shown = page.map(|error| {
         let fingerprint = error.description.fingerprint;
         error.shown(counts.of(fingerprint), latest.get(&fingerprint).copied())

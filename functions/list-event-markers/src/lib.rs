@@ -1,10 +1,11 @@
 //! Lists the events of a collection, the oldest first.
 
+use markers::store::MarkerStore;
+use markers::{TimeRange, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Method, Problem, page_answer, read_page_request};
 use shared::json::Violations;
-use shared::markers::TimeRange;
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -29,10 +30,11 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
     let (range, page_request) = violations.into_result(range.zip(page_request))?;
     let project_id = caller.project()?;
-    let id = incoming.collection_id()?;
+    let id = http::collection_id(incoming)?;
 
     // Storage and answer.
-    let page = app.store.list_events(project_id, id, range, &page_request).await?;
-    let page = page.ok_or_else(Problem::collection_not_found)?;
+    let page =
+        MarkerStore::new(&app.store).list_events(project_id, id, range, &page_request).await?;
+    let page = page.ok_or_else(http::collection_not_found)?;
     page_answer(app.cursor_key()?, incoming, &page)
 }

@@ -1,8 +1,8 @@
 //! Lists a project's feature flags by their keys.
 
+use flags::store::{FlagStore, ListedFlags};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::flags::store::ListedFlags;
 use shared::http::{Answer, Incoming, Method, Problem, page_answer, read_page_request};
 use shared::json::{Fault, ViolationCode, Violations};
 use shared::projects::api_key::Scope;
@@ -28,7 +28,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
 
     // Storage and answer.
     let listed = listed.unwrap_or(ListedFlags::Live);
-    let page = app.store.list_flags(project_id, listed, &page_request).await?;
+    let page = FlagStore::new(&app.store).list_flags(project_id, listed, &page_request).await?;
     page_answer(app.cursor_key()?, incoming, &page)
 }
 

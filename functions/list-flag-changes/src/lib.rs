@@ -1,5 +1,7 @@
 //! Lists the changes of a feature flag, the latest first.
 
+use flags::http;
+use flags::store::FlagStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Method, Problem, page_answer, read_page_request};
@@ -23,11 +25,12 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
     let page_request = violations.into_result(page_request)?;
     let project_id = caller.project()?;
-    let key = incoming.flag_key()?;
+    let key = http::flag_key(incoming)?;
 
     // Storage: the flag's id leads to its history.
-    let flag = app.store.find_flag(project_id, &key).await?;
-    let flag = flag.ok_or_else(Problem::flag_not_found)?;
-    let page = app.store.list_flag_changes(&flag, &page_request, app.clock.now()).await?;
+    let flag = FlagStore::new(&app.store).find_flag(project_id, &key).await?;
+    let flag = flag.ok_or_else(http::flag_not_found)?;
+    let page =
+        FlagStore::new(&app.store).list_flag_changes(&flag, &page_request, app.clock.now()).await?;
     page_answer(app.cursor_key()?, incoming, &page)
 }

@@ -1,9 +1,10 @@
 //! Lists a project's replay insights, the one last seen latest first.
 
+use insights::StatusFilter;
+use insights::store::InsightStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Method, Problem, page_answer, read_page_request};
-use shared::insights::StatusFilter;
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
@@ -27,7 +28,8 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let project_id = caller.project()?;
 
     // Storage and answer.
-    let page = app.store.list_insights(project_id, status, &page_request).await?;
+    let page =
+        InsightStore::new(&app.store).list_insights(project_id, status, &page_request).await?;
     let now = app.clock.now();
     page_answer(app.cursor_key()?, incoming, &page.map(|insight| insight.at(now)))
 }

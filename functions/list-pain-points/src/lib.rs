@@ -1,5 +1,7 @@
 //! Lists the pain points of a replay insight, the latest first.
 
+use insights::http;
+use insights::store::InsightStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Method, Problem, page_answer, read_page_request};
@@ -21,16 +23,17 @@ pub static OPERATION: Operation = Operation::new(
 async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
     let mut violations = Violations::default();
-    let id = incoming.insight_id(&mut violations);
+    let id = http::insight_id(incoming, &mut violations);
     let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
     let (id, page_request) = violations.into_result(id.zip(page_request))?;
     let project_id = caller.project()?;
 
     // Storage: the insight tells which pain points there are, in which order.
-    let insight = app.store.find_insight(project_id, id).await?;
-    let insight = insight.ok_or_else(Problem::insight_not_found)?;
+    let insight = InsightStore::new(&app.store).find_insight(project_id, id).await?;
+    let insight = insight.ok_or_else(http::insight_not_found)?;
     let members = insight.page_of_members(&page_request);
-    let details = app.store.list_pain_points(project_id, &members.items).await?;
+    let details =
+        InsightStore::new(&app.store).list_pain_points(project_id, &members.items).await?;
 
     // Answer.
     let in_order = members.items.iter().filter_map(|id| details.get(id));

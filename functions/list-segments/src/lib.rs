@@ -1,5 +1,6 @@
 //! Lists a project's segments by their keys.
 
+use flags::store::FlagStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Method, Problem, page_answer, read_page_request};
@@ -23,6 +24,6 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let page_request = violations.into_result(page_request)?;
     let project_id = caller.project()?;
 
-    let page = app.store.list_segments(project_id, &page_request).await?;
+    let page = FlagStore::new(&app.store).list_segments(project_id, &page_request).await?;
     page_answer(app.cursor_key()?, incoming, &page)
 }

@@ -1,12 +1,12 @@
 //! Merges a replay insight into another one, the exact inverse of split-insight.
 
+use insights::draft::read_merge;
+use insights::store::{InsightStore, InsightWrite, RequestRecord};
+use insights::{Insight, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::{ConflictRetry, Idempotent};
 use shared::http::{Answer, Incoming, Method, Problem};
-use shared::insights::Insight;
-use shared::insights::draft::read_merge;
-use shared::insights::store::{InsightWrite, RequestRecord};
 use shared::json::{JsonPath, ViolationCode, Violations};
 use shared::projects::api_key::Scope;
 use shared::timestamp::Timestamp;
@@ -25,7 +25,7 @@ pub static OPERATION: Operation = Operation::new(
 async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
     let mut violations = Violations::default();
-    let id = incoming.insight_id(&mut violations);
+    let id = http::insight_id(incoming, &mut violations);
     let request = incoming.read_idempotent(caller.key_id(), &mut violations);
     let (id, request) = violations.into_result(id.zip(request))?;
     let project_id = caller.project()?;
@@ -36,11 +36,11 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     while retry.next_attempt().await {
         // Storage: both insights as they are.
         let (source, receiver) = tokio::try_join!(
-            app.store.find_insight(project_id, id),
-            app.store.find_insight(project_id, into)
+            InsightStore::new(&app.store).find_insight(project_id, id),
+            InsightStore::new(&app.store).find_insight(project_id, into)
         )?;
         let Some(mut source) = source else {
-            return app.replay_or(Problem::insight_not_found(), request.as_ref()).await;
+            return app.replay_or(http::insight_not_found(), request.as_ref()).await;
         };
 
         // Rules. What is merged there already needs no second merge.
@@ -65,7 +65,10 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         let stored_answer = answer.to_stored();
         let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
         let insights = [&receiver, &source];
-        match app.store.save_insights(&insights, RequestRecord::None, idempotent, now).await? {
+        match InsightStore::new(&app.store)
+            .save_insights(&insights, RequestRecord::None, idempotent, now)
+            .await?
+        {
             InsightWrite::Done => return Ok(answer),
             InsightWrite::Replay(replay) => return Answer::replay(replay),
             InsightWrite::Outdated | InsightWrite::BatchAbandoned => {}

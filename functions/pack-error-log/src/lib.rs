@@ -9,10 +9,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+
+use errors::ErrorId;
+use errors::store::{ErrorStore, PackingLimits, QueueEntry, Step, Waiting};
 use shared::app::{App, Deadline, Job};
 use shared::dynamodb::StoreError;
-use shared::error_tracking::ErrorId;
-use shared::error_tracking::store::{PackingLimits, QueueEntry, Step, Waiting};
 use shared::projects::project::ProjectId;
 use shared::telemetry::log_metric;
 use shared::timestamp::Timestamp;
@@ -84,7 +85,7 @@ pub async fn pack_due(
     deadline: Deadline,
 ) -> Result<RunOutcome, StoreError> {
     let now = app.clock.now();
-    let queue = app.store.list_packing_queue().await?;
+    let queue = ErrorStore::new(&app.store).list_packing_queue().await?;
     let mut due: Vec<QueueEntry> = queue.iter().filter(|entry| entry.due <= now).copied().collect();
     due.sort_by_key(|entry| entry.due);
     let first = |entry| Turn { entry, packs: true, merges: true };
@@ -177,7 +178,8 @@ async fn take(app: &App, turn: Turn, turns: &Turns, failures: &mut Vec<StoreErro
             Err(failure) => {
                 // It must not hold up the others, nor be tried in vain each minute.
                 let due = app.clock.now().plus(PAUSE_AFTER_FAILURE);
-                let postponed = app.store.postpone(&entry, due, turns.waiting(&entry));
+                let postponed =
+                    ErrorStore::new(&app.store).postpone(&entry, due, turns.waiting(&entry));
                 failures.extend(postponed.await.err());
                 failures.push(failure);
                 return Turn { entry, packs: false, merges: false };
@@ -200,8 +202,9 @@ async fn take(app: &App, turn: Turn, turns: &Turns, failures: &mut Vec<StoreErro
 /// Takes one step of merging a project. Answers whether there may be another one.
 async fn merge(app: &App, entry: &QueueEntry, turns: &Turns) -> Result<bool, StoreError> {
     let (store, now) = (&app.store, app.clock.now());
-    let merges_more = store.merge_step(entry.project, &turns.limits.merging, now).await?;
-    store.count_errors(entry.project, now).await?;
+    let merges_more =
+        ErrorStore::new(store).merge_step(entry.project, &turns.limits.merging, now).await?;
+    ErrorStore::new(store).count_errors(entry.project, now).await?;
     Ok(merges_more)
 }
 
@@ -209,7 +212,8 @@ async fn merge(app: &App, entry: &QueueEntry, turns: &Turns) -> Result<bool, Sto
 async fn pack(app: &App, entry: &QueueEntry, turns: &Turns) -> Result<bool, StoreError> {
     let now = app.clock.now();
     let new_id = || ErrorId::new(app.ids.new_uuid(app.clock.now()));
-    let step = app.store.pack_step(entry.project, &turns.limits, &new_id, now).await?;
+    let step =
+        ErrorStore::new(&app.store).pack_step(entry.project, &turns.limits, &new_id, now).await?;
     let none = Waiting { since: now, rows: 0 };
     let (due, waiting) = match step {
         Step::Packed { has_more: true, backlog, until, missed } => {
@@ -217,7 +221,7 @@ async fn pack(app: &App, entry: &QueueEntry, turns: &Turns) -> Result<bool, Stor
             if missed == 0 {
                 let waiting = Waiting { since: until, rows: backlog.rows_since(until, now) };
                 turns.note(entry.project, Seen { waiting, is_due: true });
-                app.store.postpone(entry, entry.due, waiting).await?;
+                ErrorStore::new(&app.store).postpone(entry, entry.due, waiting).await?;
             }
             return Ok(true);
         }
@@ -225,7 +229,7 @@ async fn pack(app: &App, entry: &QueueEntry, turns: &Turns) -> Result<bool, Stor
         // Whoever packs it also says when it is due.
         Step::Lost => return Ok(false),
         Step::ProjectGone => {
-            app.store.leave_queue(entry).await?;
+            ErrorStore::new(&app.store).leave_queue(entry).await?;
             return Ok(false);
         }
         Step::Left(backlog) => match backlog.oldest {
@@ -234,13 +238,13 @@ async fn pack(app: &App, entry: &QueueEntry, turns: &Turns) -> Result<bool, Stor
                 (backlog.next_visit(now), Waiting { since, rows })
             }
             None if now >= entry.may_leave() && !backlog.has_deletions => {
-                app.store.leave_queue(entry).await?;
+                ErrorStore::new(&app.store).leave_queue(entry).await?;
                 return Ok(false);
             }
             None => (backlog.next_visit(now).min(entry.may_leave().max(now)), none),
         },
     };
     turns.note(entry.project, Seen { waiting, is_due: false });
-    app.store.postpone(entry, due, waiting).await?;
+    ErrorStore::new(&app.store).postpone(entry, due, waiting).await?;
     Ok(false)
 }

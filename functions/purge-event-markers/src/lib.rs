@@ -5,9 +5,10 @@
 
 use std::time::Duration;
 
+use markers::PurgeJob;
+use markers::store::MarkerStore;
 use shared::app::{App, Deadline, Job};
 use shared::dynamodb::StoreError;
-use shared::markers::PurgeJob;
 use shared::telemetry::log_metric;
 use shared::timestamp::Timestamp;
 
@@ -28,7 +29,7 @@ const LATE_WRITERS: Duration = Duration::from_mins(1);
 
 /// Works on all jobs, the oldest first, until they are done or the time is up.
 async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
-    let jobs = app.store.list_purge_jobs().await?;
+    let jobs = MarkerStore::new(&app.store).list_purge_jobs().await?;
     let now = app.clock.now();
     #[allow(clippy::cast_precision_loss)] // An age in seconds is far below 2^53.
     log_metric(JOB.name, OLDEST_JOB_AGE, "Seconds", oldest_job_age(&jobs, now) as f64, now);
@@ -59,15 +60,15 @@ async fn purge(
     deadline: Deadline,
 ) -> Result<(), StoreError> {
     let collection = job.collection;
-    while app.store.lease_purge_job(collection, owner, app.clock.now()).await? {
+    while MarkerStore::new(&app.store).lease_purge_job(collection, owner, app.clock.now()).await? {
         let began = app.clock.now();
-        let events = app.store.event_keys(collection, EVENTS_AT_ONCE).await?;
+        let events = MarkerStore::new(&app.store).event_keys(collection, EVENTS_AT_ONCE).await?;
         if !events.is_empty() && !deadline.has_passed() {
-            app.store.delete_events(collection, &events).await?;
+            MarkerStore::new(&app.store).delete_events(collection, &events).await?;
         } else if events.is_empty() && began >= job.deleted_at.plus(LATE_WRITERS) {
-            return app.store.finish_purge_job(collection, owner).await;
+            return MarkerStore::new(&app.store).finish_purge_job(collection, owner).await;
         } else {
-            return app.store.release_purge_job(collection, owner).await;
+            return MarkerStore::new(&app.store).release_purge_job(collection, owner).await;
         }
     }
     // Another purger works on it.

@@ -1,11 +1,11 @@
 //! Counts errors of several projects over time.
 
-use shared::app::App;
-use shared::app::{Access, COUNTING_TIME_BUDGET, Operation};
+use errors::query::count::Counter;
+use errors::query::timeseries::{Bucket, TimeseriesQuery};
+use errors::store::ErrorStore;
+use errors::{ErrorId, http};
+use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::error_tracking::ErrorId;
-use shared::error_tracking::query::count::Counter;
-use shared::error_tracking::query::timeseries::{Bucket, TimeseriesQuery};
 use shared::http::{Answer, Incoming, Method, Problem};
 use shared::projects::api_key::Scope;
 
@@ -32,9 +32,11 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let events = &query.events;
     let mut counter = Counter::new(&events.range, &events.event_filters);
     let new_error_id = || ErrorId::new(app.ids.new_uuid(now));
-    app.store.count_projects(projects, events, &mut counter, &new_error_id, now).await?;
+    ErrorStore::new(&app.store)
+        .count_projects(projects, events, &mut counter, &new_error_id, now)
+        .await?;
 
     // Answer.
     let buckets = Bucket::of_counts(&events.range, &counter.into_counts());
-    Ok(Answer::ok(&buckets)?.with_buckets_of(&events.range))
+    Ok(http::with_buckets_of(Answer::ok(&buckets)?, &events.range))
 }

@@ -1,10 +1,11 @@
 //! Lists the errors of a project that have events which pass filters.
 
+use errors::query::errors::{ErrorCounts, ErrorsQuery};
+use errors::query::range_counter::RangeCounter;
+use errors::store::ErrorStore;
+use errors::{ErrorId, http};
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::error_tracking::ErrorId;
-use shared::error_tracking::query::errors::{ErrorCounts, ErrorsQuery};
-use shared::error_tracking::query::range_counter::RangeCounter;
 use shared::http::{Answer, Incoming, Method, Problem, open_cursor, page_answer};
 use shared::page::Page;
 use shared::projects::api_key::Scope;
@@ -34,12 +35,14 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let new_error_id = || ErrorId::new(app.ids.new_uuid(now));
     let mut counter = RangeCounter::new(events, ErrorCounts::new(&query));
     let (store, new_error_id) = (&app.store, &new_error_id);
-    let errors = store.count_project(project_id, events, &mut counter, new_error_id, now).await?;
+    let errors = ErrorStore::new(store)
+        .count_project(project_id, events, &mut counter, new_error_id, now)
+        .await?;
     let Page { items: ranked, end } = query.page(&errors, counter.into_counts())?;
 
     // Answer.
-    let found = app.store.find_ranked_errors(project_id, ranked, now).await?;
+    let found = ErrorStore::new(&app.store).find_ranked_errors(project_id, ranked, now).await?;
     let shown = found.iter().map(|(ranked, error, latest)| ranked.shown(error, *latest));
     let answer = page_answer(cursor_key, incoming, &Page { items: shown.collect(), end })?;
-    Ok(if query.with_series { answer.with_buckets_of(&events.range) } else { answer })
+    Ok(if query.with_series { http::with_buckets_of(answer, &events.range) } else { answer })
 }

@@ -1,11 +1,11 @@
 //! Whom a mail may go to, as it is at the moment.
 
+use notifications::address::EmailAddress;
+use notifications::happening::{HappeningKind, Scene};
+use notifications::store::{NotificationStore, UserName};
 use shared::app::App;
 use shared::dynamodb::StoreError;
-use shared::notifications::address::EmailAddress;
-use shared::notifications::store::UserName;
 use shared::projects::api_key::ApiKeyRecord;
-use shared::projects::happening::{HappeningKind, Scene};
 
 /// A user who wants mails of a kind and has an address for them.
 pub(crate) struct Recipient {
@@ -23,11 +23,12 @@ pub(crate) async fn recipient(
     kind: HappeningKind,
 ) -> Result<Option<Recipient>, StoreError> {
     let UserName { organization, user } = name;
-    let preferences = app.store.find_email_preferences(organization, user).await?;
+    let preferences =
+        NotificationStore::new(&app.store).find_email_preferences(organization, user).await?;
     if !preferences.is_enabled(kind.notification_type()) {
         return Ok(None);
     }
-    let address = app.store.find_address(name).await?;
+    let address = NotificationStore::new(&app.store).find_address(name).await?;
     let Some(email) = address.confirmed else { return Ok(None) };
     let mut keys = app.store.list_keys_of(organization, user).await?;
     let now = app.clock.now();

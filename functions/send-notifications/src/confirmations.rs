@@ -1,12 +1,12 @@
 //! Confirmation emails, and security emails to replaced addresses.
 
+use notifications::TokenKeyCache;
+use notifications::address::{Nonce, Refusal, TIME_TO_UNDO, UserAddress};
+use notifications::mail::{address_changed, confirmation};
+use notifications::store::{NotificationStore, Shard, UserName};
+use notifications::token::Token;
 use shared::app::App;
 use shared::dynamodb::{ConflictRetry, StoreError};
-use shared::notifications::address::{Nonce, Refusal, TIME_TO_UNDO, UserAddress};
-use shared::notifications::mail::{address_changed, confirmation};
-use shared::notifications::store::{Shard, UserName};
-use shared::notifications::token::Token;
-use shared::notifications::token_key;
 
 use crate::Run;
 use crate::outside::{Mailer, NO_ANSWER, NotSent};
@@ -16,7 +16,7 @@ use crate::outside::{Mailer, NO_ANSWER, NotSent};
 pub(crate) async fn send(run: &mut Run<'_>) {
     let mailer = run.outside.mailer.as_ref();
     for shard in run.leases.shards() {
-        let users = run.app.store.users_to_ask(shard).await;
+        let users = NotificationStore::new(&run.app.store).users_to_ask(shard).await;
         for name in run.unless_failed(users).unwrap_or_default() {
             let asked = ask(run, mailer, shard, &name).await;
             run.unless_failed(asked);
@@ -35,7 +35,7 @@ async fn ask(
     name: &UserName,
 ) -> Result<(), StoreError> {
     let app = run.app;
-    let mut address = app.store.find_address(name).await?;
+    let mut address = NotificationStore::new(&app.store).find_address(name).await?;
     while let Some(replaced) = address.untold(app.clock.now()).cloned() {
         let Some(mailer) = mailer else { return Ok(()) };
         let since = replaced.ends.minus(TIME_TO_UNDO);
@@ -60,14 +60,17 @@ async fn ask(
     let Some(pending) = address.pending.clone().filter(|pending| now < pending.ends) else {
         if address.pending.take().is_some() {
             // It waited for too long, and nobody has a link that would confirm it.
-            return app.store.finish_asking(name, &address).await.map(drop);
+            return NotificationStore::new(&app.store)
+                .finish_asking(name, &address)
+                .await
+                .map(drop);
         }
         // It was confirmed or taken back.
-        return app.store.forget_asking(name, &address).await.map(drop);
+        return NotificationStore::new(&app.store).forget_asking(name, &address).await.map(drop);
     };
     let Some(mailer) = mailer else { return Ok(()) };
     let email = &pending.email;
-    let asked_before = app.store.times_asked(email).await?;
+    let asked_before = NotificationStore::new(&app.store).times_asked(email).await?;
     let since = address.asks_from(&asked_before).unwrap_or(now);
     if since > now {
         return Ok(());
@@ -79,7 +82,10 @@ async fn ask(
     let url = link(app, mailer, name, pending.nonce).await?;
     // Noted before it is sent: whatever comes between, no mail goes out that is not counted.
     let asked = address.note_asked(&asked_before, now);
-    if !app.store.replace_asked(name, &address, email, [&asked_before, &asked]).await? {
+    if !NotificationStore::new(&app.store)
+        .replace_asked(name, &address, email, [&asked_before, &asked])
+        .await?
+    {
         // The address was changed meanwhile: the next run asks for the new one.
         run.leave(since);
         return Ok(());
@@ -87,12 +93,12 @@ async fn ask(
     address.revision = address.revision.saturating_add(1);
     let mail = confirmation(email, name.organization.as_str(), &url);
     match mailer.send(email, &mail).await {
-        Ok(()) => app.store.forget_asking(name, &address).await.map(drop),
+        Ok(()) => NotificationStore::new(&app.store).forget_asking(name, &address).await.map(drop),
         Err(NotSent::Refused(reason)) => {
             run.refused += 1;
             address.refusal = Some(Refusal { at: now, reason });
             address.pending = None;
-            app.store.finish_asking(name, &address).await.map(drop)
+            NotificationStore::new(&app.store).finish_asking(name, &address).await.map(drop)
         }
         Err(NotSent::Failed(cause)) => {
             run.leave(since);
@@ -101,7 +107,9 @@ async fn ask(
             if cause != NO_ANSWER {
                 address.asked.pop();
             }
-            app.store.replace_asked(name, &address, email, [&asked, &asked_before]).await?;
+            NotificationStore::new(&app.store)
+                .replace_asked(name, &address, email, [&asked, &asked_before])
+                .await?;
             Err(StoreError::OtherService { service: "SES", cause })
         }
     }
@@ -115,7 +123,8 @@ async fn link(
     nonce: Nonce,
 ) -> Result<String, StoreError> {
     let UserName { organization, user } = name.clone();
-    let token = Token::Confirm { organization, user, nonce }.seal(&token_key(app).await?);
+    let token = Token::Confirm { organization, user, nonce }
+        .seal(&app.cache::<TokenKeyCache>().get(&app.store).await?);
     Ok(format!("{}/v0/notifications/confirm?token={token}", mailer.base_url))
 }
 
@@ -123,12 +132,12 @@ async fn link(
 async fn note_told(app: &App, name: &UserName, nonce: Nonce) -> Result<UserAddress, StoreError> {
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
-        let mut address = app.store.find_address(name).await?;
+        let mut address = NotificationStore::new(&app.store).find_address(name).await?;
         let Some(replaced) = address.replaced.iter_mut().find(|it| it.nonce == nonce) else {
             return Ok(address);
         };
         replaced.is_told = true;
-        if app.store.replace_address(name, &address, false).await? {
+        if NotificationStore::new(&app.store).replace_address(name, &address, false).await? {
             address.revision = address.revision.saturating_add(1);
             return Ok(address);
         }

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use serde_json::json;
+
+use notifications::happening::{Happening, HappeningKind, Scene};
+use notifications::store::{EventBatch, NotificationStore, Shard};
 use shared::dynamodb::StoreError;
-use shared::notifications::store::{EventBatch, Shard};
-use shared::projects::happening::{Happening, HappeningKind, Scene};
 
 use crate::Run;
 use crate::outside::{Event, NotTaken, Publisher};
@@ -33,7 +34,8 @@ async fn publish_some(
     shard: Shard,
     after: Option<&str>,
 ) -> Result<Option<String>, StoreError> {
-    let mut page = run.app.store.event_batches(shard, after, BATCHES_AT_ONCE).await?;
+    let mut page =
+        NotificationStore::new(&run.app.store).event_batches(shard, after, BATCHES_AT_ONCE).await?;
     for mut batch in page.batches {
         batch.happenings.retain(|happening| happening.kind.detail_type().is_some());
         if run.deadline.has_passed() || !run.leases.keep(run.app, shard).await? {
@@ -42,7 +44,7 @@ async fn publish_some(
         }
         let events = events_of(run, &batch).await?;
         let Err(NotTaken { cause, left }) = publisher.publish(&events).await else {
-            run.app.store.delete_batch_of_events(shard, &batch).await?;
+            NotificationStore::new(&run.app.store).delete_batch_of_events(shard, &batch).await?;
             continue;
         };
         tracing::error!(cause, "EventBridge could not be told");
@@ -57,8 +59,8 @@ async fn publish_some(
             page.last = None;
             break;
         }
-        // What it took is not sent again.
-        run.app.store.replace_batch_of_events(shard, &batch).await?;
+        // Accepted events are not sent again.
+        NotificationStore::new(&run.app.store).replace_batch_of_events(shard, &batch).await?;
     }
     Ok(page.last)
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use uuid::Uuid;
+
+use notifications::store::{NotificationStore, Shard};
 use shared::app::App;
 use shared::dynamodb::StoreError;
-use shared::notifications::store::Shard;
 use shared::timestamp::Timestamp;
-use uuid::Uuid;
 
 /// How long before a lease is renewed: a quarter of its length.
 const RENEWED_AFTER: Duration = Duration::from_secs(5);
@@ -24,7 +25,7 @@ impl Leases {
     /// Takes a shard, unless another run works on it.
     pub(crate) async fn take(&mut self, app: &App, shard: Shard) -> Result<(), StoreError> {
         let now = app.clock.now();
-        if app.store.lease_shard(shard, self.owner, now).await? {
+        if NotificationStore::new(&app.store).lease_shard(shard, self.owner, now).await? {
             self.held.push((shard, now));
         }
         Ok(())
@@ -48,7 +49,8 @@ impl Leases {
         if self.held[at].1.plus(RENEWED_AFTER) > now {
             return Ok(true);
         }
-        let is_kept = app.store.lease_shard(shard, self.owner, now).await?;
+        let is_kept =
+            NotificationStore::new(&app.store).lease_shard(shard, self.owner, now).await?;
         if is_kept {
             self.held[at].1 = now;
         } else {
@@ -60,7 +62,7 @@ impl Leases {
     /// Gives all shards back.
     pub(crate) async fn release(&self, app: &App) -> Result<(), StoreError> {
         for (shard, _) in &self.held {
-            app.store.release_shard(*shard, self.owner).await?;
+            NotificationStore::new(&app.store).release_shard(*shard, self.owner).await?;
         }
         Ok(())
     }

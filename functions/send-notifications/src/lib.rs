@@ -17,20 +17,20 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use leases::Leases;
+use outside::Outside;
+
+use errors::ErrorId;
+use errors::spike::Hour;
+use errors::store::EventsByHour;
+use notifications::happening::{DigestSubject, Scene};
+use notifications::store::{NotificationStore, Shard};
 use shared::app::{App, Deadline, Job};
 use shared::dynamodb::StoreError;
 use shared::dynamodb::client::ClientError;
-use shared::error_tracking::ErrorId;
-use shared::error_tracking::spike::Hour;
-use shared::error_tracking::store::EventsByHour;
-use shared::notifications::store::Shard;
-use shared::projects::happening::{DigestSubject, Scene};
 use shared::projects::project::{Project, ProjectId};
 use shared::telemetry::log_metric;
 use shared::timestamp::Timestamp;
-
-use leases::Leases;
-use outside::Outside;
 
 /// What this function is.
 pub static JOB: Job = Job {
@@ -161,7 +161,8 @@ async fn pass(run: &mut Run<'_>) -> Result<(), StoreError> {
 async fn take_busy_shards(run: &mut Run<'_>) -> Result<(), StoreError> {
     let app = run.app;
     for shard in Shard::all() {
-        if !run.leases.has(shard) && app.store.is_shard_busy(shard).await? {
+        if !run.leases.has(shard) && NotificationStore::new(&app.store).is_shard_busy(shard).await?
+        {
             run.leases.take(app, shard).await?;
         }
     }

@@ -2,20 +2,20 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use errors::ErrorId;
+use errors::spike::Hour;
+use errors::store::{ErrorStore, EventsByHour, EventsOfError};
+use notifications::TokenKeyCache;
+use notifications::address::{Refusal, UserAddress};
+use notifications::feed::{Step, most_important};
+use notifications::gathering::{Mailbox, Turn};
+use notifications::happening::{Happening, HappeningKind, Scene};
+use notifications::mail::{Letter, Mail, Place, Plot, Story};
+use notifications::store::{Feed, Looked, NotificationStore, Shard, UserName};
+use notifications::token::Token;
 use shared::app::App;
 use shared::dynamodb::StoreError;
-use shared::error_tracking::ErrorId;
-use shared::error_tracking::spike::Hour;
-use shared::error_tracking::store::{EventsByHour, EventsOfError};
-use shared::notifications::address::{Refusal, UserAddress};
-use shared::notifications::feed::{Step, most_important};
-use shared::notifications::gathering::{Mailbox, Turn};
-use shared::notifications::mail::{Letter, Mail, Place, Plot, Story};
-use shared::notifications::store::{Feed, Looked, Shard, UserName};
-use shared::notifications::token::Token;
-use shared::notifications::token_key;
 use shared::projects::api_key::UserId;
-use shared::projects::happening::{Happening, HappeningKind, Scene};
 use shared::projects::project::Organization;
 use shared::timestamp::Timestamp;
 
@@ -62,7 +62,7 @@ async fn begin_visits(run: &mut Run<'_>) -> VecDeque<Visit> {
     let app = run.app;
     let mut visits = VecDeque::new();
     for shard in run.leases.shards() {
-        let feeds = app.store.busy_feeds(shard).await;
+        let feeds = NotificationStore::new(&app.store).busy_feeds(shard).await;
         for organization in run.unless_failed(feeds).unwrap_or_default() {
             if run.deadline.has_passed() {
                 // Since when something waits in a feed, only reading it would tell.
@@ -111,7 +111,7 @@ impl Visit {
         shard: Shard,
         organization: Organization,
     ) -> Result<Self, StoreError> {
-        let feed = app.store.find_feed(&organization).await?;
+        let feed = NotificationStore::new(&app.store).find_feed(&organization).await?;
         let now = app.clock.now();
         let newest = feed.steps.last().map_or(feed.head.told, |step| step.number);
         let last = feed.looked.as_ref().map_or(newest, |looked| looked.last.min(newest));
@@ -129,7 +129,7 @@ impl Visit {
         kinds.sort_unstable();
         kinds.dedup();
         if !kinds.is_empty() {
-            for known in app.store.list_addresses(&organization).await? {
+            for known in NotificationStore::new(&app.store).list_addresses(&organization).await? {
                 let user = known.name.user;
                 let Some(address) =
                     known.address.filter(|_| !feed.unreadable.contains(user.as_str()))
@@ -278,7 +278,7 @@ impl Visit {
         mut mailbox: Mailbox,
     ) -> Result<(), StoreError> {
         let now = app.clock.now();
-        if !app.store.replace_mailbox(name, &mailbox, now).await? {
+        if !NotificationStore::new(&app.store).replace_mailbox(name, &mailbox, now).await? {
             // Somebody else works on it, who has taken over the lease.
             return Err(StoreError::Contended("another run sends mails to the same user".into()));
         }
@@ -296,8 +296,10 @@ impl Visit {
     async fn end(mut self, run: &mut Run<'_>) -> Result<Option<Self>, StoreError> {
         if !self.is_complete {
             if self.feed.looked.is_some() {
-                // Who is damaged keeps nobody from what comes after these steps.
-                run.app.store.note_looked(&self.organization, self.feed.head.told, None).await?;
+                // A damaged recipient does not delay later steps.
+                NotificationStore::new(&run.app.store)
+                    .note_looked(&self.organization, self.feed.head.told, None)
+                    .await?;
             }
             self.leave(run);
             return Ok(None);
@@ -309,17 +311,19 @@ impl Visit {
             .min()
             .map_or(self.last, |covered| covered.min(self.last));
         let organization = &self.organization;
-        app.store.tell_feed(organization, &self.feed, self.last, needless).await?;
+        NotificationStore::new(&app.store)
+            .tell_feed(organization, &self.feed, self.last, needless)
+            .await?;
         // Of users who have no window any more, only how many mails they got in the last hour was kept.
         let idle: Vec<(String, Mailbox)> =
             self.feed.mailboxes.extract_if(.., |_, mailbox| mailbox.is_idle(now)).collect();
         for (user, mailbox) in idle {
             let Ok(user) = UserId::parse(&user) else { continue };
             let name = UserName { organization: self.organization.clone(), user };
-            app.store.replace_mailbox(&name, &mailbox, now).await?;
+            NotificationStore::new(&app.store).replace_mailbox(&name, &mailbox, now).await?;
         }
         if self.feed.mailboxes.is_empty() {
-            app.store.end_feed(&self.organization, self.last).await?;
+            NotificationStore::new(&app.store).end_feed(&self.organization, self.last).await?;
         }
         if !self.goes_on {
             return Ok(None);
@@ -334,7 +338,9 @@ impl Visit {
         if self.feed.looked.as_ref() == Some(&looked) {
             return Ok(());
         }
-        app.store.note_looked(&self.organization, self.feed.head.told, Some(&looked)).await
+        NotificationStore::new(&app.store)
+            .note_looked(&self.organization, self.feed.head.told, Some(&looked))
+            .await
     }
 
     /// Notes since when what is left waits.
@@ -395,7 +401,7 @@ async fn write(
         }
         None => None,
     };
-    let key = token_key(run.app).await?;
+    let key = run.app.cache::<TokenKeyCache>().get(&run.app.store).await?;
     let token = Token::Unsubscribe {
         organization: name.organization.clone(),
         user: name.user.clone(),
@@ -433,7 +439,8 @@ async fn weigh(
         known
     } else {
         let (store, now) = (&run.app.store, run.app.clock.now());
-        let counts = store.most_frequent_errors(project, hour, WEIGHED, now).await?;
+        let counts =
+            ErrorStore::new(store).most_frequent_errors(project, hour, WEIGHED, now).await?;
         run.frequent.entry((project, hour)).or_insert(counts)
     };
     for line in lines {
@@ -456,9 +463,11 @@ async fn plot_of(run: &mut Run<'_>, first: &Happening) -> Result<Option<Plot>, S
         known.clone()
     } else {
         let (store, now) = (&run.app.store, run.app.clock.now());
-        let Some(error) = store.find_error(*project, id, now).await? else { return Ok(None) };
+        let Some(error) = ErrorStore::new(store).find_error(*project, id, now).await? else {
+            return Ok(None);
+        };
         let events = EventsOfError::from(&error);
-        let counted = store
+        let counted = ErrorStore::new(store)
             .latest_events_by_hour(*project, &events, PLOTTED_HOURS, PLOTTED_EVENTS, now)
             .await?;
         run.plotted.insert((*project, id), counted.clone());
@@ -475,11 +484,11 @@ async fn change_address(
     name: &UserName,
     change: impl FnOnce(&mut UserAddress),
 ) -> Result<(), StoreError> {
-    let mut address = app.store.find_address(name).await?;
+    let mut address = NotificationStore::new(&app.store).find_address(name).await?;
     if !address.is_stored() {
         // The user was erased just now, and must not come back.
         return Ok(());
     }
     change(&mut address);
-    app.store.replace_address(name, &address, false).await.map(drop)
+    NotificationStore::new(&app.store).replace_address(name, &address, false).await.map(drop)
 }

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
+use notifications::feed::belong_together;
+use notifications::happening::{Happening, Scene};
+use notifications::store::{NotificationStore, Outlets, Shard, Waiting};
 use shared::dynamodb::StoreError;
-use shared::notifications::feed::belong_together;
-use shared::notifications::store::{Outlets, Shard, Waiting};
-use shared::projects::happening::{Happening, Scene};
 use shared::projects::project::Organization;
 
 use crate::Run;
@@ -15,7 +15,7 @@ use crate::Run;
 pub(crate) async fn empty(run: &mut Run<'_>) {
     let mut turns = VecDeque::new();
     for shard in run.leases.shards() {
-        let scenes = run.app.store.waiting_scenes(shard).await;
+        let scenes = NotificationStore::new(&run.app.store).waiting_scenes(shard).await;
         let scenes = run.unless_failed(scenes).unwrap_or_default();
         turns.extend(scenes.into_iter().map(|scene| (shard, scene)));
     }
@@ -31,7 +31,7 @@ pub(crate) async fn empty(run: &mut Run<'_>) {
 async fn take(run: &mut Run<'_>, shard: Shard, scene: &str) -> Result<bool, StoreError> {
     let app = run.app;
     let Waiting { happenings: mut waiting, has_more } =
-        app.store.waiting_happenings(shard, scene).await?;
+        NotificationStore::new(&app.store).waiting_happenings(shard, scene).await?;
     let Some(first) = waiting.first().cloned() else { return Ok(false) };
     // The first by its key is not the first that happened.
     let since = waiting.iter().map(|happening| happening.at).min().unwrap_or(first.at);
@@ -48,7 +48,7 @@ async fn take(run: &mut Run<'_>, shard: Shard, scene: &str) -> Result<bool, Stor
     let organization = organization_of(run, &first).await;
     let organization = organization.inspect_err(|_| run.leave(since))?;
     let told = organization.as_ref().map(|organization| (organization, outlets));
-    let taken = app.store.take(told, &waiting, new_id).await;
+    let taken = NotificationStore::new(&app.store).take(told, &waiting, new_id).await;
     let is_taken = taken.inspect_err(|_| run.leave(since))?;
     Ok(!is_taken || has_more || waiting.len() < found)
 }

@@ -11,9 +11,10 @@ use aws_sdk_sesv2::config::timeout::TimeoutConfig;
 use aws_sdk_sesv2::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sesv2::operation::send_email::SendEmailError;
 use aws_sdk_sesv2::types::{Body, Content, Destination, EmailContent, Message, MessageHeader};
+
+use notifications::address::EmailAddress;
+use notifications::mail::Mail;
 use shared::dynamodb::client::{ClientError, SdkConfig, function_config};
-use shared::notifications::address::EmailAddress;
-use shared::notifications::mail::Mail;
 
 /// Where mails are from: an address of which SES has a verified identity. Set by `template.yaml`, as all
 /// that follows; empty: no mail is sent.

@@ -2,8 +2,11 @@
 
 use std::collections::HashSet;
 
+use errors::store::ErrorStore;
+use flags::store::FlagStore;
+use insights::store::InsightStore;
+use notifications::happening::{DELETED, DigestSubject, Happening, HappeningKind, Scene};
 use shared::dynamodb::StoreError;
-use shared::projects::happening::{DELETED, DigestSubject, Happening, HappeningKind, Scene};
 
 use crate::Run;
 
@@ -32,9 +35,9 @@ pub(crate) async fn drop_gone(
     }
     let (store, now) = (&run.app.store, run.app.clock.now());
     let (errors, insights, flags) = tokio::try_join!(
-        store.existing_errors(project, &errors, now),
-        store.existing_insights(project, &insights),
-        store.existing_flags(project, &flags),
+        ErrorStore::new(store).existing_errors(project, &errors, now),
+        InsightStore::new(store).existing_insights(project, &insights),
+        FlagStore::new(store).existing_flags(project, &flags),
     )?;
     let errors = errors.into_iter().map(DigestSubject::Error);
     let insights = insights.into_iter().map(DigestSubject::Insight);

@@ -1,9 +1,10 @@
 //! Serves the console: one document for all of its pages, and the scripts and styles that the document
-//! names. They are built from `page/` by `make console`, compressed there, and part of this binary. Exchanges the
+//! names. They are built from `console/` by `make console`, compressed there, and part of this binary. Exchanges the
 //! single-use code of a link to the console for its API key.
 
 use rust_embed::{EmbeddedFile, RustEmbed};
 use serde::Serialize;
+
 use shared::app::{Access, App, Operation};
 use shared::http::{Answer, Incoming, Method, Problem, StatusCode};
 use shared::projects::console_code::ConsoleCode;

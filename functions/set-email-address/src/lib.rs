@@ -1,12 +1,12 @@
 //! Sets the address where the caller gets mail. It counts once it is confirmed, by the link in a mail for
 //! which this function asks.
 
+use notifications::address::{Nonce, read_email_address};
+use notifications::store::{NotificationStore, UserName};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
 use shared::http::{Answer, Incoming, Method, Problem};
-use shared::notifications::address::{Nonce, read_email_address};
-use shared::notifications::store::UserName;
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -31,7 +31,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
         // Storage: the address as it is.
-        let stored = app.store.find_address(&name).await?;
+        let stored = NotificationStore::new(&app.store).find_address(&name).await?;
 
         // Rules. The token is signed; what it names has only to be new.
         let mut address = stored.clone();
@@ -41,7 +41,9 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         // Storage and answer.
         let asks = address.pending.is_some();
         let is_same = address == stored;
-        if is_same || app.store.replace_address(&name, &address, asks).await? {
+        if is_same
+            || NotificationStore::new(&app.store).replace_address(&name, &address, asks).await?
+        {
             return Answer::ok(&address.shown());
         }
     }

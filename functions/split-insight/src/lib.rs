@@ -1,12 +1,12 @@
 //! Splits pain points off a replay insight, into a new one.
 
+use insights::draft::SplitRequest;
+use insights::store::{InsightStore, InsightWrite, RequestRecord};
+use insights::{Insight, InsightId, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::{ConflictRetry, Idempotent};
 use shared::http::{Answer, Incoming, Method, Problem};
-use shared::insights::draft::SplitRequest;
-use shared::insights::store::{InsightWrite, RequestRecord};
-use shared::insights::{Insight, InsightId};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 use shared::timestamp::Timestamp;
@@ -25,7 +25,7 @@ pub static OPERATION: Operation = Operation::new(
 async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
     let mut violations = Violations::default();
-    let id = incoming.insight_id(&mut violations);
+    let id = http::insight_id(incoming, &mut violations);
     let request = incoming.read_idempotent(caller.key_id(), &mut violations);
     let (id, request) = violations.into_result(id.zip(request))?;
     let project_id = caller.project()?;
@@ -38,8 +38,9 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
         // Storage: the insight as it is.
-        let Some(mut source) = app.store.find_insight(project_id, id).await? else {
-            return app.replay_or(Problem::insight_not_found(), request.as_ref()).await;
+        let Some(mut source) = InsightStore::new(&app.store).find_insight(project_id, id).await?
+        else {
+            return app.replay_or(http::insight_not_found(), request.as_ref()).await;
         };
 
         // Rules. What is refused may have been done before: the pain points are gone then.
@@ -50,15 +51,18 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
                 if let Some(replay) = app.store.find_replay(request, now).await? {
                     return Answer::replay(replay);
                 }
-                let Some(made) = app.store.find_split(fingerprint).await? else {
+                let Some(made) = InsightStore::new(&app.store).find_split(fingerprint).await?
+                else {
                     return Err(refusal.into());
                 };
-                let made = app.store.find_insight(project_id, made).await?;
+                let made = InsightStore::new(&app.store).find_insight(project_id, made).await?;
                 return created(&made.ok_or(refusal)?, now);
             }
         };
         let unknown = [&source, &made].map(Insight::unknown_latest);
-        let details = app.store.find_pain_points(project_id, unknown.into_iter().flatten()).await?;
+        let details = InsightStore::new(&app.store)
+            .find_pain_points(project_id, unknown.into_iter().flatten())
+            .await?;
         source.refresh_latest(&details);
         let latest = made.unknown_latest().and_then(|latest| details.get(&latest));
         let title = || latest.map(|latest| latest.title.clone()).unwrap_or_default();
@@ -71,7 +75,10 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         let stored_answer = answer.to_stored();
         let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
         let request_record = RequestRecord::Split { fingerprint, made: made_id };
-        match app.store.save_insights(&[&source, &made], request_record, idempotent, now).await? {
+        match InsightStore::new(&app.store)
+            .save_insights(&[&source, &made], request_record, idempotent, now)
+            .await?
+        {
             InsightWrite::Done => return Ok(answer),
             InsightWrite::Replay(replay) => return Answer::replay(replay),
             InsightWrite::Outdated | InsightWrite::BatchAbandoned => {}

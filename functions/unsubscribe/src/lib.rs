@@ -1,13 +1,13 @@
 //! Switches mails of one type off, by the link that each of them has: a page that asks (GET), and what its
 //! button and the mail program's own one send (POST, RFC 8058).
 
+use notifications::TokenKeyCache;
+use notifications::http::{ask_to_unsubscribe, no_such_link, token_of, unsubscribed};
+use notifications::preferences::EmailPreferencesUpdate;
+use notifications::store::{NotificationStore, UserName};
+use notifications::token::Token;
 use shared::app::{Access, App, Operation};
 use shared::http::{Answer, Incoming, Method, Problem, Protocol};
-use shared::notifications::http::{ask_to_unsubscribe, no_such_link, token_of, unsubscribed};
-use shared::notifications::store::UserName;
-use shared::notifications::token::Token;
-use shared::notifications::token_key;
-use shared::preferences::EmailPreferencesUpdate;
 
 /// What this function is.
 pub static OPERATION: Operation = Operation::new(
@@ -21,7 +21,7 @@ pub static OPERATION: Operation = Operation::new(
 /// Answers one request. Its body says nothing: the token alone decides.
 async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
-    let key = token_key(app).await?;
+    let key = app.cache::<TokenKeyCache>().get(&app.store).await?;
     let Some(Token::Unsubscribe { organization, user, notification_type }) =
         Token::open(&key, token_of(incoming))
     else {
@@ -35,11 +35,13 @@ async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     // Storage. Whoever has no address gets no mail, and nothing is to be stored of who was erased: the
     // links in their mails never end.
     let name = UserName { organization, user };
-    if app.store.find_address(&name).await?.is_stored() {
+    if NotificationStore::new(&app.store).find_address(&name).await?.is_stored() {
         let id = app.ids.new_uuid(app.clock.now());
         let update = EmailPreferencesUpdate::off(notification_type);
         let UserName { organization, user } = &name;
-        app.store.update_email_preferences(organization, user, &update, id).await?;
+        NotificationStore::new(&app.store)
+            .update_email_preferences(organization, user, &update, id)
+            .await?;
     }
 
     // Answer.

@@ -1,9 +1,10 @@
 //! Changes the caller's notification email preferences.
 
+use notifications::preferences::EmailPreferencesUpdate;
+use notifications::store::NotificationStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Method, Problem};
-use shared::preferences::EmailPreferencesUpdate;
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -26,7 +27,9 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     // Storage.
     let (organization, user) = (caller.organization(), caller.user());
     let id = app.ids.new_uuid(app.clock.now());
-    let preferences = app.store.update_email_preferences(organization, user, &update, id).await?;
+    let preferences = NotificationStore::new(&app.store)
+        .update_email_preferences(organization, user, &update, id)
+        .await?;
 
     // Answer: what holds now for every type, not only for those in the body.
     Answer::ok(&preferences)

@@ -1,9 +1,10 @@
 //! Sets the status of an error.
 
+use errors::store::ErrorStore;
+use errors::{http, read_status_patch};
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
-use shared::error_tracking::read_status_patch;
 use shared::http::{Answer, Incoming, Method, Problem};
 use shared::projects::api_key::Scope;
 
@@ -24,14 +25,14 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let if_match = incoming.if_match();
     let project_id = caller.project()?;
     let status = read_status_patch(&incoming.merge_patch()?)?;
-    let id = incoming.error_id()?;
+    let id = http::error_id(incoming)?;
 
     let now = app.clock.now();
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
         // Storage: the error as it is.
-        let stored = app.store.find_error(project_id, id, now).await?;
-        let stored = stored.ok_or_else(Problem::error_not_found)?;
+        let stored = ErrorStore::new(&app.store).find_error(project_id, id, now).await?;
+        let stored = stored.ok_or_else(http::error_not_found)?;
 
         // Rules.
         if_match.check(stored.version)?;
@@ -41,10 +42,12 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         }
 
         // Storage and answer: all that may fail is read before anything is written.
-        let activity = app.store.find_activity(project_id, &error, now).await?;
-        let activity = activity.ok_or_else(Problem::error_not_found)?;
+        let activity = ErrorStore::new(&app.store).find_activity(project_id, &error, now).await?;
+        let activity = activity.ok_or_else(http::error_not_found)?;
         let is_same = error == stored;
-        if is_same || app.store.replace_error(project_id, &stored, &error, None).await? {
+        if is_same
+            || ErrorStore::new(&app.store).replace_error(project_id, &stored, &error, None).await?
+        {
             let shown = error.shown(activity.events, activity.latest);
             return Answer::ok(&shown)?.with_version(error.version);
         }

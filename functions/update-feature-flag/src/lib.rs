@@ -1,12 +1,12 @@
 //! Changes, archives or brings back a feature flag, or makes it again what it was.
 
+use flags::history::ChangeKind;
+use flags::store::{FlagReplacement, FlagStore};
+use flags::update::{FlagUpdate, unknown_version, unrestorable};
+use flags::{FeatureFlag, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
-use shared::flags::FeatureFlag;
-use shared::flags::history::ChangeKind;
-use shared::flags::store::FlagReplacement;
-use shared::flags::update::{FlagUpdate, unknown_version, unrestorable};
 use shared::http::{Answer, Incoming, Method, Problem};
 use shared::projects::api_key::Scope;
 use shared::timestamp::Timestamp;
@@ -28,15 +28,15 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let project_id = caller.project()?;
     let body = incoming.merge_patch()?;
     let update = FlagUpdate::check(&body)?;
-    let key = incoming.flag_key()?;
+    let key = http::flag_key(incoming)?;
 
     let author = caller.author();
     let now = app.clock.now();
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
         // Storage: the flag as it is.
-        let stored = app.store.find_flag(project_id, &key).await?;
-        let stored = stored.ok_or_else(Problem::flag_not_found)?;
+        let stored = FlagStore::new(&app.store).find_flag(project_id, &key).await?;
+        let stored = stored.ok_or_else(http::flag_not_found)?;
 
         // Rules.
         if_match.check(stored.tag())?;
@@ -55,15 +55,15 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
             return Ok(answer);
         }
         if stored.archived_at.is_some() && flag.archived_at.is_some() {
-            return Err(Problem::flag_archived());
+            return Err(http::flag_archived());
         }
 
         // Storage and answer.
-        match app.store.replace_flag(&stored, &flag, kind, &author).await? {
+        match FlagStore::new(&app.store).replace_flag(&stored, &flag, kind, &author).await? {
             FlagReplacement::Done => return Ok(answer),
             FlagReplacement::Outdated => {}
             FlagReplacement::LimitReached(limit) => {
-                return Err(Problem::project_limit_reached(limit));
+                return Err(http::project_limit_reached(limit));
             }
             FlagReplacement::ReferencesRefused(violations) => {
                 return Err(match update {
@@ -71,7 +71,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
                     FlagUpdate::Restore(_) => unrestorable(&violations).into(),
                 });
             }
-            FlagReplacement::InUse(dependents) => return Err(Problem::flag_in_use(&dependents)),
+            FlagReplacement::InUse(dependents) => return Err(http::flag_in_use(&dependents)),
         }
     }
     Err(Problem::conflict("the flag, or what it rests on, kept changing"))
@@ -85,12 +85,12 @@ async fn restored(
     now: Timestamp,
 ) -> Result<FeatureFlag, Problem> {
     if stored.archived_at.is_some() {
-        return Err(Problem::flag_archived());
+        return Err(http::flag_archived());
     }
     if version == stored.version {
         return Ok(stored.clone());
     }
-    let state = app.store.find_flag_state(stored, version, now).await?;
+    let state = FlagStore::new(&app.store).find_flag_state(stored, version, now).await?;
     let state = state.ok_or_else(unknown_version)?;
     Ok(state.restored(stored, now))
 }

@@ -1,11 +1,12 @@
 //! Changes title, description, status or `viewed` of a replay insight.
 
+use insights::draft::InsightPatch;
+use insights::http;
+use insights::store::{InsightStore, InsightWrite, RequestRecord};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
 use shared::http::{Answer, Incoming, Method, Problem};
-use shared::insights::draft::InsightPatch;
-use shared::insights::store::{InsightWrite, RequestRecord};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
@@ -23,7 +24,7 @@ pub static OPERATION: Operation = Operation::new(
 async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
     // Request.
     let mut violations = Violations::default();
-    let id = incoming.insight_id(&mut violations);
+    let id = http::insight_id(incoming, &mut violations);
     let id = violations.into_result(id)?;
     let if_match = incoming.if_match();
     let project_id = caller.project()?;
@@ -33,8 +34,8 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
         // Storage: the insight as it is.
-        let insight = app.store.find_insight(project_id, id).await?;
-        let mut insight = insight.ok_or_else(Problem::insight_not_found)?;
+        let insight = InsightStore::new(&app.store).find_insight(project_id, id).await?;
+        let mut insight = insight.ok_or_else(http::insight_not_found)?;
 
         // Rules.
         if_match.check(insight.version)?;
@@ -42,7 +43,9 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
 
         // Storage and answer.
         let answer = Answer::ok(&insight.at(now))?.with_version(insight.version)?;
-        let written = app.store.save_insights(&[&insight], RequestRecord::None, None, now).await?;
+        let written = InsightStore::new(&app.store)
+            .save_insights(&[&insight], RequestRecord::None, None, now)
+            .await?;
         if written == InsightWrite::Done {
             return Ok(answer);
         }

@@ -1,10 +1,11 @@
 //! Changes a segment, and with it what the flags that use it serve.
 
+use flags::http;
+use flags::segment::SegmentPatch;
+use flags::store::{FlagStore, SegmentReplacement};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
-use shared::flags::segment::SegmentPatch;
-use shared::flags::store::SegmentReplacement;
 use shared::http::{Answer, Incoming, Method, Problem};
 use shared::projects::api_key::Scope;
 
@@ -24,14 +25,14 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let if_match = incoming.if_match();
     let project_id = caller.project()?;
     let patch = SegmentPatch::read(&incoming.merge_patch()?)?;
-    let key = incoming.segment_key()?;
+    let key = http::segment_key(incoming)?;
 
     let now = app.clock.now();
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
         // Storage: the segment as it is.
-        let stored = app.store.find_segment(project_id, &key).await?;
-        let stored = stored.ok_or_else(Problem::segment_not_found)?;
+        let stored = FlagStore::new(&app.store).find_segment(project_id, &key).await?;
+        let stored = stored.ok_or_else(http::segment_not_found)?;
 
         // Rules.
         if_match.check(stored.tag())?;
@@ -42,11 +43,11 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         }
 
         // Storage and answer.
-        match app.store.replace_segment(&stored, &segment).await? {
+        match FlagStore::new(&app.store).replace_segment(&stored, &segment).await? {
             SegmentReplacement::Done => return Ok(answer),
             SegmentReplacement::Outdated => {}
             SegmentReplacement::LimitReached(limit) => {
-                return Err(Problem::project_limit_reached(limit));
+                return Err(http::project_limit_reached(limit));
             }
         }
     }

@@ -2,8 +2,9 @@
 //! be read again as it was stored.
 
 use serde_json::Value;
-use shared::error_tracking::attribute::Attribute;
-use shared::error_tracking::ingestion::{
+
+use errors::attribute::Attribute;
+use errors::ingestion::{
     Envelope, MAX_EVENT_BYTES, MAX_FIRST_ITEM_BYTES, MAX_ITEMS, MAX_PAYLOAD_BYTES, MAX_START_BYTES,
     NormalizedEvent, Received, describe_stored_event, normalize_store_body,
 };

@@ -4,7 +4,8 @@
 use std::io::Read;
 
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
-use shared::error_tracking::ingestion::{MAX_INFLATED_BYTES, inflate, inflate_start};
+
+use errors::ingestion::{MAX_INFLATED_BYTES, inflate, inflate_start};
 
 /// What headers say, chosen by the first byte.
 const CODINGS: [&str; 7] = ["", "gzip", "deflate", "br", "zstd", "identity", "gzip, br"];

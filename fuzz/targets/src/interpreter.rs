@@ -1,9 +1,7 @@
 //! The interpreter of error filters: whatever is asked, the answer is valid against what was asked, and always
 //! the same.
 
-use interpret_error_filters::interpretation::{
-    Category, Filter, Kind, Operator, Request, interpret, valid_filters,
-};
+use interpreter::{Category, Filter, Kind, Operator, Request, interpret, valid_filters};
 
 /// The longest query (`docs/semantics/error-filters.md`, "Request"), and how many of all else is tried.
 const QUERY_CHARACTERS: usize = 500;

@@ -1,13 +1,12 @@
 //! Runs of packed events: what was packed is unpacked, and bytes that nobody packed are refused, or are a run
 //! like any other.
 
-use shared::error_tracking::attribute::{Attribute, Attributes, UserHash};
-use shared::error_tracking::log::day::Day;
-use shared::error_tracking::log::manifest::{Run, RunId};
-use shared::error_tracking::log::row::{EventRow, Fingerprint};
-use shared::error_tracking::log::run::{
-    Base, ColumnName, Columns, Decoder, ErrorHour, pack, unpack,
-};
+use errors::attribute::{Attribute, Attributes, UserHash};
+use errors::grouping::Fingerprint;
+use errors::log::day::Day;
+use errors::log::manifest::{Run, RunId};
+use errors::log::row::EventRow;
+use errors::log::run::{Base, ColumnName, Columns, Decoder, ErrorHour, pack, unpack};
 use shared::timestamp::Timestamp;
 
 /// Whatever the bytes are, they are of this day.

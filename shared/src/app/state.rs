@@ -147,7 +147,7 @@ impl App {
 
     /// What a field remembers between requests: the one value of its type, which is made when it is
     /// first asked for.
-    pub(crate) fn cache<C: Any + Default + Send + Sync>(&self) -> Arc<C> {
+    pub fn cache<C: Any + Default + Send + Sync>(&self) -> Arc<C> {
         // A panic while the lock was held cannot have left the map half-changed.
         let mut caches = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
         let cache = caches.entry(TypeId::of::<C>()).or_insert_with(|| Arc::new(C::default()));

@@ -12,7 +12,7 @@ use super::transaction::pause;
 use super::{Store, StoreError};
 
 /// The most keys of one `BatchGetItem`.
-pub(crate) const MAX_KEYS: usize = 100;
+pub const MAX_KEYS: usize = 100;
 /// The most keys of one `BatchGetItem` of items that may be large.
 const MAX_LARGE_KEYS: usize = 20;
 /// How often what DynamoDB left unprocessed is asked for again.
@@ -29,7 +29,7 @@ const PARALLEL_DELETIONS: usize = 4;
 
 impl Store {
     /// The items of up to 100 keys of any tables, by table; those that are not there are left out.
-    pub(crate) async fn batch_get(
+    pub async fn batch_get(
         &self,
         mut keys: HashMap<String, KeysAndAttributes>,
     ) -> Result<HashMap<String, Vec<Item>>, StoreError> {
@@ -50,17 +50,13 @@ impl Store {
 
     /// The items of any number of keys of one table, strongly consistent each, in no order; those
     /// that are not there are left out.
-    pub(crate) async fn get_all(
-        &self,
-        table: &str,
-        keys: Vec<Item>,
-    ) -> Result<Vec<Item>, StoreError> {
+    pub async fn get_all(&self, table: &str, keys: Vec<Item>) -> Result<Vec<Item>, StoreError> {
         self.get_batches(table, keys, MAX_KEYS, true).await
     }
 
     /// The same, eventually consistent, of items that may have some hundred kB each: a batch answers at
     /// most 16 MB.
-    pub(crate) async fn get_all_eventually(
+    pub async fn get_all_eventually(
         &self,
         table: &str,
         keys: Vec<Item>,
@@ -97,7 +93,7 @@ impl Store {
 
     /// Deletes the items of any number of keys, whether or not they are there. What is deleted must
     /// not be made anew: a deletion whose answer was lost is sent again.
-    pub(crate) async fn delete_all(&self, table: &str, keys: Vec<Item>) -> Result<(), StoreError> {
+    pub async fn delete_all(&self, table: &str, keys: Vec<Item>) -> Result<(), StoreError> {
         let table = self.table(table);
         let batches: Vec<_> = keys
             .chunks(MAX_DELETIONS)

@@ -56,7 +56,7 @@ impl Store {
     }
 
     /// What was read of an item; nothing if it is damaged, which is reported.
-    pub(crate) fn unless_damaged<T>(
+    pub fn unless_damaged<T>(
         &self,
         item: &Item,
         read: Result<T, StoreError>,
@@ -71,12 +71,12 @@ impl Store {
     }
 
     /// Reports an item that is left out, by any attributes that tell its key.
-    pub(crate) fn report_damaged(&self, table: &'static str, key: &Item, attribute: &'static str) {
+    pub fn report_damaged(&self, table: &'static str, key: &Item, attribute: &'static str) {
         (self.report_damage)(&DamagedItem { table, key: key_of(key), attribute });
     }
 
     /// All that can be read of some items.
-    pub(crate) fn undamaged<'i, T, C: FromIterator<T>>(
+    pub fn undamaged<'i, T, C: FromIterator<T>>(
         &self,
         items: impl IntoIterator<Item = &'i Item>,
         read: impl Fn(&'i Item) -> Result<T, StoreError>,

@@ -66,10 +66,7 @@ pub struct Cause(Box<dyn Error + Send + Sync>);
 
 impl Cause {
     /// A step of the store's own that failed with an error.
-    pub(crate) fn of_step(
-        step: &'static str,
-        source: impl Into<Box<dyn Error + Send + Sync>>,
-    ) -> Self {
+    pub fn of_step(step: &'static str, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self(Box::new(FailedStep { step, source: source.into() }))
     }
 }

@@ -12,8 +12,10 @@ use super::item::{Item, ItemReader, b, item, n, s};
 use super::request::IntoAction;
 use super::{Store, StoreError, Sweep};
 
-pub(crate) const TABLE: &str = "idempotency";
-pub(crate) const KEY: &str = "scope";
+/// The table.
+pub const TABLE: &str = "idempotency";
+/// Its partition key.
+pub const KEY: &str = "scope";
 
 /// A request with an idempotency key and the answer that it gets if it is carried out.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +73,7 @@ impl Store {
     }
 
     /// The action that stores an answer, and fails if one is stored already.
-    pub(crate) fn put_answer(
+    pub fn put_answer(
         &self,
         idempotent: Idempotent<'_>,
         now: Timestamp,
@@ -100,7 +102,7 @@ impl Store {
 }
 
 /// Reads what was in the way of [`Store::put_answer`].
-pub(crate) fn read_replay(item: &Item, request: &IdempotentRequest) -> Result<Replay, StoreError> {
+pub fn read_replay(item: &Item, request: &IdempotentRequest) -> Result<Replay, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     if reader.bytes::<32>("fingerprint")? != request.fingerprint.as_bytes() {
         return Ok(Replay::OtherRequest);

@@ -15,34 +15,31 @@ const BY_LAST_SEEN: (&str, &str) = ("byLastSeen", "lastSeenKey");
 const BY_STATUS: (&str, &str) = ("byStatus", "statusKey");
 
 /// A list, from its beginning.
-pub(crate) struct LastSeenList<'a> {
+pub struct LastSeenList<'a> {
     /// The table's name without its prefix.
-    pub(crate) table: &'static str,
+    pub table: &'static str,
     /// The partition.
-    pub(crate) pk: String,
+    pub pk: String,
     /// The status that is wanted; any if there is none.
-    pub(crate) status: Option<&'a str>,
+    pub status: Option<&'a str>,
     /// Whether the indexes are local, and so can be read strongly consistent.
-    pub(crate) is_local: bool,
+    pub is_local: bool,
 }
 
 /// The attributes that put an item into both indexes. Its position sorts as the times do at which items
 /// were last seen, and is its own.
-pub(crate) fn index_attributes(
-    status: &str,
-    position: String,
-) -> [(&'static str, AttributeValue); 2] {
+pub fn index_attributes(status: &str, position: String) -> [(&'static str, AttributeValue); 2] {
     [(BY_STATUS.1, s(format!("{status}#{position}"))), (BY_LAST_SEEN.1, s(position))]
 }
 
 /// The position of an item of a list.
-pub(crate) fn position_of(table: &'static str, item: &Item) -> Result<String, StoreError> {
+pub fn position_of(table: &'static str, item: &Item) -> Result<String, StoreError> {
     ItemReader { table, item }.text(BY_LAST_SEEN.1).map(str::to_owned)
 }
 
 impl Store {
     /// A page of a list. `key_at` tells the key of the item at a position.
-    pub(crate) async fn page_by_last_seen<T>(
+    pub async fn page_by_last_seen<T>(
         &self,
         list: &LastSeenList<'_>,
         page_request: &PageRequest,

@@ -3,22 +3,22 @@
 //! The store is concrete: the AWS SDK against whatever speaks DynamoDB's protocol at the
 //! configured endpoint. Tests use a real engine behind the same SDK.
 
-pub(crate) mod batch;
+pub mod batch;
 pub mod client;
 mod damage;
 mod error;
-pub(crate) mod idempotency;
-pub(crate) mod item;
-pub(crate) mod last_seen;
-pub(crate) mod page;
+pub mod idempotency;
+pub mod item;
+pub mod last_seen;
+pub mod page;
 mod quotas;
-pub(crate) mod request;
-pub(crate) mod server_clock;
+pub mod request;
+pub mod server_clock;
 mod sweep;
 mod table_names;
-pub(crate) mod transaction;
+pub mod transaction;
 mod unanswered;
-pub(crate) mod unchanging;
+pub mod unchanging;
 mod write;
 
 use std::sync::Arc;
@@ -67,8 +67,13 @@ impl Store {
         Ok(names.iter().filter_map(|name| name.strip_prefix(prefix)).map(str::to_owned).collect())
     }
 
+    /// The client of all tables.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// The full name of a table.
-    pub(crate) fn table(&self, name: &str) -> String {
+    pub fn table(&self, name: &str) -> String {
         self.tables.of(name)
     }
 }

@@ -8,7 +8,7 @@ use super::item::Item;
 use super::{Store, StoreError};
 
 /// One more item than is answered tells whether anything comes after a page.
-pub(crate) fn one_more_than(limit: u32) -> i32 {
+pub fn one_more_than(limit: u32) -> i32 {
     i32::try_from(limit.saturating_add(1)).unwrap_or(i32::MAX)
 }
 
@@ -38,7 +38,7 @@ fn wire_bytes(value: &AttributeValue) -> usize {
 impl Store {
     /// The page of what a query found, without what cannot be read; `more` if DynamoDB stopped before
     /// the end, at 1 MB. `end_of` tells where a page ends that ends with an item.
-    pub(crate) fn page<T>(
+    pub fn page<T>(
         &self,
         items: Vec<Item>,
         more: bool,
@@ -52,7 +52,7 @@ impl Store {
 
     /// The same of items that take other room in an answer than they do stored: `bytes_of` tells how much,
     /// as Lambda hands it over.
-    pub(crate) fn page_of_size<T>(
+    pub fn page_of_size<T>(
         &self,
         mut items: Vec<Item>,
         more: bool,

@@ -12,18 +12,18 @@ use super::{Store, StoreError};
 
 impl Store {
     /// An item, if it is there. Strongly consistent.
-    pub(crate) async fn get(&self, table: &str, key: Item) -> Result<Option<Item>, StoreError> {
+    pub async fn get(&self, table: &str, key: Item) -> Result<Option<Item>, StoreError> {
         let get = self.client.get_item().table_name(self.table(table)).set_key(Some(key));
         Ok(get.consistent_read(true).send().await?.item)
     }
 
     /// Begins a query, which is eventually consistent unless told otherwise.
-    pub(crate) fn query(&self, table: &str) -> QueryFluentBuilder {
+    pub fn query(&self, table: &str) -> QueryFluentBuilder {
         self.client.query().table_name(self.table(table))
     }
 
     /// Begins a query that answers some attributes of items only.
-    pub(crate) fn query_attributes(&self, table: &str, names: &[&str]) -> QueryFluentBuilder {
+    pub fn query_attributes(&self, table: &str, names: &[&str]) -> QueryFluentBuilder {
         // By placeholders: a name may be a reserved word.
         let placeholders: Vec<String> = (0..names.len()).map(|it| format!("#read{it}")).collect();
         let query = self.query(table).projection_expression(placeholders.join(", "));
@@ -33,33 +33,33 @@ impl Store {
     }
 
     /// Begins a scan of a whole table, which is eventually consistent unless told otherwise.
-    pub(crate) fn scan(&self, table: &str) -> ScanFluentBuilder {
+    pub fn scan(&self, table: &str) -> ScanFluentBuilder {
         self.client.scan().table_name(self.table(table))
     }
 
     /// Begins to put an item.
-    pub(crate) fn put(&self, table: &str, item: Item) -> PutBuilder {
+    pub fn put(&self, table: &str, item: Item) -> PutBuilder {
         Put::builder().table_name(self.table(table)).set_item(Some(item))
     }
 
     /// Begins to update the item of a key.
-    pub(crate) fn update(&self, table: &str, key: Item) -> UpdateBuilder {
+    pub fn update(&self, table: &str, key: Item) -> UpdateBuilder {
         Update::builder().table_name(self.table(table)).set_key(Some(key))
     }
 
     /// Begins to delete the item of a key.
-    pub(crate) fn delete(&self, table: &str, key: Item) -> DeleteBuilder {
+    pub fn delete(&self, table: &str, key: Item) -> DeleteBuilder {
         Delete::builder().table_name(self.table(table)).set_key(Some(key))
     }
 
     /// Begins to check a condition of the item of a key.
-    pub(crate) fn check(&self, table: &str, key: Item) -> ConditionCheckBuilder {
+    pub fn check(&self, table: &str, key: Item) -> ConditionCheckBuilder {
         ConditionCheck::builder().table_name(self.table(table)).set_key(Some(key))
     }
 }
 
 /// What can be an action of a transaction.
-pub(crate) trait IntoAction {
+pub trait IntoAction {
     /// The action.
     fn into_action(self) -> Result<TransactWriteItem, StoreError>;
 }

@@ -13,7 +13,7 @@ use aws_sdk_dynamodb::primitives::{DateTime, DateTimeFormat};
 static SECONDS_AHEAD: AtomicI64 = AtomicI64::new(0);
 
 /// How far the clocks were apart by the last answer, to the second; none before the first answer.
-pub(crate) fn clock_difference() -> Duration {
+pub fn clock_difference() -> Duration {
     Duration::from_secs(SECONDS_AHEAD.load(Ordering::Relaxed).unsigned_abs())
 }
 

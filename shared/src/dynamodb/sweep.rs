@@ -20,7 +20,7 @@ pub struct Sweep {
 impl Store {
     /// The next page of a table, at most 1 MB of it, strongly consistent; and where the one after it
     /// begins. Of each item only these attributes, if any are named.
-    pub(crate) async fn scan_page(
+    pub async fn scan_page(
         &self,
         table: &str,
         attributes: &[&str],
@@ -45,7 +45,7 @@ impl Store {
     }
 
     /// Removes what has expired from the next page of a table: what DynamoDB would remove some days after.
-    pub(crate) async fn sweep_expired(
+    pub async fn sweep_expired(
         &self,
         table: &str,
         key: &str,
@@ -65,7 +65,7 @@ impl Store {
     }
 
     /// Deletes what a step has found, and answers what it did.
-    pub(crate) async fn sweep_away(
+    pub async fn sweep_away(
         &self,
         table: &str,
         keys: Vec<Item>,

@@ -95,7 +95,7 @@ impl TableNames {
     }
 
     /// The full name of a table.
-    pub(crate) fn of(&self, table: &str) -> String {
+    pub fn of(&self, table: &str) -> String {
         let Self { prefix, suffixes } = self;
         match suffixes.get(table) {
             Some(suffix) => format!("{prefix}{table}-{suffix}"),

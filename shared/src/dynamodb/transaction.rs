@@ -16,7 +16,7 @@ use super::unanswered::Unanswered;
 use super::{Store, StoreError};
 
 /// How often a transaction that met other writers is tried.
-pub(crate) const MAX_ATTEMPTS: u32 = 8;
+pub const MAX_ATTEMPTS: u32 = 8;
 /// How often one is tried of which an item is throttled, if another item can take its place.
 const FEW_ATTEMPTS: u32 = 3;
 /// From when on it is not tried again: early enough that the last attempt's outcome is the answer,
@@ -25,8 +25,9 @@ const MAX_RETRYING: Duration = Duration::from_millis(1_500);
 
 /// Why a transaction did not happen, action by action.
 #[derive(Debug)]
-pub(crate) struct Cancellation {
-    pub(crate) reasons: Vec<Reason>,
+pub struct Cancellation {
+    /// One reason per action, in the order of the actions.
+    pub reasons: Vec<Reason>,
     /// An earlier attempt got no answer. It was not carried out before this one, but may yet arrive when the
     /// conditions hold again.
     is_unsure: bool,
@@ -34,14 +35,15 @@ pub(crate) struct Cancellation {
 
 /// Why one action did not happen; `None` of the others' faults.
 #[derive(Debug)]
-pub(crate) struct Reason {
+pub struct Reason {
     code: Option<String>,
     /// The item as it was, where the action asked for it.
-    pub(crate) item: Option<Item>,
+    pub item: Option<Item>,
 }
 
 impl Reason {
-    pub(crate) fn condition_failed(&self) -> bool {
+    /// Returns `true` if the condition of this action failed.
+    pub fn condition_failed(&self) -> bool {
         self.code.as_deref() == Some("ConditionalCheckFailed")
     }
 
@@ -57,12 +59,12 @@ impl Reason {
 
 impl Cancellation {
     /// Whether any action's condition failed.
-    pub(crate) fn condition_failed(&self) -> bool {
+    pub fn condition_failed(&self) -> bool {
         self.reasons.iter().any(Reason::condition_failed)
     }
 
     /// Whether trying again may help: nobody's condition failed, somebody was in the way.
-    pub(crate) fn is_passing(&self) -> bool {
+    pub fn is_passing(&self) -> bool {
         !self.condition_failed() && self.reasons.iter().any(Reason::is_passing)
     }
 
@@ -82,7 +84,7 @@ impl Cancellation {
     }
 
     /// The error for a cancellation that its caller has no other name for.
-    pub(crate) fn into_error(self) -> StoreError {
+    pub fn into_error(self) -> StoreError {
         let codes: Vec<&str> = self.reasons.iter().filter_map(|r| r.code.as_deref()).collect();
         let codes = codes.join(", ");
         if self.reasons.iter().any(Reason::conflicted) {
@@ -104,7 +106,7 @@ impl Cancellation {
 
 /// What became of a transaction.
 #[derive(Debug)]
-pub(crate) enum Commit {
+pub enum Commit {
     /// All of it happened.
     Done,
     /// Nothing happened: the idempotency key was used before.
@@ -115,7 +117,7 @@ pub(crate) enum Commit {
 
 impl Store {
     /// Carries out all actions. Answers why not, if a condition failed.
-    pub(crate) async fn commit_all(
+    pub async fn commit_all(
         &self,
         actions: Vec<TransactWriteItem>,
     ) -> Result<Option<Cancellation>, StoreError> {
@@ -123,7 +125,7 @@ impl Store {
     }
 
     /// The same, but gives up soon where an item is throttled: for whoever then writes another one.
-    pub(crate) async fn commit_unless_throttled(
+    pub async fn commit_unless_throttled(
         &self,
         actions: Vec<TransactWriteItem>,
     ) -> Result<Option<Cancellation>, StoreError> {
@@ -131,7 +133,7 @@ impl Store {
     }
 
     /// Carries out all actions, and stores the answer of an idempotent request with them.
-    pub(crate) async fn commit(
+    pub async fn commit(
         &self,
         actions: Vec<TransactWriteItem>,
         idempotent: Option<Idempotent<'_>>,
@@ -142,7 +144,7 @@ impl Store {
 
     /// The same with `records` of what the actions do, and checks that seldom fail: they come last, where
     /// they move no reason of another action to another place.
-    pub(crate) async fn commit_with_records(
+    pub async fn commit_with_records(
         &self,
         mut actions: Vec<TransactWriteItem>,
         idempotent: Option<Idempotent<'_>>,
@@ -296,7 +298,7 @@ fn read_reason(reason: &CancellationReason) -> Reason {
 /// Waits before attempt number `attempt`, counted from 0: not at all before the first, then a
 /// random time whose bound doubles from 20 ms to 320 ms, so that writers who met once do not meet
 /// again.
-pub(crate) async fn pause(attempt: u32) {
+pub async fn pause(attempt: u32) {
     let Some(doublings) = attempt.checked_sub(1) else { return };
     let bound = 20_u64 << doublings.min(4);
     let share = u64::from(u16::from_le_bytes(random_bytes()));

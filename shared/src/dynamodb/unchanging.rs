@@ -18,10 +18,10 @@ const ITEM_BYTES: usize = 400;
 const ATTRIBUTE_BYTES: usize = 100;
 
 /// What tells the items of a table apart: the values of `pk` and `sk`.
-pub(crate) type Place = (String, String);
+pub type Place = (String, String);
 
 /// Which item is meant by a key, or is this.
-pub(crate) fn place(item: &Item) -> Place {
+pub fn place(item: &Item) -> Place {
     let text = |name| item.get(name).and_then(|value| value.as_s().ok()).cloned();
     (text("pk").unwrap_or_default(), text("sk").unwrap_or_default())
 }
@@ -108,7 +108,7 @@ impl Store {
     ///
     /// Whoever asks for one again is answered from memory. Else an eventually consistent read tells what is
     /// in it, or that it is not there yet: then it is read strongly.
-    pub(crate) async fn get_all_unchanging(
+    pub async fn get_all_unchanging(
         &self,
         table: &'static str,
         mut keys: Vec<Item>,

@@ -27,13 +27,13 @@ impl Store {
     /// A transaction of one action, for its token: DynamoDB knows a repeat of it for ten minutes,
     /// whoever has written since. A plain write of the item would cost half as much, and would find
     /// its own work, or somebody else's on top of it, in its way.
-    pub(crate) async fn write_if(&self, action: impl IntoAction) -> Result<bool, StoreError> {
+    pub async fn write_if(&self, action: impl IntoAction) -> Result<bool, StoreError> {
         Ok(self.commit_all(vec![action.into_action()?]).await?.is_none())
     }
 
     /// Puts an item where there is none; one that is there stays. Whoever asks does not learn which
     /// it was, so a repeat has nothing to recognize.
-    pub(crate) async fn put_unless_there(
+    pub async fn put_unless_there(
         &self,
         table: &str,
         partition_key: &str,
@@ -51,7 +51,7 @@ impl Store {
 
     /// Sets an attribute of an item that lacks it, and answers all that the item holds then; `None` if
     /// there is no such item. The first value stays, so a repeat changes and tells nothing else.
-    pub(crate) async fn set_once(
+    pub async fn set_once(
         &self,
         table: &str,
         key: Item,
@@ -79,7 +79,7 @@ impl Store {
     ///
     /// A repeat may count once more, which is worth less than transactions that get into each other's
     /// way: for counts that bound something, and are counted anew from time to time.
-    pub(crate) async fn add_while_below(
+    pub async fn add_while_below(
         &self,
         table: &str,
         key: Item,
@@ -113,7 +113,7 @@ impl Store {
     ///
     /// Answers [`StoreError::Unavailable`] where it cannot tell whether it was carried out: the answer
     /// was lost, and then so many others wrote that the item no longer names it.
-    pub(crate) async fn set_in_order(
+    pub async fn set_in_order(
         &self,
         table: &str,
         key: Item,

@@ -32,7 +32,7 @@ impl Answer {
     }
 
     /// An answer whose body, if it has one, is JSON already, or text of a type that a header names.
-    pub(crate) fn of_json_text(status: StatusCode, body: Option<String>) -> Self {
+    pub fn of_json_text(status: StatusCode, body: Option<String>) -> Self {
         Self { status, headers: HeaderMap::new(), body: body.map(Body::Text) }
     }
 
@@ -124,7 +124,7 @@ impl Answer {
     }
 
     /// The response of the request `request_id`.
-    pub(crate) fn into_response(self, request_id: &str) -> Response<Body> {
+    pub fn into_response(self, request_id: &str) -> Response<Body> {
         let Self { status, mut headers, body } = self;
         cors::expose(&mut headers);
         // Browsers can only keep responses with an entity tag, and must revalidate each use.
@@ -144,7 +144,8 @@ impl Answer {
     }
 }
 
-pub(crate) fn header_value(text: &str) -> Result<HeaderValue, Problem> {
+/// Returns the value of a header. Fails if the text has characters that headers cannot have.
+pub fn header_value(text: &str) -> Result<HeaderValue, Problem> {
     HeaderValue::from_str(text)
         .map_err(|error| Problem::internal(format!("a header cannot be written: {error}")))
 }

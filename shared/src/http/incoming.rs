@@ -18,7 +18,8 @@ use super::{IfMatch, Problem, ProblemCode};
 /// The most bytes of a body: 256 KiB.
 const MAX_BODY_BYTES: usize = 256 * 1024;
 
-pub(crate) const JSON: &str = "application/json";
+/// The media type of JSON.
+pub const JSON: &str = "application/json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 
 /// A request, and what the log should tell of it.
@@ -69,22 +70,22 @@ impl Incoming {
     }
 
     /// Notes the id of the key that was let in, for the log.
-    pub(crate) fn note_key(&self, id: impl Display) {
+    pub fn note_key(&self, id: impl Display) {
         let _ = self.key_id.set(id.to_string());
     }
 
     /// Notes the id of the project that the request is about, for the log.
-    pub(crate) fn note_project(&self, id: impl Display) {
+    pub fn note_project(&self, id: impl Display) {
         let _ = self.project_id.set(id.to_string());
     }
 
     /// The id of the key that was let in, once one was.
-    pub(crate) fn key_id(&self) -> Option<&str> {
+    pub fn key_id(&self) -> Option<&str> {
         self.key_id.get().map(String::as_str)
     }
 
     /// The id of the project that the request is about, once it is known.
-    pub(crate) fn project_id(&self) -> Option<&str> {
+    pub fn project_id(&self) -> Option<&str> {
         self.project_id.get().map(String::as_str)
     }
 
@@ -99,7 +100,7 @@ impl Incoming {
     }
 
     /// All values of a header.
-    pub(crate) fn header_values(&self, name: &str) -> impl Iterator<Item = &[u8]> {
+    pub fn header_values(&self, name: &str) -> impl Iterator<Item = &[u8]> {
         self.request.headers().get_all(name).iter().map(lambda_http::http::HeaderValue::as_bytes)
     }
 
@@ -185,7 +186,7 @@ impl Incoming {
     }
 
     /// The body's media type, if it is given and is none of `expected`.
-    pub(crate) fn other_media_type(&self, expected: &[&str]) -> Option<Cow<'_, str>> {
+    pub fn other_media_type(&self, expected: &[&str]) -> Option<Cow<'_, str>> {
         let value = self.request.headers().get(CONTENT_TYPE)?;
         let value = String::from_utf8_lossy(value.as_bytes());
         let media_type = value.split(';').next().unwrap_or_default().trim();
@@ -223,7 +224,7 @@ impl Incoming {
 
 /// The part of a tracing header that names the whole trace, such as
 /// `1-68a5e988-bd862e3fe1be46a994272793` of `Root=1-68a5e988-bd862e3fe1be46a994272793;Sampled=1`.
-pub(crate) fn root_of_trace(header: &str) -> Option<&str> {
+pub fn root_of_trace(header: &str) -> Option<&str> {
     header.split(';').find_map(|part| part.trim().strip_prefix("Root="))
 }
 

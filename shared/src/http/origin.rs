@@ -31,7 +31,7 @@ impl OriginSecrets {
 
     /// The answer to a request that did not come through the distribution: the one that API Gateway gives
     /// where its own address is switched off.
-    pub(crate) fn refuse(&self, incoming: &Incoming) -> Option<Answer> {
+    pub fn refuse(&self, incoming: &Incoming) -> Option<Answer> {
         if self.0.is_empty() || incoming.header_values(HEADER).any(|sent| self.admits(sent)) {
             return None;
         }

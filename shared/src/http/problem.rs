@@ -301,7 +301,7 @@ impl Problem {
 }
 
 /// The first few of a list, and how many more there are.
-pub(crate) fn named_of(items: &[impl ToString]) -> String {
+pub fn named_of(items: &[impl ToString]) -> String {
     const MAX_NAMED: usize = 10;
     let named: Vec<String> = items.iter().take(MAX_NAMED).map(ToString::to_string).collect();
     let named = named.join(", ");

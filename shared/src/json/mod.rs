@@ -227,7 +227,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
 }
 
 /// The bytes of JSON, which has no control characters, as text within JSON.
-pub(crate) fn bytes_within_json(json: &str) -> usize {
+pub fn bytes_within_json(json: &str) -> usize {
     json.len() + json.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count()
 }
 

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::NoRandomness;
 use super::dsn::{Dsn, IngestId, PublicKey};
-use crate::id::uuid_type;
 use crate::timestamp::Timestamp;
+use crate::uuid_type;
 
 uuid_type! {
     /// The identifier of a project, displayed in lower case.

@@ -1,5 +1,5 @@
 // A page of a shop that fails. What must arrive of it stands in
-// tests/tests/end_to_end/error_tracking/sentry_sdks/.
+// tests/tests/end_to_end/errors/sentry_sdks/.
 
 import * as Sentry from "@sentry/browser";
 

@@ -17,9 +17,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod access;
-mod error_tracking;
+mod errors;
 mod flags;
 mod insights;
 mod markers;
-mod preferences;
+mod notifications;
 mod recording;

@@ -7,15 +7,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use uuid::Uuid;
+
 use shared::app::Operation;
 use shared::projects::api_key::ApiKeyRecord;
 use tests::app::{TestApp, app_over};
 use tests::call::{Call, Gateway, Reply};
 use tests::contract::OPENAPI;
-use tests::error_tracking::project;
+use tests::errors::project;
 use tests::operations::OPERATIONS;
 use tests::scripted::{KEY, ScriptedDynamoDb, Turn};
-use uuid::Uuid;
 
 /// The variable that asks for new recordings.
 const RECORD: &str = "RECORD_ANSWERS";

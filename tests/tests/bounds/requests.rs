@@ -10,7 +10,7 @@ use tests::app::TestApp;
 use tests::call::{Call, Reply};
 use tests::contract::resolve;
 use tests::described::{Described, operation_of};
-use tests::error_tracking::{SentEvent, project};
+use tests::errors::{SentEvent, project};
 use tests::insights::upload;
 
 use super::schemas::{Schema, pointer};

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use serde_json::json;
+
 use shared::app::Access;
 use shared::projects::api_key::ApiKey;
 use shared::projects::project::Project;
@@ -12,7 +13,7 @@ use shared::usage::counted;
 use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
 use tests::described::DESCRIBED;
-use tests::error_tracking::{SentEvent, project};
+use tests::errors::{SentEvent, project};
 use tests::proxy::Recorder;
 
 /// How often each request is sent to learn how long it takes.

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use futures_util::{StreamExt, stream};
 use tests::app::PROJECT;
-use tests::error_tracking::project;
+use tests::errors::project;
 use tests::operations::OPERATIONS;
 use tests::stack::Stack;
 use tests::workspace;

@@ -3,16 +3,17 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use tokio::process::Command;
+
 use local::demo;
 use shared::app::Clock;
 use shared::projects::api_key::{ApiKey, ApiKeyRecord, Scope, UserId};
 use shared::projects::console_code::ConsoleCode;
 use shared::projects::project::{Organization, Project};
 use tests::app::PROJECT;
-use tests::error_tracking::project;
+use tests::errors::project;
 use tests::stack::Stack;
 use tests::{browser, workspace};
-use tokio::process::Command;
 
 /// A second project of the same people. Of two, the first by its slug is shown first.
 const OTHER: &str = "warehouse";

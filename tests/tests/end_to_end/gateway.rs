@@ -10,7 +10,7 @@ use reqwest::{Method, RequestBuilder};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tests::app::PROJECT;
-use tests::error_tracking::{SentEvent, project};
+use tests::errors::{SentEvent, project};
 use tests::stack::{Stack, send};
 
 /// All of these are asked for at once. API Gateway and Lambda would take them at once, too.

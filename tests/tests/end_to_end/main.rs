@@ -5,7 +5,7 @@
 mod api_description;
 mod api_reference;
 mod console;
-mod error_tracking;
+mod errors;
 mod flags;
 mod gateway;
 mod insights;

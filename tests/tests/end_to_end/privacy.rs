@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tests::app::PROJECT;
-use tests::error_tracking::project;
+use tests::errors::project;
 use tests::stack::Stack;
 
 /// Requests of every kind of resource. Wherever a caller may write something, it is `private`.

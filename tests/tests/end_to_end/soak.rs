@@ -13,9 +13,10 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
+
 use shared::timestamp::Timestamp;
 use tests::app::PROJECT;
-use tests::error_tracking::{SentEvent, project};
+use tests::errors::{SentEvent, project};
 use tests::insights::upload;
 use tests::latency::percentiles;
 use tests::seed;

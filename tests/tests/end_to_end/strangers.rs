@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use reqwest::RequestBuilder;
 use serde_json::json;
+
 use shared::app::Clock;
 use shared::projects::api_key::ApiKey;
 use tests::app::PROJECT;
-use tests::error_tracking::{SentEvent, project};
+use tests::errors::{SentEvent, project};
 use tests::latency::percentiles;
 use tests::stack::Stack;
 

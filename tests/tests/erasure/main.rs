@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
+
 use shared::app::{App, Deadline, Operation};
 use shared::projects::project::{Project, ProjectId};
 use tests::app::TestApp;
@@ -82,5 +83,5 @@ async fn items_with(test: &TestApp, wanted: &str) -> Vec<String> {
 }
 
 async fn project(test: &TestApp, id: ProjectId) -> Project {
-    tests::error_tracking::project(&test.app.store, id).await
+    tests::errors::project(&test.app.store, id).await
 }

@@ -1,11 +1,11 @@
 //! Users.
 
 use local::environment::table_prefix;
-use shared::notifications::token::Token;
-use shared::notifications::token_key;
+use notifications::TokenKeyCache;
+use notifications::notification_type::NotificationType;
+use notifications::token::Token;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use shared::projects::erasure::{Erasure, Subject};
-use shared::projects::notification_type::NotificationType;
 use tests::notifications::{give_address, user};
 
 use super::*;
@@ -30,7 +30,7 @@ async fn nothing_of_a_user_is_left_and_nothing_of_others_is_missing() {
         user: user("gone").user,
         notification_type: NotificationType::Billing,
     };
-    let token = token.seal(&token_key(&test.app).await.unwrap());
+    let token = token.seal(&test.app.cache::<TokenKeyCache>().get(&test.app.store).await.unwrap());
     let unsubscribe = Call::of(&unsubscribe::OPERATION).query("token", token);
     let before = everything(&test).await;
     let key = act(&test, "gone").await;

@@ -5,15 +5,16 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use shared::flags::draft::FlagDraft;
-use shared::flags::evaluation::{Compiler, Flags, LoadedFlag, LoadedSegment, Segments};
-use shared::flags::flagd::{FlagdExport, Layout};
-use shared::flags::segment::SegmentDraft;
-use shared::flags::{FeatureFlag, Segment, flagd, ofrep};
+use uuid::Uuid;
+
+use flags::draft::FlagDraft;
+use flags::evaluation::{Compiler, Flags, LoadedFlag, LoadedSegment, Segments};
+use flags::flagd::{FlagdExport, Layout};
+use flags::segment::SegmentDraft;
+use flags::{FeatureFlag, Segment, flagd, ofrep};
 use shared::json::{Json, MAX_BODY_DEPTH};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
-use uuid::Uuid;
 
 /// Now, for both: after 2020 and before 2100.
 fn now() -> Timestamp {

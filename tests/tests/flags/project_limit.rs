@@ -2,7 +2,8 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use shared::flags::MAX_PROJECT_BYTES;
+
+use flags::MAX_PROJECT_BYTES;
 use tests::app::TestApp;
 use tests::call::Reply;
 

@@ -9,10 +9,10 @@ use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use serde_json::json;
+
+use ::insights::store::{BatchId, Claim, InsightStore, InsightWrite, RequestRecord};
+use ::insights::{Insight, InsightId, PainPoint};
 use shared::app::{App, Ids};
-use shared::insights::Insight;
-use shared::insights::store::{BatchId, Claim, InsightWrite, RequestRecord};
-use shared::insights::{InsightId, PainPoint};
 use tests::app::{TestApp, app_with};
 use tests::call::{Call, Reply};
 use tests::insights::{self, pain_point, upload};
@@ -69,7 +69,9 @@ async fn claim(test: &TestApp, numbers: impl IntoIterator<Item = usize>) -> Batc
     let pain_points: Vec<PainPoint> = numbers.into_iter().map(pain_point).collect();
     let pain_points: Vec<&PainPoint> = pain_points.iter().collect();
     let batch = insights::batch(now);
-    let claim = test.app.store.claim_pain_points(test.project_id, batch, &pain_points, now).await;
+    let claim = InsightStore::new(&test.app.store)
+        .claim_pain_points(test.project_id, batch, &pain_points, now)
+        .await;
     assert_eq!(claim.unwrap(), Claim::Claimed);
     batch
 }
@@ -149,10 +151,13 @@ async fn a_batch_that_was_given_up_cannot_be_committed_any_more() {
     let mut insight = Insight::new(late, test.project_id, "Late".to_owned(), String::new());
     insight.add(&[&one, &two], new_id).unwrap();
     let together = RequestRecord::Batch(batch);
-    let written = test.app.store.save_insights(&[&insight], together, None, now).await;
+    let written =
+        InsightStore::new(&test.app.store).save_insights(&[&insight], together, None, now).await;
     assert_eq!(written.unwrap(), InsightWrite::BatchAbandoned);
     assert_eq!(stored(&test).await, before);
-    let claim = test.app.store.claim_pain_points(test.project_id, batch, &[&one], now).await;
+    let claim = InsightStore::new(&test.app.store)
+        .claim_pain_points(test.project_id, batch, &[&one], now)
+        .await;
     assert_eq!(claim.unwrap(), Claim::Taken(vec![one.id]));
 }
 
@@ -165,7 +170,10 @@ async fn of_two_batches_that_wait_for_each_other_the_later_one_makes_way() {
     let (earlier, later) =
         (BatchId::new(test.app.ids.new_uuid(now)), insights::batch(now.plus(MILLISECOND)));
     let claim = async |batch, pain_points| {
-        test.app.store.claim_pain_points(test.project_id, batch, pain_points, now).await.unwrap()
+        InsightStore::new(&test.app.store)
+            .claim_pain_points(test.project_id, batch, pain_points, now)
+            .await
+            .unwrap()
     };
     assert_eq!(claim(earlier, &pain_points[..100]).await, Claim::Claimed);
     assert_eq!(claim(later, &pain_points[100..]).await, Claim::Claimed);
@@ -173,7 +181,7 @@ async fn of_two_batches_that_wait_for_each_other_the_later_one_makes_way() {
     assert_eq!(claim(later, &pain_points).await, Claim::GivenUp);
     assert_eq!(claim(earlier, &pain_points).await, Claim::Claimed);
     // What was given up once does not come back.
-    assert_eq!(test.app.store.give_up(later).await.unwrap(), None);
+    assert_eq!(InsightStore::new(&test.app.store).give_up(later).await.unwrap(), None);
 }
 
 #[tokio::test]

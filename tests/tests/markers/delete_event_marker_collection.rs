@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+
+use markers::store::MarkerStore;
 use shared::app::{Deadline, respond};
 use tests::app::TestApp;
 use tests::markers::{collection, filled};
@@ -121,10 +123,13 @@ async fn a_deletion_of_20000_events_is_answered_as_fast_as_one_of_none() {
             // Under the same id, with the same events: nobody purges here.
             (collection.id, collection.event_count) = (full, 20_000);
             if round > 1 {
-                test.app.store.create_collection(&collection, None).await.unwrap();
+                MarkerStore::new(&test.app.store)
+                    .create_collection(&collection, None)
+                    .await
+                    .unwrap();
             }
         } else {
-            test.app.store.create_collection(&collection, None).await.unwrap();
+            MarkerStore::new(&test.app.store).create_collection(&collection, None).await.unwrap();
         }
         let event = call_for(&test, DELETE, &collection.id.to_string()).event().to_string();
         let request = lambda_http::request::from_str(&event).unwrap();

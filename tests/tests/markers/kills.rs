@@ -7,13 +7,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{AttributeValue, Select};
-use local::environment;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::Value;
+
+use local::environment;
+use markers::CollectionId;
+use markers::store::{CollectionDeletion, MarkerStore};
 use shared::app::Clock;
-use shared::markers::CollectionId;
-use shared::markers::store::CollectionDeletion;
 use shared::timestamp::Timestamp;
 use tests::app::TestApp;
 use tests::markers::filled;
@@ -85,7 +86,8 @@ async fn a_purger_that_is_killed_at_random_points_leaves_nothing_behind() {
     let id = filled(&test.app.store, test.project_id, EVENTS).await;
     let now = Clock::System.now().as_millis();
     let deleted_at = Timestamp::from_millis(now - DELETED_AGO_MILLIS);
-    let deletion = test.app.store.delete_collection(test.project_id, id, deleted_at).await;
+    let deletion =
+        MarkerStore::new(&test.app.store).delete_collection(test.project_id, id, deleted_at).await;
     assert_eq!(deletion.unwrap(), CollectionDeletion::Deleted);
 
     // One that is killed holds its lease for a while, in which no other touches its events.

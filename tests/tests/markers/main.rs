@@ -13,10 +13,11 @@ mod purge_event_markers;
 use std::collections::{BTreeSet, HashMap};
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use local::demo;
 use serde_json::{Value, json};
+
+use local::demo;
+use markers::CollectionId;
 use shared::app::Operation;
-use shared::markers::CollectionId;
 use shared::projects::project::ProjectId;
 use tests::app::{PROJECT, TestApp};
 use tests::call::{Call, Reply};

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeSet;
 use std::time::Duration;
-use tests::call::Call;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use local::environment::table_prefix;
-use purge_event_markers::{JOB, oldest_job_age};
 use serde_json::json;
+
+use local::environment::table_prefix;
+use markers::store::MarkerStore;
+use markers::{CollectionId, PurgeJob};
+use purge_event_markers::{JOB, oldest_job_age};
 use shared::app::Deadline;
 use shared::dynamodb::StoreError;
-use shared::markers::{CollectionId, PurgeJob};
 use shared::timestamp::Timestamp;
 use tests::app::{START, TestApp, app_over, left_out};
+use tests::call::Call;
 use tests::markers::filled;
 use tests::scripted::{ScriptedDynamoDb, Turn};
 
@@ -131,7 +133,10 @@ async fn a_job_that_another_purger_holds_is_left_to_it_for_thirty_seconds() {
     let test = TestApp::start().await;
     let id = deleted(&test, 10).await;
     let lease = async |owner: &str| {
-        test.app.store.lease_purge_job(collection_id(&id), owner, now(&test)).await.unwrap()
+        MarkerStore::new(&test.app.store)
+            .lease_purge_job(collection_id(&id), owner, now(&test))
+            .await
+            .unwrap()
     };
     assert!(lease("a purger that died").await);
     assert!(lease("a purger that died").await, "it may renew its lease");
@@ -151,15 +156,18 @@ async fn whoever_lost_a_lease_can_neither_give_it_up_nor_finish_the_job() {
     let test = TestApp::start().await;
     let id = collection_id(&deleted(&test, 0).await);
     let store = &test.app.store;
-    assert!(store.lease_purge_job(id, "first", now(&test)).await.unwrap());
+    assert!(MarkerStore::new(store).lease_purge_job(id, "first", now(&test)).await.unwrap());
     test.pass(Duration::from_secs(31));
-    assert!(store.lease_purge_job(id, "second", now(&test)).await.unwrap());
-    store.finish_purge_job(id, "first").await.unwrap();
-    store.release_purge_job(id, "first").await.unwrap();
-    assert!(!store.lease_purge_job(id, "first", now(&test)).await.unwrap());
-    store.finish_purge_job(id, "second").await.unwrap();
+    assert!(MarkerStore::new(store).lease_purge_job(id, "second", now(&test)).await.unwrap());
+    MarkerStore::new(store).finish_purge_job(id, "first").await.unwrap();
+    MarkerStore::new(store).release_purge_job(id, "first").await.unwrap();
+    assert!(!MarkerStore::new(store).lease_purge_job(id, "first", now(&test)).await.unwrap());
+    MarkerStore::new(store).finish_purge_job(id, "second").await.unwrap();
     assert_eq!(stored(&test).await, []);
-    assert!(!store.lease_purge_job(id, "second", now(&test)).await.unwrap(), "it makes no new job");
+    assert!(
+        !MarkerStore::new(store).lease_purge_job(id, "second", now(&test)).await.unwrap(),
+        "it makes no new job"
+    );
 }
 
 #[tokio::test]
@@ -209,7 +217,7 @@ async fn the_age_of_the_oldest_job_is_what_the_metric_tells() {
     deleted(&test, 0).await;
     test.pass(Duration::from_secs(5));
     deleted(&test, 0).await;
-    let jobs = test.app.store.list_purge_jobs().await.unwrap();
+    let jobs = MarkerStore::new(&test.app.store).list_purge_jobs().await.unwrap();
     assert_eq!(jobs.len(), 2);
     assert_eq!(jobs[0].deleted_at.as_millis(), i64::try_from(START).unwrap());
 }

@@ -5,13 +5,14 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use serde_json::{Value, json};
+
 use local::environment::table_prefix;
 use send_notifications::outside::Outside;
-use serde_json::{Value, json};
 use shared::projects::project::ProjectId;
 use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
-use tests::error_tracking::{SentEvent, project};
+use tests::errors::{SentEvent, project};
 use tests::insights::upload;
 use tests::notifications::{Post, give_address, outside, user};
 

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use lambda_http::http::Method;
-use send_notifications::outside::Outside;
 use serde_json::{Value, json};
+
+use notifications::address::{EmailAddress, Nonce};
+use notifications::store::NotificationStore;
+use send_notifications::outside::Outside;
 use shared::app::{App, Operation};
-use shared::notifications::address::{EmailAddress, Nonce};
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use tests::app::{TestApp, clock_at};
 use tests::call::{Call, Gateway, Reply};
@@ -332,10 +334,12 @@ async fn a_request_that_comes_while_an_older_one_ends_is_not_lost() {
         if has_one {
             give_address(&test.app, &name, "old@example.com").await;
         }
-        let read = test.app.store.find_address(&name).await.unwrap();
+        let read = NotificationStore::new(&test.app.store).find_address(&name).await.unwrap();
         assert!(read.pending.is_none());
         set(&test, "new@example.com").await;
-        assert!(!test.app.store.forget_asking(&name, &read).await.unwrap());
+        assert!(
+            !NotificationStore::new(&test.app.store).forget_asking(&name, &read).await.unwrap()
+        );
         post.run(&test.app).await;
         let asked = post.mails_to("new@example.com").await.len();
         assert_eq!(asked, 1 + usize::from(has_one));
@@ -491,10 +495,16 @@ impl Proxy for Overtaken {
     async fn answer(&self, _: Request) -> Answer {
         let number = self.mails.fetch_add(1, Ordering::Relaxed);
         let name = user("owner");
-        let mut address = self.app.store.find_address(&name).await.unwrap();
+        let mut address =
+            NotificationStore::new(&self.app.store).find_address(&name).await.unwrap();
         let email = EmailAddress::parse(&format!("victim+{number}@example.com")).unwrap();
         address.set(email, Nonce([7; 16]), self.app.clock.now());
-        assert!(self.app.store.replace_address(&name, &address, true).await.unwrap());
+        assert!(
+            NotificationStore::new(&self.app.store)
+                .replace_address(&name, &address, true)
+                .await
+                .unwrap()
+        );
         (200, json!({"MessageId": "1"}).to_string().into_bytes())
     }
 }

@@ -15,17 +15,18 @@ use std::time::{Duration, Instant};
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use send_notifications::LEAST_PAUSE;
 use serde_json::{Value, json};
+
+use notifications::happening::{Happening, HappeningKind, Scene};
+use notifications::store::{NotificationStore, UserName};
+use send_notifications::LEAST_PAUSE;
 use shared::app::{Clock, Operation};
-use shared::notifications::store::UserName;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
-use shared::projects::happening::{Happening, HappeningKind, Scene};
 use shared::projects::project::{Organization, Project, ProjectId, ProjectName, Slug};
 use shared::timestamp::Timestamp;
 use tests::app::TestApp;
 use tests::call::{Call, Reply};
-use tests::error_tracking::SentEvent;
+use tests::errors::SentEvent;
 use tests::insights::upload;
 use tests::latency::percentiles;
 use tests::notifications::{Post, give_address};
@@ -190,7 +191,12 @@ impl Scenario {
                     Happening::new(kind, scene.clone(), subject, "One of many", now)
                 };
                 let happenings: Vec<Happening> = errors.into_iter().map(happening).collect();
-                assert!(self.test.app.store.announce_once(&happenings, 1).await.unwrap());
+                assert!(
+                    NotificationStore::new(&self.test.app.store)
+                        .announce_once(&happenings, 1)
+                        .await
+                        .unwrap()
+                );
             }
             What::NewError => self.deliver(due.place, &kind_of(1_000 + number)).await,
             What::ErrorBack(at) => {

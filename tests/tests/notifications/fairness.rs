@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::types::AttributeValue;
+
+use notifications::store::UserName;
 use send_notifications::send;
 use shared::app::Deadline;
-use shared::notifications::store::UserName;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use shared::projects::project::{Organization, Project, ProjectId, ProjectName, Slug};
 use tests::app::TestApp;

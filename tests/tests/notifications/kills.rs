@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
-use local::environment;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
+
+use local::environment;
+use notifications::store::EVENTS_AT_ONCE;
 use shared::app::{App, Clock};
-use shared::notifications::store::EVENTS_AT_ONCE;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use tests::app::{TestApp, clock_at};
 use tests::call::Call;

@@ -4,6 +4,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+
+use notifications::store::NotificationStore;
 use shared::app::Deadline;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use tests::app::{TestApp, key_id};
@@ -165,7 +167,10 @@ async fn mails_of_a_sender_that_is_not_verified_wait() {
         assert_eq!((failure.as_str(), outcome.refused_mails), (unverified, 0));
         test.pass(Duration::from_mins(11));
     }
-    assert_eq!(test.app.store.find_address(&name).await.unwrap().refusal, None);
+    assert_eq!(
+        NotificationStore::new(&test.app.store).find_address(&name).await.unwrap().refusal,
+        None
+    );
     moto.verify("waymark@example.com").await;
     assert!(run().await.failure.is_none());
     assert_eq!(moto.mails().await.len(), 1);

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
+
 use shared::usage::counted;
 use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
-use tests::error_tracking::{SentEvent, project};
+use tests::errors::{SentEvent, project};
 use tests::insights::{id, upload};
 use tests::notifications::{give_address, user};
 use tests::proxy::{Asked, Recorder};

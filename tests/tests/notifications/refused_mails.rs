@@ -3,13 +3,15 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
+use notifications::address::Refusal;
+use notifications::happening::{Happening, HappeningKind, Scene};
+use notifications::store::NotificationStore;
 use send_notifications::outside::Outside;
 use send_notifications::{Outcome, send};
-use serde_json::{Value, json};
 use shared::app::Deadline;
-use shared::notifications::address::Refusal;
 use shared::projects::api_key::ApiKeyRecord;
-use shared::projects::happening::{Happening, HappeningKind, Scene};
 use tests::app::TestApp;
 use tests::call::Call;
 use tests::notifications::{give_address, outside, user};
@@ -81,7 +83,10 @@ impl Scenario {
     }
 
     async fn pending(&self) -> Option<String> {
-        let address = self.test.app.store.find_address(&user("owner")).await.unwrap();
+        let address = NotificationStore::new(&self.test.app.store)
+            .find_address(&user("owner"))
+            .await
+            .unwrap();
         address.pending.map(|pending| pending.email.as_str().to_owned())
     }
 }
@@ -122,7 +127,10 @@ async fn a_pending_address_that_ses_refuses_is_dropped() {
         let outcome = scenario.run().await;
         assert_eq!((outcome.refused_mails, outcome.failure.is_none()), (1, true), "{code}");
         assert_eq!(scenario.pending().await, None);
-        let known = scenario.test.app.store.find_address(&user("owner")).await.unwrap();
+        let known = NotificationStore::new(&scenario.test.app.store)
+            .find_address(&user("owner"))
+            .await
+            .unwrap();
         assert_eq!(known.refusal.map(|it| it.reason).as_deref(), Some(code));
     }
 }
@@ -132,19 +140,24 @@ async fn permanently_rejected_emails_are_recorded_and_not_retried() {
     let scenario = start().await;
     let (test, name) = (&scenario.test, user("ada"));
     give_address(&test.app, &name, "ada@example.com").await;
-    let mut address = test.app.store.find_address(&name).await.unwrap();
+    let mut address = NotificationStore::new(&test.app.store).find_address(&name).await.unwrap();
     address.held_back = 3;
-    assert!(test.app.store.replace_address(&name, &address, false).await.unwrap());
+    assert!(
+        NotificationStore::new(&test.app.store)
+            .replace_address(&name, &address, false)
+            .await
+            .unwrap()
+    );
     test.key_with(|key| ApiKeyRecord { user: name.user.clone(), ..key }).await;
     let (scene, now) = (Scene::Project(test.project_id), test.app.clock.now());
     let week = Happening::new(HappeningKind::WeekEnded, scene, "overview", "5 events", now);
-    assert!(test.app.store.announce_once(&[week], 1).await.unwrap());
+    assert!(NotificationStore::new(&test.app.store).announce_once(&[week], 1).await.unwrap());
 
     scenario.ses.refuse("MessageRejected", "Address blacklisted.");
     let outcome = scenario.run().await;
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     assert_eq!(outcome.refused_mails, 2, "of the key, and of the week");
-    let known = test.app.store.find_address(&name).await.unwrap();
+    let known = NotificationStore::new(&test.app.store).find_address(&name).await.unwrap();
     assert_eq!(known.refusal, Some(Refusal { at: now, reason: "MessageRejected".to_owned() }));
     assert_eq!(known.held_back, 3, "no digest told of it");
 

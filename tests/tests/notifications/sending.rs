@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use send_notifications::outside::Outside;
 use serde_json::json;
+
+use notifications::store::NotificationStore;
+use send_notifications::outside::Outside;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use tests::app::{PROJECT, app_over};
 use tests::notifications::{run, user};
@@ -157,7 +159,13 @@ async fn a_mail_that_waits_for_room_again_and_again_is_one_that_had_to_wait() {
     // An insight and another error wait; of the room in an hour the error takes all.
     create_insight(&test, 1, "Checkout").await;
     make_errors(&test, 1, 1).await;
-    let held = async || test.app.store.find_address(&user("owner")).await.unwrap().held_back;
+    let held = async || {
+        NotificationStore::new(&test.app.store)
+            .find_address(&user("owner"))
+            .await
+            .unwrap()
+            .held_back
+    };
     for mails in [1, 2, 3] {
         for _ in 0..6 {
             test.pass(Duration::from_mins(10));

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use shared::projects::happening::{Happening, HappeningKind, Scene};
+use notifications::happening::{Happening, HappeningKind, Scene};
+use notifications::store::NotificationStore;
 use shared::timestamp::Timestamp;
 
 use super::actions::{start, store_errors, subjects};
@@ -44,7 +45,12 @@ async fn a_hundred_happenings_of_each_of_many_errors_are_seven_mails_in_an_hour(
                 })
                 .collect();
             for happenings in happenings.chunks(AT_ONCE) {
-                assert!(test.app.store.announce_once(happenings, 1).await.unwrap());
+                assert!(
+                    NotificationStore::new(&test.app.store)
+                        .announce_once(happenings, 1)
+                        .await
+                        .unwrap()
+                );
             }
             announced += happenings.len() as u64;
         }

@@ -8,16 +8,18 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
+
+use errors::ErrorId;
+use errors::spike::Hour;
+use errors::store::{ErrorStore, EventsByHour, EventsOfError, PackingLimits, Step};
+use notifications::happening::{Happening, HappeningKind, Scene};
+use notifications::store::NotificationStore;
 use send_notifications::outside::Outside;
 use shared::app::{App, Deadline};
-use shared::error_tracking::ErrorId;
-use shared::error_tracking::spike::Hour;
-use shared::error_tracking::store::{EventsByHour, EventsOfError, PackingLimits, Step};
-use shared::projects::happening::{Happening, HappeningKind, Scene};
 use shared::projects::project::ProjectId;
 use tests::app::{PROJECT, TestApp, app_over, clock_at};
 use tests::call::Call;
-use tests::error_tracking::SentEvent;
+use tests::errors::SentEvent;
 use tests::notifications::{announce_trends, run};
 use tests::proxy::{self, Answer, Proxy, Upstream};
 use tests::wire::Request;
@@ -118,7 +120,7 @@ async fn pack_all(app: &App, project: ProjectId) -> usize {
     let new_id = || ErrorId::new(app.ids.new_uuid(now));
     let mut packed = 0;
     loop {
-        match app.store.pack_step(project, &limits, &new_id, now).await.unwrap() {
+        match ErrorStore::new(&app.store).pack_step(project, &limits, &new_id, now).await.unwrap() {
             Step::Packed { .. } => packed += 1,
             Step::Left(_) => return packed,
             Step::Lost | Step::ProjectGone => panic!("nobody else packs"),
@@ -162,7 +164,8 @@ async fn a_spike_is_found_whose_events_are_packed_while_it_is_looked_for() {
     });
     let endpoint = proxy::serve(Arc::clone(&packed_meanwhile)).await;
     let (app, _) = app_over(&endpoint);
-    let spikes = app.store.find_spikes(test.project_id, Hour::of(now), now).await.unwrap();
+    let spikes =
+        ErrorStore::new(&app.store).find_spikes(test.project_id, Hour::of(now), now).await.unwrap();
     assert!(packed_meanwhile.steps.load(Ordering::Relaxed) > 0, "it was packed meanwhile");
     assert_eq!(spikes.len(), 1);
 }
@@ -278,10 +281,13 @@ async fn no_hour_of_a_plot_looks_empty_that_is_not() {
     let errors = list.send(&test.app).await.body;
     let id = ErrorId::parse(errors["items"][0]["errorId"].as_str().unwrap()).unwrap();
     let (store, now) = (&test.app.store, test.app.clock.now());
-    let error = store.find_error(test.project_id, id, now).await.unwrap().unwrap();
+    let error = ErrorStore::new(store).find_error(test.project_id, id, now).await.unwrap().unwrap();
     let events = EventsOfError::from(&error);
     let counted = async |hours: u32, limit: i32| {
-        store.latest_events_by_hour(test.project_id, &events, hours, limit, now).await.unwrap()
+        ErrorStore::new(store)
+            .latest_events_by_hour(test.project_id, &events, hours, limit, now)
+            .await
+            .unwrap()
     };
     let all = EventsByHour { hours: vec![0, 2, 2, 2, 2, 9], is_cut: false };
     // All at once; hour by hour; and with more in the last one than is counted.
@@ -303,7 +309,7 @@ async fn what_happens_after_the_end_of_a_week_is_told_with_the_next_one() {
         let scene = Scene::Project(test.project_id);
         let now = test.app.clock.now();
         let trend = Happening::new(HappeningKind::InsightTrending, scene, title, title, now);
-        assert!(test.app.store.announce_once(&[trend], 30).await.unwrap());
+        assert!(NotificationStore::new(&test.app.store).announce_once(&[trend], 30).await.unwrap());
     };
     // The first moment of a week, and its last one.
     test.pass(TO_MONDAY);

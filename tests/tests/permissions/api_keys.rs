@@ -7,7 +7,7 @@ use shared::timestamp::Timestamp;
 use tests::app::{PROJECT, TestApp};
 use tests::call::{Call, Reply};
 use tests::contract::example_body;
-use tests::error_tracking::project;
+use tests::errors::project;
 use tests::operations::OPERATIONS;
 use tests::permissions::used_during;
 

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use local::demo;
 use serde_json::json;
+
+use local::demo;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use shared::projects::erasure::{Erasure, Subject};
 use tests::app::TestApp;
@@ -37,7 +38,7 @@ async fn what_erases_may_do_what_it_does_and_no_more() {
     let test = TestApp::start().await;
     fill(&test).await;
     let store = &test.app.store;
-    let project = tests::error_tracking::project(store, test.project_id).await;
+    let project = tests::errors::project(store, test.project_id).await;
     let (name, now) = (user("gone"), test.app.clock.now());
     let subject = Subject::User(name.organization.clone(), name.user.clone());
     assert!(store.erase_project(&project, now).await.unwrap());

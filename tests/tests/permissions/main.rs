@@ -7,7 +7,7 @@
 mod api_keys;
 mod callers;
 mod erasure;
-mod error_tracking;
+mod errors;
 mod flags;
 mod insights;
 mod markers;
@@ -20,6 +20,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde_json::Value;
+
 use shared::app::{Access, Deadline, Operation, warm_up};
 use shared::dynamodb::StoreError;
 use shared::quotas::Limits;
@@ -33,7 +34,7 @@ use tests::permissions::{ALLOWED, checked, used_during};
 const SCENARIOS: [&[&str]; 8] = [
     &callers::FUNCTIONS,
     &erasure::FUNCTIONS,
-    &error_tracking::FUNCTIONS,
+    &errors::FUNCTIONS,
     &flags::FUNCTIONS,
     &insights::FUNCTIONS,
     &markers::FUNCTIONS,
@@ -115,7 +116,7 @@ fn every_function_has_its_place_in_a_scenario() {
 #[tokio::test]
 async fn every_operation_counts_its_requests_where_there_is_a_limit() {
     let test = TestApp::start().await;
-    let project = tests::error_tracking::project(&test.app.store, test.project_id).await;
+    let project = tests::errors::project(&test.app.store, test.project_id).await;
     let limit = NonZeroU32::new(1_000_000);
     let limits =
         Limits { events_per_minute: limit, requests_per_minute: limit, ..Limits::default() };

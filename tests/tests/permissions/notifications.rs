@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use serde_json::json;
+
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
-use tests::error_tracking::{SentEvent, project};
+use tests::errors::{SentEvent, project};
 use tests::insights::upload;
 use tests::notifications::{Post, announce_trends, token_in};
 

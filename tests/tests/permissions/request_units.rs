@@ -6,11 +6,12 @@ use std::time::Duration;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
+
 use shared::app::{App, Clock, Operation};
 use shared::usage::{Usage, counted};
 use tests::app::{PROJECT, TestApp, app_over};
 use tests::call::{Call, Reply};
-use tests::error_tracking::{SentEvent, envelope, project};
+use tests::errors::{SentEvent, envelope, project};
 use tests::insights::upload;
 
 use super::{deadline, id, scheduled};

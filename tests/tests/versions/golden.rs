@@ -10,21 +10,22 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_smithy_types::base64;
+use serde_json::{Map, Value, json};
+
+use errors::ErrorId;
+use errors::log::manifest::MergeLimits;
+use errors::store::{ErrorStore, PackingLimits};
 use local::demo;
 use local::engine::Engine;
 use local::environment::table_prefix;
-use serde_json::{Map, Value, json};
 use shared::app::{App, Clock, Deadline};
 use shared::dynamodb::client;
-use shared::error_tracking::ErrorId;
-use shared::error_tracking::log::manifest::MergeLimits;
-use shared::error_tracking::store::PackingLimits;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use shared::projects::erasure::{Erasure, Subject};
 use shared::quotas::Limits;
 use tests::app::{PROJECT, START, TestApp, app_over, items, pass};
 use tests::call::Call;
-use tests::error_tracking::{SentEvent, project};
+use tests::errors::{SentEvent, project};
 use tests::filling::{TABLES, fill};
 use tests::notifications::{Post, give_address, user};
 
@@ -276,7 +277,10 @@ async fn fill_log(test: &TestApp, app: &App) {
             let all = PackingLimits { rows: 20_000, bytes: 4_000_000, waits: false, merging };
             for _ in 0..3 {
                 let new_id = || ErrorId::new(app.ids.new_uuid(app.clock.now()));
-                app.store.pack_step(shop.id, &all, &new_id, app.clock.now()).await.unwrap();
+                ErrorStore::new(&app.store)
+                    .pack_step(shop.id, &all, &new_id, app.clock.now())
+                    .await
+                    .unwrap();
             }
         }
     }

@@ -4,10 +4,11 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use local::demo;
 use serde_json::{Value, json};
+
+use local::demo;
 use shared::app::Deadline;
-use tests::error_tracking::{SentEvent, project};
+use tests::errors::{SentEvent, project};
 
 use super::hostile::BODY_BYTES;
 use super::{Case, Field, Report, Scene, padded};

@@ -2,9 +2,10 @@
 
 use lambda_http::http::Method;
 use serde_json::{Value, json};
+
+use flags::ofrep::MAX_BODY_BYTES;
+use insights::draft::MAX_PAIN_POINTS_BYTES;
 use shared::app::Access;
-use shared::flags::ofrep::MAX_BODY_BYTES;
-use shared::insights::draft::MAX_PAIN_POINTS_BYTES;
 use tests::call::Call;
 use tests::contract::resolve;
 use tests::described::Described;

@@ -5,9 +5,10 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Map, Value, json};
-use shared::error_tracking::ingestion::{MAX_EVENT_BYTES, MAX_INFLATED_BYTES, MAX_WIRE_BYTES};
+
+use errors::ingestion::{MAX_EVENT_BYTES, MAX_INFLATED_BYTES, MAX_WIRE_BYTES};
 use tests::call::Call;
-use tests::error_tracking::{SentEvent, envelope, project};
+use tests::errors::{SentEvent, envelope, project};
 
 use super::{Case, Expected, Field, Report, Scene};
 

@@ -1,7 +1,8 @@
 //! Insights and their pain points.
 
 use serde_json::{Value, json};
-use shared::insights::draft::MAX_PAIN_POINTS_BYTES;
+
+use insights::draft::MAX_PAIN_POINTS_BYTES;
 use tests::insights::{filled, id, pain_point, upload};
 
 use super::{Case, Field, Report, Scene, padded};

@@ -1,8 +1,9 @@
 //! What belongs to no field: callers, projects, preferences, addresses, the console.
 
-use local::demo;
 use serde_json::{Value, json};
-use shared::notifications::token::MAX_TOKEN;
+
+use local::demo;
+use notifications::token::MAX_TOKEN;
 
 use super::hostile::BODY_BYTES;
 use super::{Case, Expected, Field, Report, Scene, padded};

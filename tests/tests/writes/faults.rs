@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+
 use shared::app::{App, Deadline, Operation};
 use shared::projects::project::Project;
 use tests::app::{PROJECT, TestApp, app_over, pass};
 use tests::call::{Call, Reply};
-use tests::error_tracking::{SentEvent, project};
+use tests::errors::{SentEvent, project};
 use tests::insights::{id, upload};
 use tests::preferences::TYPES;
 use tests::proxy::{self, Fault, Faults};

@@ -8,14 +8,15 @@ use std::time::Duration;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
+
+use notifications::TokenKeyCache;
+use notifications::notification_type::NotificationType;
+use notifications::store::UserName;
+use notifications::token::Token;
 use shared::app::{Clock, Operation};
-use shared::notifications::store::UserName;
-use shared::notifications::token::Token;
-use shared::notifications::token_key;
-use shared::projects::notification_type::NotificationType;
 use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
-use tests::error_tracking::{SentEvent, project};
+use tests::errors::{SentEvent, project};
 use tests::insights::{id, upload};
 use tests::notifications::{Post, token_in, user};
 use tests::preferences::TYPES;
@@ -209,7 +210,7 @@ impl Killer<'_> {
         let UserName { organization, user } = user("owner");
         let notification_type = NotificationType::Billing;
         let token = Token::Unsubscribe { organization, user, notification_type };
-        let token = token.seal(&token_key(&app).await.unwrap());
+        let token = token.seal(&app.cache::<TokenKeyCache>().get(&app.store).await.unwrap());
         let (status, page) =
             self.insist(Call::of(&unsubscribe::OPERATION).query("token", token)).await;
         assert_eq!(status, 200, "{page}");

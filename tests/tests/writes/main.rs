@@ -18,18 +18,18 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
+use network::{Item, Network};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
+use verdict::{Operation as Done, Wanted, judge};
+
 use shared::app::Operation;
 use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
-use tests::error_tracking::{SentEvent, project};
+use tests::errors::{SentEvent, project};
 use tests::preferences::TYPES;
 use tests::seed;
-
-use network::{Item, Network};
-use verdict::{Operation as Done, Wanted, judge};
 
 /// How often a request meets a fault on the lines of those who write, in percent; the last are the
 /// rivals, who see no fault.
@@ -166,7 +166,7 @@ mod flags {
     }
 }
 
-mod error_tracking {
+mod errors {
     use super::*;
 
     const GET: &Operation = &get_error::OPERATION;

@@ -1,11 +1,12 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use shared::flags::RuleId;
-use shared::flags::draft::FlagDraft;
+use uuid::Uuid;
+
+use flags::RuleId;
+use flags::draft::FlagDraft;
 use shared::json::Json;
 use shared::projects::project::ProjectId;
-use uuid::Uuid;
 
 use super::*;
 

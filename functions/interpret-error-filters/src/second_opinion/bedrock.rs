@@ -10,10 +10,11 @@ use aws_sdk_bedrockruntime::config::timeout::TimeoutConfig;
 use aws_sdk_bedrockruntime::error::{BuildError, ProvideErrorMetadata, SdkError};
 use aws_sdk_bedrockruntime::operation::converse::ConverseError;
 use aws_sdk_bedrockruntime::types::InferenceConfiguration;
+
+use interpreter::{Filter, Request};
 use shared::dynamodb::client::{ClientError, SdkConfig, function_config};
 
 use super::{OpinionError, model_id, prompt, reply};
-use crate::interpretation::{Filter, Request};
 
 /// The name of Bedrock's runtime in the variable of its endpoint, `AWS_ENDPOINT_URL_…`.
 const SERVICE: &str = "BEDROCK_RUNTIME";

@@ -3,10 +3,10 @@
 use std::convert::Infallible;
 use std::future::Ready;
 
+use interpreter::{Filter, Request};
 use shared::dynamodb::client::ClientError;
 
 use super::{MODEL_VARIABLE, OpinionError, model_id};
-use crate::interpretation::{Filter, Request};
 
 /// A model that there never is.
 #[derive(Debug, Clone)]

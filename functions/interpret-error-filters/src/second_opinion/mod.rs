@@ -19,13 +19,13 @@ use std::env;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use tokio::time::timeout;
+
+use interpreter::{Filter, Interpretation, Request, valid_filters};
 use shared::app::{App, TIME_BUDGET};
 use shared::dynamodb::client::ClientError;
 use shared::http::Incoming;
 use shared::telemetry::log_metric;
-use tokio::time::timeout;
-
-use crate::interpretation::{Filter, Interpretation, Request, valid_filters};
 
 #[cfg(feature = "bedrock")]
 pub use bedrock::Model;

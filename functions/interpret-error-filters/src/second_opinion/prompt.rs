@@ -12,8 +12,8 @@ use aws_smithy_types::Document;
 use serde::Serialize;
 
 use super::OpinionError;
-use crate::interpretation::{Category, Kind, Operator, Request};
 use crate::question::WrittenFilter;
+use interpreter::{Category, Kind, Operator, Request};
 
 /// The tool that the model calls with its filters.
 pub(super) const TOOL: &str = "set_filters";

@@ -6,7 +6,7 @@ use aws_smithy_types::Document;
 
 use super::OpinionError;
 use super::prompt::TOOL;
-use crate::interpretation::{Filter, Operator};
+use interpreter::{Filter, Operator};
 
 /// The filters of a model's answer.
 pub(super) fn filters(output: &ConverseOutput) -> Result<Vec<Filter>, OpinionError> {

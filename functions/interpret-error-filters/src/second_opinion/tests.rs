@@ -1,5 +1,5 @@
 use super::*;
-use crate::interpretation::{Category, Kind, Operator};
+use interpreter::{Category, Kind, Operator};
 
 fn filter(category_id: &str, operator: Operator, value: &str) -> Filter {
     Filter { category_id: category_id.to_owned(), operator, value: value.to_owned() }

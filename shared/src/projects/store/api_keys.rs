@@ -1,9 +1,9 @@
 //! Table `api-keys`, key `keyId`: one item per key, with the hash of its secret.
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
+use aws_sdk_dynamodb::types::TransactWriteItem;
 
 use crate::projects::api_key::{ApiKeyRecord, KeyId, Scope, SecretHash, UserId};
-use crate::projects::happening::Happening;
 use crate::projects::project::{Organization, ProjectId};
 use crate::timestamp::Timestamp;
 
@@ -26,8 +26,12 @@ pub enum Revocation {
 }
 
 impl Store {
-    /// Stores a new key, and announces it to its user.
-    pub async fn create_api_key(&self, record: &ApiKeyRecord) -> Result<(), StoreError> {
+    /// Stores a new key together with the action that announces it to its user.
+    pub async fn create_api_key(
+        &self,
+        record: &ApiKeyRecord,
+        announcement: TransactWriteItem,
+    ) -> Result<(), StoreError> {
         let mut item = item([
             (KEY, s(&record.key_id)),
             ("secretHash", b(record.secret_hash.as_bytes())),
@@ -46,8 +50,7 @@ impl Store {
         }
         // A key id has 95 random bits; should one ever repeat, nobody's key is overwritten.
         let put = self.put(TABLE, item).condition_expression("attribute_not_exists(keyId)");
-        let actions = vec![put.into_action()?, self.announce(&Happening::of_new_key(record))?];
-        let is_stored = self.commit_all(actions).await?.is_none();
+        let is_stored = self.commit_all(vec![put.into_action()?, announcement]).await?.is_none();
         is_stored.then_some(()).ok_or_else(|| StoreError::Refused("the key's id is taken".into()))
     }
 

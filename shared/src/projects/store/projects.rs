@@ -227,7 +227,7 @@ impl Store {
     }
 
     /// The action that fails a transaction if there is no project of an id.
-    pub(crate) fn check_project(&self, id: ProjectId) -> Result<TransactWriteItem, StoreError> {
+    pub fn check_project(&self, id: ProjectId) -> Result<TransactWriteItem, StoreError> {
         self.check(TABLE, item([(KEY, s(id))]))
             .condition_expression("attribute_exists(idOrSlug)")
             .into_action()

@@ -1,5 +1,5 @@
 //! Fails as a shop would. What must arrive of it stands in
-//! `tests/tests/end_to_end/error_tracking/sentry_sdks/`.
+//! `tests/tests/end_to_end/errors/sentry_sdks/`.
 //!
 //! `SENTRY_DSN` says where the SDK sends to.
 

@@ -7,9 +7,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use shared::flags::condition::{Condition, NOW, Operator};
-use shared::flags::flagd::{FlagdExport, GENERAL_DIFFERENCES, Layout, export};
-use shared::flags::{FeatureFlag, RolloutEntry, Serve, Weight};
+
+use flags::condition::{Condition, NOW, Operator};
+use flags::flagd::{FlagdExport, GENERAL_DIFFERENCES, Layout, export};
+use flags::{FeatureFlag, RolloutEntry, Serve, Weight};
 use shared::timestamp::Timestamp;
 
 use super::{Found, growthbook, project, unleash};

@@ -3,8 +3,9 @@
 use std::slice;
 
 use serde_json::{Map, Value, json};
-use shared::flags::condition::Operator;
-use shared::flags::{FeatureFlag, FlagKey, Prerequisite, Serve};
+
+use flags::condition::Operator;
+use flags::{FeatureFlag, FlagKey, Prerequisite, Serve};
 use shared::timestamp::Timestamp;
 
 use super::{

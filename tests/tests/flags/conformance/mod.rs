@@ -17,10 +17,11 @@ use std::fs;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use shared::flags::condition::{Condition, Operator};
-use shared::flags::draft::FlagDraft;
-use shared::flags::evaluation::{Compiler, Context, Flags, LoadedFlag};
-use shared::flags::{FeatureFlag, FlagKey, Rule, RuleId, Serve, Variant, VariantKey};
+
+use flags::condition::{Condition, Operator};
+use flags::draft::FlagDraft;
+use flags::evaluation::{Compiler, Context, Flags, LoadedFlag};
+use flags::{FeatureFlag, FlagKey, Rule, RuleId, Serve, Variant, VariantKey};
 use shared::json::{Json, MAX_BODY_DEPTH};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;

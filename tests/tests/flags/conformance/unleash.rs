@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use serde_json::{Map, Value, json};
-use shared::flags::condition::{NOW, Operator};
-use shared::flags::{FeatureFlag, FlagKey, Prerequisite, Serve, Target, TargetKind};
+
+use flags::condition::{NOW, Operator};
+use flags::{FeatureFlag, FlagKey, Prerequisite, Serve, Target, TargetKind};
 use shared::timestamp::Timestamp;
 
 use super::{

@@ -1,0 +1,219 @@
+//! A Sentry event, read, cleaned and identified.
+
+use std::borrow::Cow;
+
+use shared::json::Json;
+use shared::timestamp::Timestamp;
+
+use super::canonical::canonicalise;
+use super::client::add_contexts;
+use super::envelope::{Envelope, check_event_size};
+use super::event_attributes::read_attributes;
+use super::exception::{is_built, read_exceptions};
+use super::label::Label;
+use super::member::{Members, get, items, set, take};
+use super::occurrence_time::{occurrence_time, parse_timestamp};
+use super::scrubbing::scrub;
+use super::trimmed_paths::TrimmedPaths;
+use super::{IngestionFault, budget, lenient_json};
+use crate::attribute::Attributes;
+use crate::grouping::Fingerprint;
+use crate::grouping::fingerprint::fingerprint;
+use crate::grouping::occurrence::{LogMessage, Occurrence};
+use crate::grouping::url_path::path_template;
+use crate::{ErrorDescription, EventId, NotAnEventId};
+
+/// An event, ready to be stored and counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NormalizedEvent {
+    /// Its identity, if the SDK gave one.
+    pub event_id: Option<EventId>,
+    /// When it happened, by our clock.
+    pub occurred_at: Timestamp,
+    /// The exception's type, at most 200 characters; `""` for a message.
+    pub error_type: String,
+    /// The exception's value or the logged message, at most 8,192 characters.
+    pub message: String,
+    /// `Type: value`, the message's first line, or `<unlabeled event>`; at most 250 characters.
+    pub title: String,
+    /// The transaction, else `module in function` of what threw, else `""`; at most 200 characters.
+    pub culprit: String,
+    /// What it can be filtered by.
+    pub attributes: Attributes,
+    /// Which error it belongs to.
+    pub fingerprint: Fingerprint,
+    /// The event as JSON, without secrets, at most [`budget::MAX_PAYLOAD_BYTES`]. What was left out
+    /// stands in its member `trimmed`.
+    pub payload: Vec<u8>,
+}
+
+impl NormalizedEvent {
+    /// What its error is about, if it is the first.
+    pub fn description(&self) -> ErrorDescription {
+        let description = ErrorDescription {
+            fingerprint: self.fingerprint,
+            title: self.title.clone(),
+            error_type: self.error_type.clone(),
+            message: self.message.clone(),
+            culprit: self.culprit.clone(),
+        };
+        description.cut()
+    }
+}
+
+/// How an event was received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received<'r> {
+    /// When.
+    pub at: Timestamp,
+    /// The header `User-Agent` of the request that brought it.
+    pub user_agent: Option<&'r str>,
+}
+
+impl From<Timestamp> for Received<'_> {
+    fn from(at: Timestamp) -> Self {
+        Self { at, user_agent: None }
+    }
+}
+
+impl Envelope<'_> {
+    /// The envelope's event, if it has one. An id in the envelope's header wins over the event's.
+    pub fn normalize_event<'r>(
+        &self,
+        received: impl Into<Received<'r>>,
+    ) -> Result<Option<NormalizedEvent>, IngestionFault> {
+        match self.event {
+            Some(event) => normalize(event, self.event_id, self.sent_at, received.into()),
+            None => Ok(None),
+        }
+    }
+}
+
+/// The event of an inflated `/store/` body; nothing if it is a transaction, which is accepted and
+/// dropped.
+pub fn normalize_store_body<'r>(
+    body: &[u8],
+    received: impl Into<Received<'r>>,
+) -> Result<Option<NormalizedEvent>, IngestionFault> {
+    check_event_size(body)?;
+    normalize(body, None, None, received.into())
+}
+
+fn normalize(
+    bytes: &[u8],
+    envelope_id: Option<EventId>,
+    sent_at: Option<Timestamp>,
+    received: Received<'_>,
+) -> Result<Option<NormalizedEvent>, IngestionFault> {
+    let text = lenient_json::repair(bytes);
+    let parsed = lenient_json::parse(&text);
+    let mut event = match parsed {
+        Ok(Json::Object(event)) => event,
+        Ok(_) => return Err(IngestionFault::malformed("the event is not a JSON object")),
+        Err(fault) => return Err(IngestionFault::malformed(format!("the event: {fault}"))),
+    };
+    if get(&event, "type") == Some(&Json::String("transaction".into())) {
+        return Ok(None);
+    }
+    let event_id = event_id(&mut event, envelope_id)?;
+    let claimed = take(&mut event, "timestamp").as_ref().and_then(parse_timestamp);
+    let occurred_at = occurrence_time(claimed, sent_at, received.at);
+    set(&mut event, "timestamp", Json::String(occurred_at.to_string().into()));
+
+    let mut trimmed_paths = TrimmedPaths::take_from(&mut event);
+    canonicalise(&mut event, &mut trimmed_paths);
+    scrub(&mut event);
+    let is_robot = add_contexts(&mut event, received.user_agent);
+
+    let failure = read_failure(&event);
+    let label = Label::of(&failure, event_text(&event, "transaction"));
+    let fingerprint = fingerprint(&failure);
+    let attributes = read_attributes(&event, &label, is_robot);
+    Ok(Some(NormalizedEvent {
+        event_id,
+        occurred_at,
+        error_type: label.error_type,
+        message: label.message,
+        title: label.title,
+        culprit: label.culprit,
+        attributes,
+        fingerprint,
+        payload: budget::write_within_budget(event, &mut trimmed_paths),
+    }))
+}
+
+/// What the error of a stored event is about: `payload` is that of a [`NormalizedEvent`], whose work is not
+/// done again. Nothing of it brings what ingestion alone needs into functions that pack.
+pub fn describe_stored_event(payload: &[u8], fingerprint: Fingerprint) -> Option<ErrorDescription> {
+    let text = lenient_json::repair(payload);
+    let Ok(Json::Object(event)) = lenient_json::parse(&text) else { return None };
+    let label = Label::of(&read_failure(&event), event_text(&event, "transaction"));
+    let Label { error_type, message, title, culprit } = label;
+    Some(ErrorDescription { fingerprint, title, error_type, message, culprit }.cut())
+}
+
+/// The envelope's id, else the event's; one of another form is no id. Sets it in the event.
+fn event_id(
+    event: &mut Members<'_>,
+    envelope_id: Option<EventId>,
+) -> Result<Option<EventId>, IngestionFault> {
+    let own = match take(event, "event_id") {
+        Some(Json::String(text)) => match EventId::parse(&text) {
+            Ok(id) => Some(id),
+            Err(NotAnEventId::Form) => None,
+            Err(fault @ NotAnEventId::Nil) => {
+                return Err(IngestionFault::malformed(fault.to_string()));
+            }
+        },
+        _ => None,
+    };
+    let id = envelope_id.or(own);
+    if let Some(id) = id {
+        set(event, "event_id", Json::String(id.to_string().into()));
+    }
+    Ok(id)
+}
+
+/// What a canonical event reports.
+fn read_failure<'e>(event: &'e Members<'_>) -> Occurrence<'e> {
+    let text = |name: &str| {
+        get(event, "logentry").and_then(|log| log.member_text(name)).unwrap_or_default()
+    };
+    let has_params = get(event, "logentry").and_then(|log| log.member("params")).is_some();
+    // Without parameters the "template" is the message itself, numbers and all.
+    let log = match (text("message"), text("formatted")) {
+        (template, text) if has_params => LogMessage { template, text },
+        (template, "") => LogMessage { template: "", text: template },
+        (_, text) => LogMessage { template: "", text },
+    };
+    let client_fingerprint =
+        items(get(event, "fingerprint")).iter().filter_map(|part| match part {
+            Json::String(text) => Some(text.as_ref()),
+            _ => None,
+        });
+    let is_built = is_built(event);
+    Occurrence {
+        client_fingerprint: client_fingerprint.collect(),
+        exceptions: read_exceptions(event),
+        log,
+        is_built,
+        route: if is_built { route(event) } else { Cow::default() },
+    }
+}
+
+/// The transaction, else the path of the page. SDKs that know no routes send the path as the transaction.
+fn route<'e>(event: &'e Members<'_>) -> Cow<'e, str> {
+    let transaction = event_text(event, "transaction");
+    if !transaction.is_empty() {
+        return path_template(transaction).map_or(Cow::Borrowed(transaction), Cow::Owned);
+    }
+    let url = get(event, "request").and_then(|request| request.member_text("url"));
+    url.and_then(path_template).map_or(Cow::default(), Cow::Owned)
+}
+
+fn event_text<'e>(event: &'e Members<'_>, name: &str) -> &'e str {
+    match get(event, name) {
+        Some(Json::String(text)) => text.trim(),
+        _ => "",
+    }
+}

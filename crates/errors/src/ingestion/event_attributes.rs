@@ -1,0 +1,266 @@
+//! What an event can be filtered by.
+//!
+//! The values are cut to few bytes each, so that a row with all of them stays under 1 KB: one write
+//! unit. An attribute that the event does not tell is absent. That holds for `environment` too:
+//! official SDKs themselves send `production` where nothing is configured, and Sentry's servers
+//! add nothing to an event without one.
+
+use std::borrow::Cow;
+
+use shared::json::Json;
+
+use super::exception::is_handled;
+use super::label::Label;
+use super::member::{Members, at_path, get, scalar_text};
+use crate::attribute::{Attribute, Attributes, UserHash};
+use crate::grouping::url_path::path_template;
+
+const BROWSER: &[&[&str]] = &[&["contexts", "browser", "name"]];
+const OS: &[&[&str]] = &[&["contexts", "os", "name"], &["contexts", "client_os", "name"]];
+const DEVICE: &[&[&str]] = &[
+    &["contexts", "device", "family"],
+    &["contexts", "device", "model"],
+    &["contexts", "device", "name"],
+];
+const COUNTRY: &[&[&str]] = &[&["user", "geo", "country_code"]];
+/// Old SDKs tell environment and release by tags only.
+const ENVIRONMENT: &[&[&str]] = &[&["environment"], &["tags", "environment"]];
+const RELEASE: &[&[&str]] = &[&["release"], &["tags", "release"]];
+const URL: &[&[&str]] = &[&["request", "url"]];
+const USER: [&[&str]; 3] = [&["user", "id"], &["user", "email"], &["user", "ip_address"]];
+/// What SDKs send in place of an address that they do not know.
+const ADDRESS_OF_SENDER: &str = "{{auto}}";
+/// How long all values may be together, what stands in a row once counted once. The URL gets what
+/// the others leave.
+const MOST_BYTES_TOGETHER: usize = 768;
+
+/// How long a value may be, in bytes of UTF-8.
+fn most_bytes(attribute: Attribute) -> usize {
+    match attribute {
+        Attribute::Release | Attribute::Transaction | Attribute::Url | Attribute::Culprit => 200,
+        Attribute::Type => 80,
+        Attribute::Environment | Attribute::Device => 64,
+        Attribute::Browser | Attribute::Os => 48,
+        Attribute::Platform => 32,
+        Attribute::Level | Attribute::Handled | Attribute::Country | Attribute::Bot => 8,
+    }
+}
+
+/// The attributes of a canonical event, which is called so, and was a robot's or not.
+pub(super) fn read_attributes(event: &Members<'_>, label: &Label, is_robot: bool) -> Attributes {
+    let mut attributes = Attributes::default();
+    for attribute in Attribute::ALL {
+        let value = match attribute {
+            Attribute::Bot => Some(Cow::Borrowed(if is_robot { "true" } else { "false" })),
+            _ => read_attribute(event, label, attribute),
+        };
+        attributes.set(attribute, value.map(|value| clean(&value, most_bytes(attribute))));
+    }
+    fit_together(&mut attributes);
+    attributes.set_user(user_identity(event).and_then(UserHash::of));
+    attributes
+}
+
+fn read_attribute<'e>(
+    event: &'e Members<'_>,
+    label: &'e Label,
+    attribute: Attribute,
+) -> Option<Cow<'e, str>> {
+    let value = match attribute {
+        Attribute::Environment => first_text(event, ENVIRONMENT).filter(|name| *name != "None"),
+        Attribute::Release => first_text(event, RELEASE),
+        Attribute::Level => first_text(event, &[&["level"]]),
+        Attribute::Handled => Some(if is_handled(event) { "true" } else { "false" }),
+        Attribute::Browser => first_text(event, BROWSER),
+        Attribute::Os => first_text(event, OS),
+        Attribute::Device => first_text(event, DEVICE),
+        Attribute::Country => {
+            let code = first_text(event, COUNTRY).filter(|code| is_country_code(code));
+            return code.map(|code| Cow::Owned(code.to_ascii_uppercase()));
+        }
+        Attribute::Platform => first_text(event, &[&["platform"]]),
+        Attribute::Transaction => first_text(event, &[&["transaction"]]),
+        Attribute::Bot => None,
+        Attribute::Url => return first_text(event, URL).and_then(path_template).map(Cow::Owned),
+        Attribute::Type => Some(label.error_type.as_str()),
+        Attribute::Culprit => Some(label.culprit.as_str()),
+    };
+    value.map(Cow::Borrowed)
+}
+
+/// Cuts the URL to what the other values leave of a write unit. The culprit is the transaction, if
+/// there is one, and then stands in a row once.
+fn fit_together(attributes: &mut Attributes) {
+    let has_transaction = attributes.get(Attribute::Transaction).is_some();
+    let others = Attribute::ALL.into_iter().filter(|attribute| {
+        *attribute != Attribute::Url && !(has_transaction && *attribute == Attribute::Culprit)
+    });
+    let others: usize = others.filter_map(|it| attributes.get(it)).map(str::len).sum();
+    let left = MOST_BYTES_TOGETHER.saturating_sub(others);
+    let url = attributes.get(Attribute::Url).map(|url| clean(url, left));
+    attributes.set(Attribute::Url, url);
+}
+
+/// What tells the user from others: the id, else the e-mail address, else the IP address that the
+/// SDK sent.
+fn user_identity<'e>(event: &'e Members<'_>) -> Option<&'e str> {
+    USER.iter().find_map(|path| {
+        let (name, rest) = path.split_first()?;
+        let value = at_path(get(event, name)?, rest).filter(|value| is_text(value))?;
+        let identity = scalar_text(value).filter(|identity| !identity.trim().is_empty());
+        identity.filter(|identity| *identity != ADDRESS_OF_SENDER)
+    })
+}
+
+/// The first of several members that holds text.
+fn first_text<'e>(event: &'e Members<'_>, paths: &[&[&str]]) -> Option<&'e str> {
+    paths.iter().find_map(|path| {
+        let (name, rest) = path.split_first()?;
+        let value = at_path(get(event, name)?, rest)?;
+        scalar_text(value).map(str::trim).filter(|text| !text.is_empty() && is_text(value))
+    })
+}
+
+/// Numbers and booleans are texts too where old SDKs send them, as a release may be.
+fn is_text(json: &Json<'_>) -> bool {
+    matches!(json, Json::String(_) | Json::Number(_))
+}
+
+/// ISO 3166-1 alpha-2.
+fn is_country_code(code: &str) -> bool {
+    code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_alphabetic())
+}
+
+/// Without control characters, and cut between characters.
+fn clean(value: &str, most: usize) -> String {
+    let mut cleaned: String = value.chars().filter(|c| !c.is_control()).take(most).collect();
+    cleaned.truncate(cleaned.floor_char_boundary(most));
+    cleaned.truncate(cleaned.trim_end().len());
+    cleaned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grouping::occurrence::{Exception, Occurrence};
+
+    fn attribute(text: &str, attribute: Attribute) -> Option<String> {
+        let Ok(Json::Object(event)) = Json::parse(text, 16) else { panic!("{text}") };
+        read(&event).get(attribute).map(str::to_owned)
+    }
+
+    fn read(event: &Members<'_>) -> Attributes {
+        let transaction = first_text(event, &[&["transaction"]]).unwrap_or_default();
+        let exceptions = vec![Exception { error_type: "E", ..Exception::default() }];
+        let failure = Occurrence { exceptions, ..Occurrence::default() };
+        read_attributes(event, &Label::of(&failure, transaction), false)
+    }
+
+    #[test]
+    fn reads_each_attribute() {
+        let text = r#"{"environment":"staging","release":"shop@1","level":"info","platform":"node",
+            "transaction":"GET /","request":{"url":"https://h/a/1?b=2"},"user":{"geo":{"country_code":"de"}},
+            "contexts":{"browser":{"name":"Firefox","version":"1"},"os":{"name":"Debian"},
+            "device":{"family":"Pixel"}}}"#;
+        let expected = [
+            "staging",
+            "shop@1",
+            "info",
+            "true",
+            "Firefox",
+            "Debian",
+            "Pixel",
+            "DE",
+            "node",
+            "GET /",
+            "false",
+            "/a/<number>",
+            "E",
+            "GET /",
+        ];
+        for (name, value) in Attribute::ALL.into_iter().zip(expected) {
+            assert_eq!(attribute(text, name).as_deref(), Some(value));
+        }
+    }
+
+    #[test]
+    fn leaves_absent_what_the_event_does_not_tell() {
+        for name in Attribute::ALL.into_iter().filter(|name| !is_always_there(*name)) {
+            assert_eq!(attribute("{}", name), None);
+            let odd = r#"{"environment":"","release":" ","contexts":{"browser":{"name":{}},"os":"x",
+                "device":[]},"user":{"geo":{"country_code":"Germany"}}}"#;
+            assert_eq!(attribute(odd, name), None);
+        }
+        assert_eq!(attribute(r#"{"environment":"None"}"#, Attribute::Environment), None);
+    }
+
+    fn is_always_there(attribute: Attribute) -> bool {
+        matches!(attribute, Attribute::Handled | Attribute::Bot | Attribute::Type)
+    }
+
+    #[test]
+    fn tells_users_apart_by_what_identifies_them_best() {
+        let user = |user: &str| {
+            let text = format!(r#"{{"user":{user}}}"#);
+            let Ok(Json::Object(event)) = Json::parse(&text, 16) else { panic!("{text}") };
+            read(&event).user()
+        };
+        for (sent, identity) in [
+            (r#"{"id":42,"email":"a@b.org","ip_address":"10.0.0.7"}"#, "42"),
+            (r#"{"id":"42"}"#, "42"),
+            (r#"{"id":" ","email":"a@b.org"}"#, "a@b.org"),
+            (r#"{"id":null,"ip_address":"10.0.0.7"}"#, "10.0.0.7"),
+            (r#"{"ip_address":"{{auto}}","username":"alice"}"#, ""),
+            (r#"{"id":{},"email":[]}"#, ""),
+            ("null", ""),
+        ] {
+            assert_eq!(user(sent), UserHash::of(identity), "{sent}");
+        }
+    }
+
+    #[test]
+    fn falls_back_to_other_places() {
+        let text = r#"{"tags":{"environment":"qa","release":"2"},
+            "contexts":{"client_os":{"name":"iOS"},"device":{"model":"iPhone 15"}}}"#;
+        assert_eq!(attribute(text, Attribute::Environment).as_deref(), Some("qa"));
+        assert_eq!(attribute(text, Attribute::Release).as_deref(), Some("2"));
+        assert_eq!(attribute(text, Attribute::Os).as_deref(), Some("iOS"));
+        assert_eq!(attribute(text, Attribute::Device).as_deref(), Some("iPhone 15"));
+    }
+
+    #[test]
+    fn one_unhandled_exception_makes_the_event_unhandled() {
+        let event = |first: &str, second: &str| {
+            format!(
+                r#"{{"exception":{{"values":[{{"mechanism":{first}}},{{"mechanism":{second}}}]}}}}"#
+            )
+        };
+        for (first, second, handled) in [
+            (r#"{"handled":true}"#, r#"{"handled":false}"#, "false"),
+            (r#"{"handled":false}"#, r#"{"handled":true}"#, "false"),
+            (r#"{"handled":true}"#, r#"{"handled":true}"#, "true"),
+            ("null", r#"{"handled":null}"#, "true"),
+        ] {
+            let value = attribute(&event(first, second), Attribute::Handled);
+            assert_eq!(value.as_deref(), Some(handled));
+        }
+    }
+
+    #[test]
+    fn all_values_together_are_short() {
+        let long = "\u{1F600}\u{0007}".repeat(300);
+        let text = format!(
+            r#"{{"environment":"{long}","release":"{long}","level":"error","platform":"{long}",
+            "transaction":"{long}","request":{{"url":"https://h/{long}"}},"contexts":{{"browser":{{"name":"{long}"}},
+            "os":{{"name":"{long}"}},"device":{{"family":"{long}"}}}}}}"#
+        )
+        .replace('\u{7}', "\\u0007");
+        let Ok(Json::Object(event)) = Json::parse(&text, 16) else { panic!("{text}") };
+        let attributes = read(&event);
+        let values = Attribute::ALL.into_iter().filter_map(|name| attributes.get(name));
+        assert!(values.clone().all(|value| !value.contains(char::is_control)));
+        let twice = attributes.get(Attribute::Culprit).map_or(0, str::len);
+        assert_eq!(attributes.get(Attribute::Culprit), attributes.get(Attribute::Transaction));
+        assert_eq!(values.map(str::len).sum::<usize>() - twice, MOST_BYTES_TOGETHER);
+    }
+}

@@ -1,0 +1,293 @@
+//! Runs: events of a project's day, sorted, in a few bytes each.
+//!
+//! A run has a `base` column with fingerprints, hours and counts, a `minutes` column, one column
+//! for each attribute, and a `user` column. They can be stored and read one by one: a query reads
+//! the base and what its filters name. All list events in the same order, by fingerprint, hour,
+//! attributes, user and minute, which puts events that are alike side by side, where zstd (RFC 8878) finds them.
+//!
+//! Every column starts with the version of its format. Numbers are LEB128, the bytes of larger
+//! parts are compressed where that makes them smaller.
+
+mod base;
+mod column;
+mod encoding;
+mod merge;
+mod minutes;
+mod totals;
+mod users;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::day::{Day, MINUTES_PER_DAY, minute_of, start_of_minute};
+use super::row::EventRow;
+use crate::attribute::{Attribute, Attributes, UserHash};
+use crate::grouping::Fingerprint;
+
+pub use base::{Base, ErrorHour};
+pub use column::Column;
+pub use encoding::{Damaged, Decoder};
+pub use merge::{DecodedRun, NotMergeable, merge};
+pub use minutes::Minutes;
+pub use totals::{Total, Totals};
+pub use users::Users;
+
+pub(super) use encoding::{Unread, put_bytes, put_number, put_wide_number};
+
+use encoding::Encoder;
+
+/// The most events of a run. What claims to have more is damaged.
+pub const MAX_EVENTS: usize = 4_000_000;
+
+/// The most bytes of an attribute's distinct values, with their lengths.
+const MAX_VALUES_BYTES: usize = 64 << 20;
+
+/// The order in which attributes sort events: those that follow from the error come first, as they
+/// split its events least.
+const SORT_ORDER: [Attribute; Attribute::ALL.len()] = [
+    Attribute::Platform,
+    Attribute::Level,
+    Attribute::Type,
+    Attribute::Handled,
+    Attribute::Transaction,
+    Attribute::Culprit,
+    Attribute::Url,
+    Attribute::Environment,
+    Attribute::Release,
+    Attribute::Os,
+    Attribute::Browser,
+    Attribute::Device,
+    Attribute::Bot,
+    Attribute::Country,
+];
+
+/// The name of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ColumnName {
+    /// Fingerprints, hours and counts: what every query needs.
+    Base,
+    /// The minute of each event within its hour.
+    Minutes,
+    /// An attribute of each event.
+    Attribute(Attribute),
+    /// The user of each event.
+    Users,
+}
+
+impl ColumnName {
+    /// Every column of a run.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let attributes = Attribute::ALL.into_iter().map(Self::Attribute);
+        [Self::Base, Self::Minutes].into_iter().chain(attributes).chain([Self::Users])
+    }
+
+    /// Whether runs that were written before there was such a column are without it: none of their
+    /// events has a value.
+    pub fn may_be_missing(self) -> bool {
+        let added = |attribute| {
+            use Attribute::{Bot, Culprit, Type, Url};
+            matches!(attribute, Bot | Url | Type | Culprit)
+        };
+        match self {
+            Self::Base | Self::Minutes => false,
+            Self::Attribute(attribute) => added(attribute),
+            Self::Users => true,
+        }
+    }
+
+    /// Its name in storage.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Base => "base",
+            Self::Minutes => "minutes",
+            Self::Attribute(attribute) => attribute.name(),
+            Self::Users => "user",
+        }
+    }
+}
+
+/// The encoded columns of one run, all of them or those that were read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Columns(BTreeMap<ColumnName, Vec<u8>>);
+
+impl Columns {
+    /// The columns and their bytes.
+    pub fn iter(&self) -> impl Iterator<Item = (ColumnName, &[u8])> {
+        self.0.iter().map(|(name, bytes)| (*name, bytes.as_slice()))
+    }
+
+    /// The bytes of a column; one that is not there is damaged.
+    pub fn get(&self, name: ColumnName) -> Result<&[u8], Damaged> {
+        self.0.get(&name).map(Vec::as_slice).ok_or(Damaged("a column is missing"))
+    }
+
+    /// How many bytes the distinct values of all attributes take before they are compressed: whoever
+    /// decodes them has so much in memory.
+    pub fn values_bytes(&self) -> Result<u64, Damaged> {
+        let attributes = self.iter().filter(|(name, _)| matches!(name, ColumnName::Attribute(_)));
+        attributes.map(|(_, column)| Ok(column::values_length(column)? as u64)).sum()
+    }
+
+    /// An attribute of the events of the run that has this base.
+    pub fn attribute(
+        &self,
+        attribute: Attribute,
+        decoder: &mut Decoder,
+        base: &Base,
+    ) -> Result<Column, Damaged> {
+        let name = ColumnName::Attribute(attribute);
+        match self.get(name) {
+            Err(_) if name.may_be_missing() => Ok(Column::unset(base)),
+            bytes => Column::decode(decoder, bytes?, base),
+        }
+    }
+
+    /// The users of the events of the run that has this base.
+    pub fn users(&self, decoder: &mut Decoder, base: &Base) -> Result<Users, Damaged> {
+        match self.get(ColumnName::Users) {
+            Err(_) => Ok(Users::unset(base)),
+            Ok(bytes) => Users::decode(decoder, bytes, base),
+        }
+    }
+}
+
+impl FromIterator<(ColumnName, Vec<u8>)> for Columns {
+    fn from_iter<I: IntoIterator<Item = (ColumnName, Vec<u8>)>>(columns: I) -> Self {
+        Self(columns.into_iter().collect())
+    }
+}
+
+/// Why events cannot be packed into one run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotPackable {
+    /// There are too many.
+    #[error("a run holds at most {MAX_EVENTS} events")]
+    TooManyEvents,
+    /// The distinct values of an attribute are too long.
+    #[error("the values of an attribute have at most {MAX_VALUES_BYTES} bytes together")]
+    ValuesTooLong,
+    /// One of them belongs to another day.
+    #[error("a run holds events of one day")]
+    OtherDay,
+}
+
+/// Packs events of one day. The same events give the same bytes, whatever their order.
+pub fn pack(day: Day, rows: &[EventRow]) -> Result<Columns, NotPackable> {
+    if rows.len() > MAX_EVENTS {
+        return Err(NotPackable::TooManyEvents);
+    }
+    let fingerprints: BTreeSet<Fingerprint> = rows.iter().map(|row| row.fingerprint).collect();
+    let fingerprints: Vec<Fingerprint> = fingerprints.into_iter().collect();
+    let values = SORT_ORDER.map(|attribute| column::distinct_values(rows, attribute));
+    let events: Option<Vec<PackedEvent>> =
+        rows.iter().map(|row| PackedEvent::new(day, row, &fingerprints, &values)).collect();
+    encode(&fingerprints, &values, events.ok_or(NotPackable::OtherDay)?)
+}
+
+/// The columns of events, whose fingerprints and values are given in ascending order.
+fn encode(
+    fingerprints: &[Fingerprint],
+    values: &[Vec<Option<&str>>; Attribute::ALL.len()],
+    mut events: Vec<PackedEvent>,
+) -> Result<Columns, NotPackable> {
+    if values.iter().any(|values| column::encoded_length(values) > MAX_VALUES_BYTES) {
+        return Err(NotPackable::ValuesTooLong);
+    }
+    events.sort_unstable();
+    let mut encoder = Encoder::new();
+    let minutes: Vec<u8> = events.iter().map(|event| event.minute).collect();
+    let mut columns = BTreeMap::from([
+        (ColumnName::Base, base::encode(fingerprints, &error_hours_of(&events), &mut encoder)),
+        (ColumnName::Minutes, minutes::encode(&minutes, &mut encoder)),
+    ]);
+    let users: Vec<Option<UserHash>> = events.iter().map(|event| event.user).collect();
+    columns.insert(ColumnName::Users, users::encode(&users, &mut encoder));
+    for (position, (attribute, values)) in SORT_ORDER.into_iter().zip(values).enumerate() {
+        let indexes = events.iter().filter_map(|event| event.values.get(position).copied());
+        let indexes: Vec<u32> = indexes.collect();
+        let column = column::encode(values, &indexes, &mut encoder);
+        columns.insert(ColumnName::Attribute(attribute), column);
+    }
+    Ok(Columns(columns))
+}
+
+/// The events of a run of that day, in no particular order. Each is back at the start of its
+/// minute.
+pub fn unpack(day: Day, columns: &Columns) -> Result<Vec<EventRow>, Damaged> {
+    let mut decoder = Decoder::new();
+    let base = Base::decode(&mut decoder, columns.get(ColumnName::Base)?)?;
+    let minutes = Minutes::decode(&mut decoder, columns.get(ColumnName::Minutes)?, &base)?;
+    let mut rows = Vec::with_capacity(base.events());
+    let minute_of_event =
+        |hour: u8, minute: u8| day.first_minute() + i64::from(hour) * 60 + i64::from(minute);
+    let hours = base.error_hours().iter().flat_map(|error_hour| {
+        std::iter::repeat_n((error_hour, base.fingerprint(error_hour)), error_hour.count())
+    });
+    for ((error_hour, fingerprint), minute) in hours.zip(minutes.of_events()) {
+        rows.push(EventRow {
+            occurred_at: start_of_minute(minute_of_event(error_hour.hour, *minute)),
+            fingerprint,
+            attributes: Attributes::default(),
+        });
+    }
+    for attribute in Attribute::ALL {
+        let column = columns.attribute(attribute, &mut decoder, &base)?;
+        for (row, value) in rows.iter_mut().zip(column.values_of_events()) {
+            row.attributes.set(attribute, value.map(str::to_owned));
+        }
+    }
+    for (row, user) in rows.iter_mut().zip(columns.users(&mut decoder, &base)?.of_events()) {
+        row.attributes.set_user(*user);
+    }
+    Ok(rows)
+}
+
+/// An event on its way into columns: everything as an index, in the order of sorting.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct PackedEvent {
+    fingerprint: u32,
+    hour: u8,
+    /// An index into the attribute's distinct values, in the order of [`SORT_ORDER`].
+    values: [u32; Attribute::ALL.len()],
+    user: Option<UserHash>,
+    minute: u8,
+}
+
+impl PackedEvent {
+    /// Nothing for an event of another day.
+    fn new(
+        day: Day,
+        row: &EventRow,
+        fingerprints: &[Fingerprint],
+        values: &[Vec<Option<&str>>; Attribute::ALL.len()],
+    ) -> Option<Self> {
+        let minute = minute_of(row.occurred_at).checked_sub(day.first_minute())?;
+        let minute = u16::try_from(minute).ok().filter(|m| i64::from(*m) < MINUTES_PER_DAY)?;
+        let mut indexes = [0; Attribute::ALL.len()];
+        for ((index, values), attribute) in indexes.iter_mut().zip(values).zip(SORT_ORDER) {
+            *index = position(values, &row.attributes.get(attribute))?;
+        }
+        Some(Self {
+            fingerprint: position(fingerprints, &row.fingerprint)?,
+            hour: u8::try_from(minute / 60).ok()?,
+            values: indexes,
+            user: row.attributes.user(),
+            minute: u8::try_from(minute % 60).ok()?,
+        })
+    }
+}
+
+fn position<T: Ord>(sorted: &[T], value: &T) -> Option<u32> {
+    sorted.binary_search(value).ok().and_then(|index| u32::try_from(index).ok())
+}
+
+fn error_hours_of(events: &[PackedEvent]) -> Vec<ErrorHour> {
+    let error_hours = events.chunk_by(|a, b| (a.fingerprint, a.hour) == (b.fingerprint, b.hour));
+    let error_hour_of = |events: &[PackedEvent]| {
+        let PackedEvent { fingerprint, hour, .. } = *events.first()?;
+        Some(ErrorHour::new(fingerprint, hour, u32::try_from(events.len()).ok()?))
+    };
+    error_hours.filter_map(error_hour_of).collect()
+}
+
+#[cfg(test)]
+mod tests;

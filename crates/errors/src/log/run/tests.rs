@@ -1,0 +1,292 @@
+use proptest::prelude::*;
+
+use shared::timestamp::Timestamp;
+
+use super::*;
+
+fn day() -> Day {
+    Day::of(Timestamp::parse_date_or_date_time("2028-02-29").unwrap())
+}
+
+fn row_strategy() -> impl Strategy<Value = EventRow> {
+    let values =
+        prop_oneof![3 => Just(None), 5 => "[a-c]".prop_map(Some), 1 => "\\PC{1,40}".prop_map(Some)];
+    let attributes = proptest::collection::vec(values, Attribute::ALL.len());
+    let user = prop_oneof![Just(String::new()), "[a-c]", "[a-z]{9}"];
+    let row = (0_i64..86_400_000, 0_u8..5, attributes, user);
+    row.prop_map(|(millis, fingerprint, values, user)| {
+        let mut attributes = Attributes::default();
+        attributes.set_user(UserHash::of(&user));
+        for (attribute, value) in Attribute::ALL.into_iter().zip(values) {
+            attributes.set(attribute, value);
+        }
+        EventRow {
+            occurred_at: Timestamp::from_millis(day().start().as_millis() + millis),
+            fingerprint: Fingerprint([fingerprint; 16]),
+            attributes,
+        }
+    })
+}
+
+fn rows() -> impl Strategy<Value = Vec<EventRow>> {
+    proptest::collection::vec(row_strategy(), 0..60)
+}
+
+/// Rows as a run keeps them: at the start of their minute, in some fixed order.
+fn normalized(mut rows: Vec<EventRow>) -> Vec<EventRow> {
+    for row in &mut rows {
+        row.occurred_at = start_of_minute(minute_of(row.occurred_at));
+    }
+    rows.sort_by(|a, b| {
+        let key = |row: &EventRow| (row.fingerprint, row.occurred_at, row.attributes.clone());
+        key(a).cmp(&key(b))
+    });
+    rows
+}
+
+/// As many rows, whose attribute `transaction` has so many values.
+fn rows_with_values(count: usize) -> Vec<EventRow> {
+    let row = |index: usize| {
+        let mut attributes = Attributes::default();
+        attributes.set(Attribute::Transaction, Some(format!("/{index}")));
+        EventRow { occurred_at: day().start(), fingerprint: Fingerprint([7; 16]), attributes }
+    };
+    (0..count).map(row).collect()
+}
+
+fn example() -> Columns {
+    let mut rows = rows_with_values(300);
+    for (index, row) in (0..=u8::MAX).cycle().zip(&mut rows) {
+        row.occurred_at = start_of_minute(day().first_minute() + i64::from(index) * 5);
+        row.fingerprint = Fingerprint([index % 7; 16]);
+        row.attributes.set(Attribute::Os, Some(["a", "b", "c"][usize::from(index) % 3].to_owned()));
+    }
+    pack(day(), &rows).unwrap()
+}
+
+fn decoded(runs: &[Columns]) -> Vec<DecodedRun> {
+    let mut decoder = Decoder::new();
+    runs.iter().map(|columns| DecodedRun::decode(&mut decoder, columns).unwrap()).collect()
+}
+
+fn replaced(columns: &Columns, name: ColumnName, bytes: &[u8]) -> Columns {
+    let mut columns = columns.clone();
+    columns.0.insert(name, bytes.to_vec());
+    columns
+}
+
+proptest! {
+    #[test]
+    fn what_is_packed_comes_back(rows in rows()) {
+        let columns = pack(day(), &rows).unwrap();
+        prop_assert_eq!(normalized(unpack(day(), &columns).unwrap()), normalized(rows));
+    }
+
+    #[test]
+    fn the_same_events_give_the_same_bytes_in_any_order(
+        (rows, shuffled) in rows().prop_flat_map(|rows| (Just(rows.clone()), Just(rows).prop_shuffle())),
+    ) {
+        let columns = pack(day(), &rows).unwrap();
+        prop_assert_eq!(&columns, &pack(day(), &shuffled).unwrap());
+        // Also where some of them were packed before.
+        let again = unpack(day(), &columns).unwrap();
+        prop_assert_eq!(columns, pack(day(), &again).unwrap());
+    }
+
+    #[test]
+    fn merged_runs_have_the_bytes_of_all_events_packed_together(
+        runs in proptest::collection::vec(rows(), 0..5),
+    ) {
+        let packed: Vec<Columns> = runs.iter().map(|rows| pack(day(), rows).unwrap()).collect();
+        let merged = merge(&decoded(&packed), |_, _| false).unwrap();
+        prop_assert_eq!(merged, pack(day(), &runs.concat()).unwrap());
+    }
+
+    #[test]
+    fn merging_leaves_hidden_events_out(runs in proptest::collection::vec(rows(), 1..4)) {
+        let packed: Vec<Columns> = runs.iter().map(|rows| pack(day(), rows).unwrap()).collect();
+        let is_hidden = |run: usize, of: Fingerprint| run == 0 && of.0[0].is_multiple_of(2);
+        let kept = |(number, rows): (usize, &Vec<EventRow>)| {
+            let kept = rows.iter().filter(|row| !is_hidden(number, row.fingerprint));
+            kept.cloned().collect::<Vec<EventRow>>()
+        };
+        let kept: Vec<EventRow> = runs.iter().enumerate().flat_map(kept).collect();
+        prop_assert_eq!(merge(&decoded(&packed), is_hidden).unwrap(), pack(day(), &kept).unwrap());
+    }
+
+    #[test]
+    fn totals_count_events_and_fingerprints_of_each_hour(rows in rows()) {
+        let columns = pack(day(), &rows).unwrap();
+        let base = columns.get(ColumnName::Base).unwrap();
+        let totals = Base::decode(&mut Decoder::new(), base).unwrap().totals();
+        let total_of = |wanted: &dyn Fn(&EventRow) -> bool| {
+            let rows: Vec<&EventRow> = rows.iter().filter(|row| wanted(row)).collect();
+            let fingerprints: BTreeSet<Fingerprint> = rows.iter().map(|row| row.fingerprint).collect();
+            Total {
+                events: u32::try_from(rows.len()).unwrap(),
+                fingerprints: u32::try_from(fingerprints.len()).unwrap(),
+            }
+        };
+        for hour in 0..24_u8 {
+            let in_hour = |row: &EventRow| {
+                (minute_of(row.occurred_at) - day().first_minute()) / 60 == i64::from(hour)
+            };
+            prop_assert_eq!(totals.hour(hour), total_of(&in_hour));
+        }
+        prop_assert_eq!(totals.whole(), total_of(&|_| true));
+        prop_assert_eq!(Totals::from_bytes(&totals.to_bytes()), Ok(totals));
+    }
+
+    #[test]
+    fn hostile_bytes_are_refused_or_read_but_never_harm(
+        bytes in proptest::collection::vec(any::<u8>(), 0..60),
+        column in 0_usize..12,
+        has_version in any::<bool>(),
+    ) {
+        let bytes = if has_version { [&[1], bytes.as_slice()].concat() } else { bytes };
+        let name = ColumnName::all().nth(column).unwrap();
+        let _ = unpack(day(), &replaced(&example(), name, &bytes));
+        if let Ok(totals) = Totals::from_bytes(&bytes) {
+            prop_assert_eq!(Totals::from_bytes(&totals.to_bytes()), Ok(totals));
+        }
+    }
+
+    #[test]
+    fn changed_bytes_never_harm(column in 0_usize..12, place: prop::sample::Index, byte: u8) {
+        let (example, name) = (example(), ColumnName::all().nth(column).unwrap());
+        let mut bytes = example.get(name).unwrap().to_vec();
+        let place = place.index(bytes.len());
+        bytes[place] = byte;
+        if let Ok(rows) = unpack(day(), &replaced(&example, name, &bytes)) {
+            prop_assert!(rows.iter().all(|row| Day::of(row.occurred_at) == day()));
+        }
+    }
+}
+
+#[test]
+fn every_truncated_or_prolonged_column_is_damaged() {
+    let example = example();
+    for (name, bytes) in example.iter() {
+        for length in 0..bytes.len() {
+            let columns = replaced(&example, name, &bytes[..length]);
+            assert!(unpack(day(), &columns).is_err(), "{} {length}", name.name());
+        }
+        let longer = replaced(&example, name, &[bytes, &[0]].concat());
+        assert!(unpack(day(), &longer).is_err(), "{}", name.name());
+        let missing = example.iter().filter(|(other, _)| *other != name);
+        let missing: Columns = missing.map(|(name, bytes)| (name, bytes.to_vec())).collect();
+        assert_eq!(unpack(day(), &missing).is_ok(), name.may_be_missing(), "{}", name.name());
+    }
+}
+
+#[test]
+fn columns_of_another_run_are_damaged() {
+    let (example, other) = (example(), pack(day(), &rows_with_values(2)).unwrap());
+    for (name, bytes) in other.iter() {
+        assert!(unpack(day(), &replaced(&example, name, bytes)).is_err(), "{}", name.name());
+    }
+}
+
+#[test]
+fn an_unknown_version_is_damaged() {
+    let example = example();
+    for (name, bytes) in example.iter() {
+        let mut bytes = bytes.to_vec();
+        bytes[0] = 2;
+        assert!(unpack(day(), &replaced(&example, name, &bytes)).is_err(), "{}", name.name());
+    }
+}
+
+#[test]
+fn any_number_of_values_survives() {
+    for count in [0, 1, 2, 255, 256, 257, 65_536, 65_537] {
+        let rows = rows_with_values(count);
+        let columns = pack(day(), &rows).unwrap();
+        assert_eq!(normalized(unpack(day(), &columns).unwrap()), normalized(rows), "{count}");
+    }
+}
+
+#[test]
+fn refuses_events_of_another_day() {
+    for minute in [day().first_minute() - 1, day().next().first_minute()] {
+        let mut rows = rows_with_values(2);
+        rows[1].occurred_at = start_of_minute(minute);
+        assert_eq!(pack(day(), &rows), Err(NotPackable::OtherDay));
+    }
+}
+
+#[test]
+fn columns_tell_how_long_their_values_are() {
+    let columns = pack(day(), &rows_with_values(300)).unwrap();
+    let mut expected = 0;
+    let mut decoder = Decoder::new();
+    let base = Base::decode(&mut decoder, columns.get(ColumnName::Base).unwrap()).unwrap();
+    for attribute in Attribute::ALL {
+        let column = columns.attribute(attribute, &mut decoder, &base).unwrap();
+        // None of them is so long that its length takes two bytes.
+        expected += column.values().flatten().map(|value| value.len() as u64 + 1).sum::<u64>();
+    }
+    assert!(expected > 300);
+    assert_eq!(columns.values_bytes().unwrap(), expected);
+}
+
+#[test]
+fn each_column_has_a_name_of_its_own() {
+    let names: BTreeSet<&str> = ColumnName::all().map(ColumnName::name).collect();
+    assert_eq!(names.len(), 17);
+}
+
+#[test]
+fn runs_from_before_there_was_a_column_have_no_values_in_it() {
+    let rows: Vec<EventRow> = rows_with_values(3)
+        .into_iter()
+        .map(|mut row| {
+            row.attributes.set(Attribute::Url, Some("/cart".to_owned()));
+            row.attributes.set_user(UserHash::of("42"));
+            row
+        })
+        .collect();
+    let columns = pack(day(), &rows).unwrap();
+    let before = columns.iter().filter(|(name, _)| !name.may_be_missing());
+    let before: Columns = before.map(|(name, bytes)| (name, bytes.to_vec())).collect();
+    assert_eq!(before.iter().count(), columns.iter().count() - 5);
+    assert_eq!(normalized(unpack(day(), &before).unwrap()), normalized(rows_with_values(3)));
+    // They are merged with others as if their events had been packed now.
+    let merged = merge(&decoded(&[before, columns]), |_, _| false).unwrap();
+    let all = [rows_with_values(3), rows].concat();
+    assert_eq!(merged, pack(day(), &all).unwrap());
+}
+
+#[test]
+fn users_take_eight_bytes_each_at_most_and_few_ones_less() {
+    let users = |count: usize| {
+        let mut rows = rows_with_values(3_000);
+        for (index, row) in rows.iter_mut().enumerate() {
+            row.attributes.set_user(UserHash::of(&(index % count).to_string()));
+        }
+        pack(day(), &rows).unwrap().get(ColumnName::Users).unwrap().len()
+    };
+    assert!(users(3_000) <= 8 * 3_000 + 16, "{}", users(3_000));
+    assert!(users(100) <= 100 * 8 + 3_000 + 16, "{}", users(100));
+    assert!(users(1) <= 40, "{}", users(1));
+}
+
+#[test]
+fn damaged_users_are_found() {
+    let mut rows = rows_with_values(4);
+    for (index, row) in rows.iter_mut().enumerate() {
+        row.attributes.set_user(UserHash::of(["a", "b"][index % 2]));
+    }
+    let columns = pack(day(), &rows).unwrap();
+    let users = columns.get(ColumnName::Users).unwrap();
+    for index in 0..users.len() {
+        let cut = replaced(&columns, ColumnName::Users, &users[..index]);
+        assert!(unpack(day(), &cut).is_err(), "{index}");
+    }
+    for (index, byte) in [(1, 5), (2, 4), (3, 0xff), (users.len() - 1, 3)] {
+        let mut damaged = users.to_vec();
+        damaged[index] = byte;
+        let damaged = replaced(&columns, ColumnName::Users, &damaged);
+        assert!(unpack(day(), &damaged).is_err(), "{index}");
+    }
+}

@@ -1,0 +1,54 @@
+use super::*;
+use crate::grouping::Fingerprint;
+
+fn shares() -> ValueShares {
+    let mut shares = ValueShares::new(Attribute::Browser);
+    let rows =
+        [(Some("b"), 0, 2), (Some("a"), 0, 1), (Some("a"), 1, 1), (None, 1, 2), (Some("c"), 1, 1)];
+    let rows =
+        rows.into_iter().map(|(value, error, events)| ((value.map(Box::from), error), events));
+    let two = |number| (Fingerprint([number; 16]), number);
+    shares.end_project(&mut CountedErrors::all([two(0), two(1)]), RowShares(rows.collect()));
+    let other = HashMap::from([((Some(Box::from("c")), 0), 1)]);
+    shares.end_project(&mut CountedErrors::all([two(0)]), RowShares(other));
+    shares
+}
+
+#[test]
+fn values_with_as_many_events_have_an_order_and_the_rest_counts_its_errors_once() {
+    let row = |value: Option<&str>, errors, unique_errors, other| Share {
+        value: value.map(str::to_owned),
+        errors,
+        unique_errors,
+        other,
+    };
+    let rows = [
+        row(Some("a"), 2, 2, false),
+        row(Some("b"), 2, 1, false),
+        // Errors of two projects are two.
+        row(Some("c"), 2, 2, false),
+        row(None, 2, 1, false),
+    ];
+    assert_eq!(shares().into_shares(4).unwrap(), rows);
+    assert_eq!(shares().into_shares(100).unwrap(), rows);
+    let mut cut = rows[..2].to_vec();
+    // One of the two errors of `c` is that of the events without a value.
+    cut.push(row(None, 4, 2, true));
+    assert_eq!(shares().into_shares(2).unwrap(), cut);
+    assert_eq!(ValueShares::new(Attribute::Os).into_shares(3).unwrap(), []);
+}
+
+#[test]
+fn more_values_than_can_be_told_apart_are_refused() {
+    let with = |values: usize| {
+        let mut shares = ValueShares::new(Attribute::Url);
+        let rows = (0..values).map(|number| ((Some(number.to_string().into()), 0), 1));
+        let mut errors = CountedErrors::all([(Fingerprint([0; 16]), 0)]);
+        shares.end_project(&mut errors, RowShares(rows.collect()));
+        shares.into_shares(1)
+    };
+    let violations = with(MAX_VALUES + 1).unwrap_err();
+    let [violation] = violations.listed() else { panic!("{violations:?}") };
+    assert_eq!(violation.pointer, "/by");
+    assert_eq!(with(MAX_VALUES).unwrap().len(), 2);
+}

@@ -1,0 +1,234 @@
+//! The answer of list-error-categories
+//! (`docs/semantics/error-tracking.md`, "Errors that filters lead to"): what interpret-error-filters can be told of a project.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use shared::timestamp::Timestamp;
+
+use super::count::CountedErrors;
+use super::day_plan::{Counted, Demand};
+use super::event_query::EventQuery;
+use super::range_counter::{RangeCounts, RunInRange};
+use super::tally::{RowTally, counted_error};
+use super::time_bucket::QueryRange;
+use crate::attribute::Attribute;
+use crate::log::day::MINUTES_PER_DAY;
+use crate::log::row::EventRow;
+use crate::log::run::{Damaged, Decoder};
+
+/// How long values are listed after they were last seen.
+const LISTED_MINUTES: i64 = 30 * MINUTES_PER_DAY;
+/// The most values of a category.
+const MAX_VALUES: usize = 200;
+/// The most values of all categories: as many as interpret-error-filters takes.
+const MAX_VALUES_TOGETHER: usize = 2_000;
+/// The most bytes of their JSON, which is sent to interpret-error-filters as it is: as many as that takes, less
+/// what else a request has. Whoever reports events can make values long.
+const MAX_BYTES_TOGETHER: usize = 200 * 1_024;
+/// The categories whose values are listed. Paths are too many; users have only hashes.
+const LISTED: [Attribute; Attribute::ALL.len() - 1] = [
+    Attribute::Environment,
+    Attribute::Release,
+    Attribute::Level,
+    Attribute::Handled,
+    Attribute::Browser,
+    Attribute::Os,
+    Attribute::Device,
+    Attribute::Country,
+    Attribute::Platform,
+    Attribute::Transaction,
+    Attribute::Bot,
+    Attribute::Type,
+    Attribute::Culprit,
+];
+
+/// The events whose values are listed at `now`.
+pub fn listed_events(now: Timestamp) -> EventQuery {
+    EventQuery::all(QueryRange::until(now, LISTED_MINUTES))
+}
+
+/// A category as interpret-error-filters takes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedCategory {
+    /// What filters name it by.
+    pub id: &'static str,
+    /// What people call it.
+    pub label: &'static str,
+    /// Its values, the most frequent one first; empty if others are possible.
+    pub values: Vec<String>,
+    /// Whether its values are numbers.
+    pub is_numeric: bool,
+    /// Whether its values are `true` and `false`.
+    pub is_boolean: bool,
+    /// Whether an event can have several of its values.
+    pub is_array: bool,
+}
+
+/// How many values of a category are counted at once. Beyond that the rarest half is forgotten: who reports
+/// events can make up values, and the most frequent are what is asked for.
+const MAX_COUNTED: usize = 20_000;
+
+/// How often each value of a category occurs.
+#[derive(Debug, Default)]
+struct Frequencies(HashMap<Box<str>, u64>);
+
+impl Frequencies {
+    fn add(&mut self, value: &str, count: u64) {
+        if let Some(counted) = self.0.get_mut(value) {
+            *counted += count;
+            return;
+        }
+        if self.0.len() >= MAX_COUNTED {
+            let counts = std::mem::take(&mut self.0);
+            self.0 = most_frequent(counts).take(MAX_COUNTED / 2).collect();
+        }
+        self.0.insert(value.into(), count);
+    }
+}
+
+fn most_frequent(counts: HashMap<Box<str>, u64>) -> impl Iterator<Item = (Box<str>, u64)> {
+    let mut values: Vec<(Box<str>, u64)> = counts.into_iter().collect();
+    values.sort_unstable_by(|(one, one_count), (other, other_count)| {
+        (Reverse(one_count), one).cmp(&(Reverse(other_count), other))
+    });
+    values.into_iter()
+}
+
+/// How often each value of the listed categories occurs.
+#[derive(Debug, Default)]
+pub struct ValueCounts([Frequencies; LISTED.len()]);
+
+impl ValueCounts {
+    fn of_categories(&mut self) -> impl Iterator<Item = (Attribute, &mut Frequencies)> {
+        LISTED.into_iter().zip(&mut self.0)
+    }
+
+    /// The answer.
+    pub fn into_categories(self) -> Vec<ListedCategory> {
+        let listed = self.0.map(|Frequencies(counts)| {
+            let values = most_frequent(counts).take(MAX_VALUES);
+            values.map(|(value, _)| String::from(value)).collect::<Vec<_>>()
+        });
+        let mut values: Vec<(Attribute, Vec<String>)> = LISTED.into_iter().zip(listed).collect();
+        let bytes: Vec<Vec<usize>> = values
+            .iter()
+            .map(|(_, values)| values.iter().map(|it| json_bytes(it)).collect())
+            .collect();
+        let most = most_of_each(&bytes);
+        for (_, values) in &mut values {
+            values.truncate(most);
+        }
+        let mut values: HashMap<Attribute, Vec<String>> = values.into_iter().collect();
+        let category = |attribute: Attribute| ListedCategory {
+            id: attribute.name(),
+            label: label(attribute),
+            values: values.remove(&attribute).unwrap_or_default(),
+            is_numeric: false,
+            is_boolean: matches!(attribute, Attribute::Handled | Attribute::Bot),
+            is_array: false,
+        };
+        Attribute::ALL.into_iter().map(category).collect()
+    }
+}
+
+/// To how many values each list is cut, so that they fit together: the longest lose first. Of each list it takes
+/// the bytes of its values.
+fn most_of_each(lists: &[Vec<usize>]) -> usize {
+    let fit = |most: &usize| {
+        let kept = lists.iter().map(|list| list.get(..*most).unwrap_or(list));
+        let (mut values, mut bytes) = (0, 0);
+        for list in kept {
+            values += list.len();
+            bytes += list.iter().sum::<usize>();
+        }
+        values <= MAX_VALUES_TOGETHER && bytes <= MAX_BYTES_TOGETHER
+    };
+    (0..=MAX_VALUES).rev().find(fit).unwrap_or_default()
+}
+
+/// The bytes of a text and a comma in JSON, written by whoever escapes all that may be.
+fn json_bytes(text: &str) -> usize {
+    const QUOTES_AND_COMMA: usize = 3;
+    let of_character = |c: char| match c {
+        '"' | '\\' => 2,
+        ' '..='~' => 1,
+        // `\uXXXX`, twice beyond the basic plane.
+        c => 6 * c.len_utf16(),
+    };
+    QUOTES_AND_COMMA + text.chars().map(of_character).sum::<usize>()
+}
+
+fn label(attribute: Attribute) -> &'static str {
+    match attribute {
+        Attribute::Environment => "Environment",
+        Attribute::Release => "Release",
+        Attribute::Level => "Level",
+        Attribute::Handled => "Handled",
+        Attribute::Browser => "Browser",
+        Attribute::Os => "OS",
+        Attribute::Device => "Device",
+        Attribute::Country => "Country",
+        Attribute::Platform => "Platform",
+        Attribute::Transaction => "Transaction",
+        Attribute::Bot => "Bot",
+        Attribute::Url => "URL",
+        Attribute::Type => "Type",
+        Attribute::Culprit => "Culprit",
+    }
+}
+
+impl RowTally for ValueCounts {
+    fn add(&mut self, row: &EventRow, demand: &Demand<'_>, errors: &mut CountedErrors) {
+        if counted_error(row, demand, errors).is_some() {
+            for (attribute, counts) in self.of_categories() {
+                if let Some(value) = row.attributes.get(attribute) {
+                    counts.add(value, 1);
+                }
+            }
+        }
+    }
+}
+
+impl RangeCounts for ValueCounts {
+    type Rows = Self;
+
+    fn counted(&self) -> Counted {
+        Counted::Categories(&LISTED)
+    }
+
+    fn add_run(&mut self, run: &RunInRange<'_>, decoder: &mut Decoder) -> Result<(), Damaged> {
+        let mut positions = Vec::with_capacity(run.base().events());
+        run.for_each(|_, event| positions.push(event));
+        for (attribute, counts) in self.of_categories() {
+            let column = run.columns.attribute(attribute, decoder, run.base())?;
+            let mut of_run = vec![0; column.values().count()];
+            let indexes = positions.iter().filter_map(|event| column.indexes().get(*event));
+            for index in indexes {
+                if let Some(count) = of_run.get_mut(*index as usize) {
+                    *count += 1;
+                }
+            }
+            for (value, count) in column.values().zip(of_run) {
+                if let Some(value) = value.filter(|_| count > 0) {
+                    counts.add(value, count);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn end_project(&mut self, _errors: &mut CountedErrors, rows: Self) {
+        for ((_, counts), Frequencies(rows)) in self.of_categories().zip(rows.0) {
+            for (value, count) in rows {
+                counts.add(&value, count);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,436 @@
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use shared::timestamp::Timestamp;
+
+use super::*;
+use crate::attribute::{Attribute, Attributes};
+use crate::log::day::{MINUTES_PER_DAY, start_of_minute};
+use crate::log::run::{Base, ColumnName, pack};
+use crate::query::day_plan::{Counted, Demand, RunPlan};
+use crate::query::filter::Filter;
+use crate::query::time_bucket::WrittenTime;
+
+/// Ten days around a leap day; the queries of the model are asked on the last of them.
+const FIRST_DAY: &str = "2028-02-22";
+const DAYS: i64 = 10;
+
+fn at(text: &str) -> Timestamp {
+    Timestamp::parse_date_or_date_time(text).unwrap()
+}
+
+fn first_day() -> Day {
+    Day::of(at(FIRST_DAY))
+}
+
+fn fingerprint(number: u8) -> Fingerprint {
+    Fingerprint([number; 16])
+}
+
+fn event(minute: i64, error: u8, values: &[(Attribute, &str)]) -> EventRow {
+    let mut attributes = Attributes::default();
+    for (attribute, value) in values {
+        attributes.set(*attribute, Some((*value).to_owned()));
+    }
+    EventRow {
+        occurred_at: start_of_minute(first_day().first_minute() + minute),
+        fingerprint: fingerprint(error),
+        attributes,
+    }
+}
+
+fn rows() -> impl Strategy<Value = Vec<EventRow>> {
+    let value = || select(vec!["", "a", "b", "ab"]);
+    // Half of them lie close together, so that buckets, hours and errors meet.
+    let minute = prop_oneof![
+        0..DAYS * MINUTES_PER_DAY,
+        9 * MINUTES_PER_DAY - 150..9 * MINUTES_PER_DAY + 150
+    ];
+    let row = (minute, 0_i64..60_000, 0_u8..6, value(), value());
+    let row = row.prop_map(|(minute, millis, error, browser, release)| {
+        let mut row =
+            event(minute, error, &[(Attribute::Browser, browser), (Attribute::Release, release)]);
+        row.occurred_at = Timestamp::from_millis(row.occurred_at.as_millis() + millis);
+        row
+    });
+    proptest::collection::vec(row, 0..150)
+}
+
+fn filters() -> impl Strategy<Value = Vec<Filter>> {
+    let attribute = select(vec![Attribute::Browser, Attribute::Release, Attribute::Os]);
+    let filter =
+        (attribute, 0..4, select(vec!["a", "b", "ab"])).prop_map(|(attribute, kind, value)| {
+            match kind {
+                0 => Filter::is(attribute, value),
+                1 => Filter::is_not(attribute, value),
+                2 => Filter::is_set(attribute),
+                _ => Filter::is_not_set(attribute),
+            }
+        });
+    prop_oneof![Just(Vec::new()), proptest::collection::vec(filter, 0..4)]
+}
+
+/// How the events of one day of one project are stored: which of so many runs each is in, or that it
+/// is a row.
+type Packing = Vec<Option<usize>>;
+
+const RUNS: usize = 3;
+
+fn packings() -> impl Strategy<Value = Packing> {
+    let place = prop_oneof![1 => Just(None), 6 => (0..RUNS).prop_map(Some)];
+    prop_oneof![
+        Just(vec![Some(0)]),
+        Just(vec![None]),
+        proptest::collection::vec((0..RUNS).prop_map(Some), 1..20),
+        proptest::collection::vec(place, 1..20)
+    ]
+}
+
+#[derive(Debug, Clone)]
+struct Model {
+    projects: Vec<Vec<EventRow>>,
+    packings: Vec<Packing>,
+    range: QueryRange,
+    filters: Vec<Filter>,
+    /// The error of each fingerprint, and whether it counts; without them, each counts for itself.
+    errors: Option<[(u8, bool); 6]>,
+}
+
+fn ranges() -> impl Strategy<Value = QueryRange> {
+    let length = prop_oneof![
+        1..=180_i64,
+        1..=3_000_i64,
+        1..=DAYS * MINUTES_PER_DAY,
+        15 * MINUTES_PER_DAY..=25 * MINUTES_PER_DAY
+    ];
+    let end = prop_oneof![
+        (0..=11_i64).prop_map(|day| day * MINUTES_PER_DAY),
+        (0..=11 * 24_i64).prop_map(|hour| hour * 60),
+        0..11 * MINUTES_PER_DAY,
+        9 * MINUTES_PER_DAY - 150..9 * MINUTES_PER_DAY + 150,
+    ];
+    let now = prop_oneof![
+        Just((DAYS + 1) * MINUTES_PER_DAY),
+        9 * MINUTES_PER_DAY..DAYS * MINUTES_PER_DAY
+    ];
+    let limit = proptest::option::of(1_u16..40);
+    let rounding = select(vec![1, 60, MINUTES_PER_DAY]);
+    (length, end, now, limit, rounding).prop_map(|(length, end, now, limit, rounding)| {
+        let first = first_day().first_minute();
+        let from = (first + end - length).div_euclid(rounding) * rounding;
+        let time = |minute: i64| WrittenTime::from(start_of_minute(minute));
+        QueryRange::new(
+            Some(&time(from)),
+            Some(&time(first + end)),
+            limit,
+            start_of_minute(first + now),
+        )
+        .unwrap()
+    })
+}
+
+fn models() -> impl Strategy<Value = Model> {
+    let projects = proptest::collection::vec(rows(), 1..4);
+    let packings = proptest::collection::vec(packings(), 7);
+    let error = (0_u8..3, any::<bool>());
+    let errors = proptest::option::of(proptest::array::uniform6(error));
+    (projects, packings, ranges(), filters(), errors).prop_map(
+        |(projects, packings, range, filters, errors)| Model {
+            projects,
+            packings,
+            range,
+            filters,
+            errors,
+        },
+    )
+}
+
+/// Counts bucket by bucket, as the contract words it.
+fn brute_force(model: &Model) -> Vec<Count> {
+    let filters = EventFilters::new(model.filters.clone());
+    let size = model.range.bucket_size().seconds() * 1_000;
+    let count_bucket = |start: Timestamp| {
+        let (mut events, mut errors) = (0, BTreeSet::new());
+        for (project, rows) in model.projects.iter().enumerate() {
+            for row in rows {
+                let millis = row.occurred_at.as_millis();
+                let in_bucket = (start.as_millis()..start.as_millis() + size).contains(&millis);
+                let in_range = millis >= model.range.from().as_millis()
+                    && millis < model.range.to().as_millis();
+                let number = row.fingerprint.0[0];
+                let (error, counts) =
+                    model.errors.map_or((number, true), |errors| errors[usize::from(number)]);
+                if in_bucket && in_range && counts && filters.matches(&row.attributes) {
+                    events += 1;
+                    errors.insert((project, error));
+                }
+            }
+        }
+        Count { events, errors: u64::try_from(errors.len()).unwrap() }
+    };
+    model.range.bucket_starts().map(count_bucket).collect()
+}
+
+/// Counts from runs, totals and rows. Of a run it hands over only what the plan names.
+fn count(model: &Model) -> Vec<Count> {
+    let filters = EventFilters::new(model.filters.clone());
+    let demand = Demand {
+        range: &model.range,
+        filters: &filters,
+        every_fingerprint_counts: model.errors.is_none(),
+        counted: Counted::Buckets,
+    };
+    let mut counter = Counter::new(&model.range, &filters);
+    for (project, rows) in model.projects.iter().enumerate() {
+        let mut errors = match model.errors {
+            None => CountedErrors::all::<u8>([]),
+            Some(errors) => {
+                let listed = (0..).zip(errors).filter(|(_, (_, counts))| *counts);
+                CountedErrors::only(listed.map(|(number, (error, _))| (fingerprint(number), error)))
+            }
+        };
+        for (index, day) in model.range.days().enumerate() {
+            let packing = &model.packings[(project + index) % model.packings.len()];
+            let of_day: Vec<&EventRow> =
+                rows.iter().filter(|row| Day::of(row.occurred_at) == day).collect();
+            let mut runs = vec![Vec::new(); RUNS];
+            let mut counts = RowCounts::default();
+            for (row, place) in of_day.into_iter().zip(packing.iter().cycle()) {
+                match place {
+                    Some(run) => runs[*run].push(row.clone()),
+                    None => counts.add(row, &model.range, &filters, &mut errors),
+                }
+            }
+            let of_rows = counts.take_day(day);
+            let hours = of_rows.hours;
+            let mut counting = counter.day(&mut errors, day);
+            counting.add_rows(of_rows);
+            count_runs(&mut counting, &demand, day, &runs, hours);
+        }
+    }
+    counter.into_counts()
+}
+
+fn count_runs(
+    counter: &mut DayCounter<'_, '_>,
+    demand: &Demand<'_>,
+    day: Day,
+    runs: &[Vec<EventRow>],
+    rows: Hours,
+) {
+    let runs: Vec<Columns> = runs.iter().map(|rows| pack(day, rows).unwrap()).collect();
+    let totals: Vec<Totals> = runs.iter().map(totals_of).collect();
+    let plans = demand.plan(day, &totals.iter().collect::<Vec<_>>(), rows);
+    for ((columns, totals), plan) in runs.iter().zip(&totals).zip(plans) {
+        counter.add_totals(plan.totals, totals);
+        if !plan.columns.is_empty() {
+            let names = demand.columns(day, plan.columns);
+            let read = names.into_iter().map(|name| (name, columns.get(name).unwrap().to_vec()));
+            counter.add_run(plan.columns, &read.collect(), |_| false).unwrap();
+        }
+    }
+}
+
+fn totals_of(columns: &Columns) -> Totals {
+    let base = columns.get(ColumnName::Base).unwrap();
+    Base::decode(&mut Decoder::new(), base).unwrap().totals()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_answer_equals_a_count_over_the_raw_events(model in models()) {
+        prop_assert_eq!(count(&model), brute_force(&model));
+    }
+}
+
+fn daily() -> QueryRange {
+    let (from, to) = (WrittenTime::from(at("2028-02-01")), WrittenTime::from(at("2028-03-05")));
+    QueryRange::new(Some(&from), Some(&to), None, at("2028-04-01")).unwrap()
+}
+
+fn sum(counts: &[Count]) -> (u64, u64) {
+    (counts.iter().map(|count| count.events).sum(), counts.iter().map(|count| count.errors).sum())
+}
+
+/// These rows, as they are counted.
+fn counted(
+    rows: &[EventRow],
+    range: &QueryRange,
+    filters: &EventFilters,
+    errors: &mut CountedErrors,
+) -> DayRows {
+    let mut counts = RowCounts::default();
+    for row in rows {
+        counts.add(row, range, filters, errors);
+    }
+    counts.take_day(first_day())
+}
+
+#[test]
+fn an_error_with_several_fingerprints_counts_once_in_a_bucket() {
+    let (range, filters) = (daily(), EventFilters::default());
+    let rows = [event(0, 1, &[]), event(1, 2, &[]), event(2, 3, &[])];
+    let columns = pack(first_day(), &rows[..2]).unwrap();
+    let mut counter = Counter::new(&range, &filters);
+    let mut errors = CountedErrors::all([(fingerprint(1), "x"), (fingerprint(2), "x")]);
+    let rows = counted(&rows[2..], &range, &filters, &mut errors);
+    let mut day = counter.day(&mut errors, first_day());
+    day.add_run(Hours::ALL, &columns, |_| false).unwrap();
+    day.add_rows(rows);
+    assert_eq!(sum(&counter.into_counts()), (3, 2));
+}
+
+#[test]
+fn an_error_counts_once_however_many_sources_have_its_events() {
+    let (range, filters) = (daily(), EventFilters::default());
+    let rows = [event(0, 1, &[]), event(200, 1, &[]), event(400, 1, &[])];
+    let mut counter = Counter::new(&range, &filters);
+    let mut errors = CountedErrors::all::<u8>([]);
+    let of_rows = counted(&rows[2..], &range, &filters, &mut errors);
+    let mut day = counter.day(&mut errors, first_day());
+    day.add_run(Hours::ALL, &pack(first_day(), &rows[..1]).unwrap(), |_| false).unwrap();
+    day.add_run(Hours::ALL, &pack(first_day(), &rows[1..2]).unwrap(), |_| false).unwrap();
+    day.add_rows(of_rows);
+    assert_eq!(sum(&counter.into_counts()), (3, 1));
+}
+
+/// The days of a project whose runs come in several parts, each day's rows with the first.
+fn add_in_parts(counter: &mut Counter<'_>, days: &[(Day, &[EventRow])]) {
+    let (range, filters) = (counter.range, counter.filters);
+    let mut errors = CountedErrors::all::<u8>([]);
+    let mut rows = RowCounts::default();
+    for (_, events) in days {
+        rows.add(&events[0], range, filters, &mut errors);
+    }
+    for (day, events) in days {
+        for event in &events[1..] {
+            let columns = pack(*day, std::slice::from_ref(event)).unwrap();
+            let plan = RunPlan { totals: Hours::NONE, columns: Hours::ALL };
+            let totals = &totals_of(&columns);
+            let run = DayRun { plan, totals, columns: &columns, is_hidden: &|_| false };
+            assert!(counter.add_runs(&mut errors, *day, &[run], &mut rows).is_empty());
+        }
+    }
+    counter.end_project(&mut errors, rows);
+}
+
+#[test]
+fn an_error_counts_once_in_a_day_whose_runs_come_in_parts() {
+    let (range, filters) = (daily(), EventFilters::default());
+    let events = [event(0, 1, &[]), event(200, 1, &[]), event(400, 1, &[])];
+    let of_next = events.clone().map(|event| EventRow {
+        occurred_at: event.occurred_at.plus(Duration::from_hours(24)),
+        ..event
+    });
+    let days: [(Day, &[EventRow]); 2] = [(first_day(), &events), (first_day().next(), &of_next)];
+    let mut counter = Counter::new(&range, &filters);
+    add_in_parts(&mut counter, &days);
+    assert_eq!(sum(&counter.into_counts()), (6, 2));
+
+    let mut counter = Counter::new(&range, &filters);
+    for _ in 0..2 {
+        add_in_parts(&mut counter, &days[..1]);
+    }
+    assert_eq!(sum(&counter.into_counts()), (6, 2), "in two projects it is two errors");
+}
+
+#[test]
+fn the_same_fingerprint_in_two_projects_is_two_errors() {
+    let (range, filters) = (daily(), EventFilters::default());
+    let mut counter = Counter::new(&range, &filters);
+    for _ in 0..2 {
+        let mut errors = CountedErrors::all::<u8>([]);
+        let rows = [event(0, 1, &[]), event(1, 1, &[])];
+        let rows = counted(&rows, &range, &filters, &mut errors);
+        counter.day(&mut errors, first_day()).add_rows(rows);
+    }
+    assert_eq!(sum(&counter.into_counts()), (4, 2));
+}
+
+#[test]
+fn a_damaged_or_incomplete_run_adds_nothing() {
+    let (range, filters) = (daily(), EventFilters::new(vec![Filter::is_set(Attribute::Os)]));
+    let columns = pack(first_day(), &[event(0, 1, &[(Attribute::Os, "a")])]).unwrap();
+    let incomplete = columns.iter().filter(|(name, _)| *name == ColumnName::Base);
+    let incomplete: Columns = incomplete.map(|(name, bytes)| (name, bytes.to_vec())).collect();
+    let mut counter = Counter::new(&range, &filters);
+    let mut errors = CountedErrors::all::<u8>([]);
+    let mut day = counter.day(&mut errors, first_day());
+    assert!(day.add_run(Hours::ALL, &incomplete, |_| false).is_err());
+    assert_eq!(sum(&counter.into_counts()), (0, 0));
+}
+
+/// What is read of runs of the first day that have an event in each of these hours.
+fn plan(range: &QueryRange, runs: &[Hours], rows: Hours) -> Vec<RunPlan> {
+    let filters = EventFilters::default();
+    let demand = Demand {
+        range,
+        filters: &filters,
+        every_fingerprint_counts: true,
+        counted: Counted::Buckets,
+    };
+    let totals: Vec<Totals> = runs
+        .iter()
+        .map(|hours| {
+            let rows: Vec<EventRow> =
+                hours.iter().map(|hour| event(i64::from(hour) * 60, 1, &[])).collect();
+            totals_of(&pack(first_day(), &rows).unwrap())
+        })
+        .collect();
+    demand.plan(first_day(), &totals.iter().collect::<Vec<_>>(), rows)
+}
+
+fn by_totals(totals: Hours) -> RunPlan {
+    RunPlan { totals, columns: Hours::NONE }
+}
+
+fn by_columns(columns: Hours) -> RunPlan {
+    RunPlan { totals: Hours::NONE, columns }
+}
+
+#[test]
+fn days_are_counted_by_totals_only_where_one_run_tells_all() {
+    let range = daily();
+    let (morning, evening) = (Hours::between(0, 12), Hours::between(12, 24));
+    assert_eq!(plan(&range, &[Hours::ALL], Hours::NONE), [by_totals(Hours::ALL)]);
+    assert_eq!(plan(&range, &[morning], Hours::NONE), [by_totals(morning)]);
+    let halves = plan(&range, &[morning, evening], Hours::NONE);
+    assert_eq!(halves, [by_columns(morning), by_columns(evening)]);
+    assert_eq!(plan(&range, &[morning], Hours::between(20, 21)), [by_columns(morning)]);
+}
+
+#[test]
+fn hours_are_counted_by_totals_where_they_are_whole_and_of_one_run() {
+    let (from, to) =
+        (WrittenTime::from(at("2028-02-20")), WrittenTime::from(at("2028-02-22T05:30:00Z")));
+    let range = QueryRange::new(Some(&from), Some(&to), None, at("2028-04-01")).unwrap();
+    let runs = [Hours::between(0, 3), Hours::between(2, 20)];
+    let hours = |hours: &[u8]| hours.iter().copied().collect::<Hours>();
+    let expected = [
+        RunPlan { totals: hours(&[0]), columns: hours(&[1, 2]) },
+        RunPlan { totals: hours(&[3, 4]), columns: hours(&[2, 5]) },
+    ];
+    assert_eq!(plan(&range, &runs, Hours::between(1, 2)), expected);
+}
+
+#[test]
+fn filters_and_errors_that_do_not_count_rule_totals_out() {
+    let range = daily();
+    let (none, os) =
+        (EventFilters::default(), EventFilters::new(vec![Filter::is_set(Attribute::Os)]));
+    let totals = totals_of(&pack(first_day(), &[event(0, 1, &[])]).unwrap());
+    let read = |filters, every_fingerprint_counts| {
+        let demand =
+            Demand { range: &range, filters, every_fingerprint_counts, counted: Counted::Buckets };
+        let plans = demand.plan(first_day(), &[&totals], Hours::NONE);
+        assert_eq!(plans, [by_columns(Hours::between(0, 1))]);
+        demand.columns(first_day(), Hours::between(0, 1))
+    };
+    assert_eq!(read(&os, true), [ColumnName::Base, ColumnName::Attribute(Attribute::Os)]);
+    assert_eq!(read(&none, false), [ColumnName::Base]);
+}

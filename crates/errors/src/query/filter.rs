@@ -1,0 +1,395 @@
+//! Filters on the attributes of events (`docs/semantics/error-tracking.md`, "Filters").
+
+use shared::json::{Fault, Fields, Json, JsonPath, ViolationCode, Violations, array, text};
+
+use super::case_folding::Folded;
+use super::error_filter::{ErrorFilters, ErrorTest};
+use crate::ErrorId;
+use crate::attribute::{Attribute, Attributes, Category, UserHash};
+
+/// The most filters of a query.
+const MAX_FILTERS: usize = 20;
+
+/// The name of the category that tells errors apart, of which no event keeps anything by itself.
+const ERROR_ID: &str = "errorId";
+
+/// A condition on one category of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filter(Condition);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Condition {
+    Attribute(Attribute, Test),
+    User(UserTest),
+}
+
+/// What a filter asks of its attribute's value. An event that lacks the attribute passes the
+/// negative tests and fails the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Test {
+    /// The same bytes.
+    Is(String),
+    IsNot(String),
+    /// A part of the value, in either case.
+    Contains(Folded),
+    NotContains(Folded),
+    IsSet,
+    IsNotSet,
+}
+
+/// What a filter asks of the user. An event without one passes the negative tests and fails the
+/// others. Nobody has an empty identity, whose hash is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UserTest {
+    Is(Option<UserHash>),
+    IsNot(Option<UserHash>),
+    IsSet,
+    IsNotSet,
+}
+
+impl Test {
+    fn matches(&self, value: Option<&str>) -> bool {
+        let contains = |part: &Folded| value.is_some_and(|value| Folded::new(value).contains(part));
+        match self {
+            Self::Is(wanted) => value == Some(wanted),
+            Self::IsNot(unwanted) => value != Some(unwanted),
+            Self::Contains(part) => contains(part),
+            Self::NotContains(part) => !contains(part),
+            Self::IsSet => value.is_some(),
+            Self::IsNotSet => value.is_none(),
+        }
+    }
+}
+
+impl UserTest {
+    fn matches(self, user: Option<UserHash>) -> bool {
+        match self {
+            Self::Is(wanted) => user.is_some() && user == wanted,
+            Self::IsNot(unwanted) => user.is_none() || user != unwanted,
+            Self::IsSet => user.is_some(),
+            Self::IsNotSet => user.is_none(),
+        }
+    }
+}
+
+impl Filter {
+    /// Passes events whose `attribute` has exactly this value.
+    pub fn is(attribute: Attribute, value: &str) -> Self {
+        Self(Condition::Attribute(attribute, Test::Is(value.to_owned())))
+    }
+
+    /// Passes events whose `attribute` has another value or none.
+    pub fn is_not(attribute: Attribute, value: &str) -> Self {
+        Self(Condition::Attribute(attribute, Test::IsNot(value.to_owned())))
+    }
+
+    /// Passes events that have the attribute.
+    pub fn is_set(attribute: Attribute) -> Self {
+        Self(Condition::Attribute(attribute, Test::IsSet))
+    }
+
+    /// Passes events that lack the attribute.
+    pub fn is_not_set(attribute: Attribute) -> Self {
+        Self(Condition::Attribute(attribute, Test::IsNotSet))
+    }
+
+    fn category(&self) -> Category {
+        match &self.0 {
+            Condition::Attribute(attribute, _) => Category::Attribute(*attribute),
+            Condition::User(_) => Category::User,
+        }
+    }
+
+    /// Whether an event with that value of the filter's attribute passes.
+    pub fn matches(&self, value: Option<&str>) -> bool {
+        matches!(&self.0, Condition::Attribute(_, test) if test.matches(value))
+    }
+
+    fn matches_user(&self, user: Option<UserHash>) -> bool {
+        matches!(&self.0, Condition::User(test) if test.matches(user))
+    }
+
+    /// Whether several such filters on one category mean that any of them may pass an event.
+    fn is_alternative(&self) -> bool {
+        matches!(
+            self.0,
+            Condition::Attribute(_, Test::Is(_) | Test::Contains(_))
+                | Condition::User(UserTest::Is(_))
+        )
+    }
+}
+
+/// What a filter is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Filtered {
+    Event(Category),
+    /// The error that the event belongs to.
+    Error,
+}
+
+impl Filtered {
+    fn parse(name: &str) -> Result<Self, Fault> {
+        if name == ERROR_ID {
+            return Ok(Self::Error);
+        }
+        Category::parse(name).map(Self::Event).ok_or_else(|| {
+            let names = Category::all().map(Category::name).chain([ERROR_ID]);
+            let names = names.collect::<Vec<_>>().join(", ");
+            Fault::new(ViolationCode::InvalidValue, format_args!("must be one of {names}"))
+        })
+    }
+}
+
+/// A filter as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ReadFilter {
+    OnEvents(Filter),
+    OnErrors(ErrorTest),
+}
+
+/// The names of operators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Is,
+    IsNot,
+    Contains,
+    NotContains,
+    IsSet,
+    IsNotSet,
+}
+
+impl Operator {
+    const NAMES: [(&str, Self); 6] = [
+        ("is", Self::Is),
+        ("is_not", Self::IsNot),
+        ("contains", Self::Contains),
+        ("not_contains", Self::NotContains),
+        ("is_set", Self::IsSet),
+        ("is_not_set", Self::IsNotSet),
+    ];
+    /// Operators that compare numbers. No category is a number.
+    const NUMERIC: [&str; 4] = ["gt", "gte", "lt", "lte"];
+
+    /// Reads the operator of a filter on `filtered`, if that is known.
+    fn parse(name: &str, filtered: Option<Filtered>) -> Result<Self, Fault> {
+        let is_allowed = |operator| match filtered {
+            Some(Filtered::Error) => matches!(operator, Self::Is | Self::IsNot),
+            Some(Filtered::Event(Category::User)) => {
+                !matches!(operator, Self::Contains | Self::NotContains)
+            }
+            _ => true,
+        };
+        let found = Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, it)| *it);
+        if let Some(operator) = found.filter(|operator| is_allowed(*operator)) {
+            return Ok(operator);
+        }
+        let allowed = Self::NAMES.into_iter().filter(|(_, operator)| is_allowed(*operator));
+        let allowed = allowed.map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+        let message = if found.is_some() && filtered == Some(Filtered::Error) {
+            format!(
+                "every event has an `errorId`, and only the whole of it says anything; use {allowed}"
+            )
+        } else if found.is_some() {
+            format!("`user` is kept as a hash, which has no parts; use {allowed}")
+        } else if Self::NUMERIC.contains(&name) {
+            format!("`{name}` compares numbers, and every category here is text; use {allowed}")
+        } else {
+            format!("must be one of {allowed}")
+        };
+        Err(Fault::new(ViolationCode::InvalidValue, message))
+    }
+
+    fn with_value(
+        self,
+        filtered: Option<Filtered>,
+        value: &str,
+    ) -> Result<Option<ReadFilter>, Fault> {
+        if matches!(self, Self::IsSet | Self::IsNotSet) && !value.is_empty() {
+            let message = "`is_set` and `is_not_set` take the value \"\"";
+            return Err(Fault::new(ViolationCode::InvalidValue, message));
+        }
+        let condition = match filtered {
+            Some(Filtered::Event(Category::Attribute(attribute))) => {
+                Some(Condition::Attribute(attribute, self.test(value)))
+            }
+            Some(Filtered::Event(Category::User)) => self.user_test(value).map(Condition::User),
+            Some(Filtered::Error) => return self.error_test(value),
+            None => None,
+        };
+        Ok(condition.map(|condition| ReadFilter::OnEvents(Filter(condition))))
+    }
+
+    fn error_test(self, value: &str) -> Result<Option<ReadFilter>, Fault> {
+        let message = "must be the id of an error, a UUID";
+        let fault = || Fault::new(ViolationCode::InvalidFormat, message);
+        let id = ErrorId::parse(value).ok_or_else(fault)?;
+        Ok(match self {
+            Self::Is => Some(ReadFilter::OnErrors(ErrorTest::Is(id))),
+            Self::IsNot => Some(ReadFilter::OnErrors(ErrorTest::IsNot(id))),
+            Self::Contains | Self::NotContains | Self::IsSet | Self::IsNotSet => None,
+        })
+    }
+
+    fn test(self, value: &str) -> Test {
+        match self {
+            Self::Is => Test::Is(value.to_owned()),
+            Self::IsNot => Test::IsNot(value.to_owned()),
+            Self::Contains => Test::Contains(Folded::new(value)),
+            Self::NotContains => Test::NotContains(Folded::new(value)),
+            Self::IsSet => Test::IsSet,
+            Self::IsNotSet => Test::IsNotSet,
+        }
+    }
+
+    fn user_test(self, identity: &str) -> Option<UserTest> {
+        match self {
+            Self::Is => Some(UserTest::Is(UserHash::of(identity))),
+            Self::IsNot => Some(UserTest::IsNot(UserHash::of(identity))),
+            Self::Contains | Self::NotContains => None,
+            Self::IsSet => Some(UserTest::IsSet),
+            Self::IsNotSet => Some(UserTest::IsNotSet),
+        }
+    }
+}
+
+fn read_filter(
+    json: &Json<'_>,
+    path: &JsonPath<'_>,
+    violations: &mut Violations,
+) -> Option<ReadFilter> {
+    Fields::read(json, path, violations, |fields, violations| {
+        let filtered = fields.required("categoryId", violations, text(Filtered::parse));
+        let parse_operator = |name: &str| Operator::parse(name, filtered);
+        let operator = fields.required("operator", violations, text(parse_operator));
+        match operator {
+            Some(operator) => {
+                let filter = |value: &str| operator.with_value(filtered, value);
+                fields.required("value", violations, text(filter)).flatten()
+            }
+            // Its own faults are still worth telling.
+            None => fields.required("value", violations, text(|_| Ok(()))).and(None),
+        }
+    })
+}
+
+/// The filters of a query.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct QueryFilters {
+    /// Those on events.
+    pub(super) events: EventFilters,
+    /// Those on the errors that events belong to.
+    pub(super) errors: ErrorFilters,
+}
+
+impl QueryFilters {
+    /// Reads the member `filters` of a query: at most 20 of `{categoryId, operator, value}`.
+    pub(super) fn read(
+        json: &Json<'_>,
+        path: &JsonPath<'_>,
+        violations: &mut Violations,
+    ) -> Option<Self> {
+        let (mut events, mut errors) = (Vec::new(), Vec::new());
+        for filter in array(MAX_FILTERS, read_filter)(json, path, violations)? {
+            match filter {
+                ReadFilter::OnEvents(filter) => events.push(filter),
+                ReadFilter::OnErrors(test) => errors.push(test),
+            }
+        }
+        Some(Self { events: EventFilters::new(events), errors: ErrorFilters::new(errors) })
+    }
+}
+
+/// What an event must pass to be counted: one filter of each group.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventFilters {
+    groups: Vec<Alternatives>,
+}
+
+/// Filters on one category of which one must pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Alternatives {
+    category: Category,
+    filters: Vec<Filter>,
+}
+
+impl EventFilters {
+    /// The filters of a query: `is` and `contains` of one category are alternatives, everything
+    /// else must hold.
+    pub fn new(filters: Vec<Filter>) -> Self {
+        let mut event_filters = Self::default();
+        let (alternatives, others): (Vec<_>, Vec<_>) =
+            filters.into_iter().partition(Filter::is_alternative);
+        for category in Category::all() {
+            let of_category = alternatives.iter().filter(|filter| filter.category() == category);
+            event_filters.require_one_of(category, of_category.cloned().collect());
+        }
+        for filter in others {
+            event_filters.require_one_of(filter.category(), vec![filter]);
+        }
+        event_filters
+    }
+
+    /// Adds what another part of the query asks of events.
+    pub fn require(&mut self, others: Self) {
+        self.groups.extend(others.groups);
+    }
+
+    /// Adds that one of some filters on a category must pass; nothing, if there are none.
+    pub(super) fn require_one_of(&mut self, category: Category, filters: Vec<Filter>) {
+        if !filters.is_empty() {
+            self.groups.push(Alternatives { category, filters });
+        }
+    }
+
+    /// Whether every event passes, whatever is known of it.
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// The attributes that must be known.
+    pub fn attributes(&self) -> impl Iterator<Item = Attribute> {
+        let is_asked = |attribute: &Attribute| {
+            self.groups_of(Category::Attribute(*attribute)).next().is_some()
+        };
+        Attribute::ALL.into_iter().filter(is_asked)
+    }
+
+    /// Whether the user must be known.
+    pub fn ask_for_user(&self) -> bool {
+        self.groups_of(Category::User).next().is_some()
+    }
+
+    /// The categories that they ask for.
+    pub fn categories(&self) -> impl Iterator<Item = Category> {
+        Category::all().filter(|category| self.groups_of(*category).next().is_some())
+    }
+
+    /// Whether an event with that value of one attribute passes the filters on this attribute.
+    pub fn match_value(&self, attribute: Attribute, value: Option<&str>) -> bool {
+        let groups = &mut self.groups_of(Category::Attribute(attribute));
+        groups.all(|group| group.filters.iter().any(|filter| filter.matches(value)))
+    }
+
+    /// Whether an event of that user passes the filters on users.
+    pub fn match_user(&self, user: Option<UserHash>) -> bool {
+        let groups = &mut self.groups_of(Category::User);
+        groups.all(|group| group.filters.iter().any(|filter| filter.matches_user(user)))
+    }
+
+    /// Whether an event passes.
+    pub fn matches(&self, attributes: &Attributes) -> bool {
+        self.groups.iter().all(|group| {
+            group.filters.iter().any(|filter| match &filter.0 {
+                Condition::Attribute(attribute, test) => test.matches(attributes.get(*attribute)),
+                Condition::User(test) => test.matches(attributes.user()),
+            })
+        })
+    }
+
+    fn groups_of(&self, category: Category) -> impl Iterator<Item = &Alternatives> {
+        self.groups.iter().filter(move |group| group.category == category)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,18 @@
+//! What is asked of events: ranges, filters and searches in, counts out.
+
+pub mod breakdown;
+mod case_folding;
+pub mod categories;
+pub mod count;
+mod counted_run;
+pub mod day_plan;
+pub mod error_filter;
+pub mod errors;
+pub mod event_query;
+pub mod filter;
+pub mod range_counter;
+pub mod search;
+pub mod tally;
+pub mod time_bucket;
+pub mod timeseries;
+mod users;

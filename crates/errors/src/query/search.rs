@@ -1,0 +1,413 @@
+//! The search query of a timeseries (`docs/semantics/error-tracking.md`, "Search"): terms that must
+//! all hold.
+
+use shared::json::{Fault, ViolationCode};
+
+use super::case_folding::Folded;
+use super::filter::{EventFilters, Filter};
+use crate::ErrorDescription;
+use crate::attribute::{Attribute, Category};
+
+/// The most characters of a search query.
+const MAX_SEARCH_CHARACTERS: usize = 1_024;
+
+/// What a search looks at in an error.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SearchedError<'e> {
+    /// The type of the exception.
+    pub error_type: &'e str,
+    /// Its message.
+    pub message: &'e str,
+    /// What the error is called in lists.
+    pub title: &'e str,
+    /// Where it comes from.
+    pub culprit: &'e str,
+}
+
+impl<'e> From<&'e ErrorDescription> for SearchedError<'e> {
+    fn from(description: &'e ErrorDescription) -> Self {
+        let ErrorDescription { error_type, message, title, culprit, .. } = description;
+        Self { error_type, message, title, culprit }
+    }
+}
+
+/// A search query: words and phrases that an error must contain or lack, and filters on events.
+/// Every text is one; what has not the form of another term is a word.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SearchQuery {
+    terms: Vec<TextTerm>,
+    event_filters: EventFilters,
+}
+
+/// A text that must stand in one of an error's texts, or in none of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct TextTerm {
+    text: Folded,
+    negated: bool,
+}
+
+impl SearchQuery {
+    /// Reads a search query. The only fault is its length.
+    pub fn parse(text: &str) -> Result<Self, Fault> {
+        let length = text.chars().count();
+        if length > MAX_SEARCH_CHARACTERS {
+            let message = format_args!(
+                "has {length} characters; at most {MAX_SEARCH_CHARACTERS} are allowed"
+            );
+            return Err(Fault::new(ViolationCode::TooLong, message));
+        }
+        let mut query = Self::default();
+        let mut rest = text.trim_start();
+        while !rest.is_empty() {
+            rest = query.take_term(rest).trim_start();
+        }
+        Ok(query)
+    }
+
+    /// Whether every error passes, whatever its texts.
+    pub fn matches_every_error(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// Whether an error contains and lacks what it has to.
+    pub fn matches(&self, error: &SearchedError<'_>) -> bool {
+        if self.matches_every_error() {
+            return true;
+        }
+        let SearchedError { error_type, message, title, culprit } = *error;
+        let texts = [error_type, message, title, culprit].map(Folded::new);
+        self.terms.iter().all(|term| {
+            let found = texts.iter().any(|text| text.contains(&term.text));
+            found != term.negated
+        })
+    }
+
+    /// What the search asks of events.
+    pub fn event_filters(&self) -> &EventFilters {
+        &self.event_filters
+    }
+
+    /// Takes the term at the start of `rest`, and gives what follows it.
+    fn take_term<'t>(&mut self, rest: &'t str) -> &'t str {
+        if let Some((term, rest)) = AttributeTerm::parse(rest) {
+            term.add_to(&mut self.event_filters);
+            return rest;
+        }
+        // `--x` is how programs write options: text, as anything else that only looks like a term.
+        let negatable = rest.strip_prefix('-').filter(|text| !text.starts_with('-'));
+        if let Some((phrase, after)) = parse_quoted(negatable.unwrap_or(rest)) {
+            self.add_text(phrase, negatable.is_some());
+            return after;
+        }
+        let (word, after) = split_word(rest);
+        match word.strip_prefix('-').filter(|_| negatable.is_some() && word.len() > 1) {
+            Some(unwanted) => self.add_text(unwanted, true),
+            None => self.add_text(word, false),
+        }
+        after
+    }
+
+    fn add_text(&mut self, text: &str, negated: bool) {
+        self.terms.push(TextTerm { text: Folded::new(text), negated });
+    }
+}
+
+/// A term `key:value`, `key:"value"`, `key:[a,b]`, or one of them after `!`.
+#[derive(Debug)]
+struct AttributeTerm<'t> {
+    attribute: Attribute,
+    values: Vec<&'t str>,
+    negated: bool,
+}
+
+impl<'t> AttributeTerm<'t> {
+    /// Reads a term at the start of `text`, and gives what follows it. A key that is not known, or
+    /// one with nothing after its colon, makes no such term.
+    fn parse(text: &'t str) -> Option<(Self, &'t str)> {
+        let unnegated = text.strip_prefix('!');
+        let (key, after_colon) = unnegated.unwrap_or(text).split_once(':')?;
+        let attribute = Attribute::parse(key)?;
+        let (values, rest) = parse_list(after_colon)
+            .or_else(|| parse_quoted(after_colon).map(|(value, rest)| (vec![value], rest)))
+            .or_else(|| parse_empty_quotes(after_colon).map(|rest| (vec![""], rest)))
+            // A list or a quote that is followed by anything, or never closed, is a plain value.
+            .filter(|(_, rest)| rest.is_empty() || rest.starts_with(char::is_whitespace))
+            .unwrap_or_else(|| {
+                let (value, rest) = split_word(after_colon);
+                (vec![value], rest)
+            });
+        let is_plain_and_empty =
+            after_colon.is_empty() || after_colon.starts_with(char::is_whitespace);
+        (!is_plain_and_empty)
+            .then_some((Self { attribute, values, negated: unnegated.is_some() }, rest))
+    }
+
+    fn add_to(&self, filters: &mut EventFilters) {
+        let attribute = self.attribute;
+        let category = Category::Attribute(attribute);
+        let values = self.values.iter();
+        if self.negated {
+            for value in values {
+                filters.require_one_of(category, vec![without(attribute, value)]);
+            }
+        } else {
+            let alternatives = values.map(|value| with(attribute, value)).collect();
+            filters.require_one_of(category, alternatives);
+        }
+    }
+}
+
+/// `key:""` finds events that lack the attribute, since none has an empty value.
+fn with(attribute: Attribute, value: &str) -> Filter {
+    if value.is_empty() { Filter::is_not_set(attribute) } else { Filter::is(attribute, value) }
+}
+
+fn without(attribute: Attribute, value: &str) -> Filter {
+    if value.is_empty() { Filter::is_set(attribute) } else { Filter::is_not(attribute, value) }
+}
+
+/// Everything up to the next white space, and what follows.
+fn split_word(text: &str) -> (&str, &str) {
+    text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()))
+}
+
+/// The text between quotes, and what follows them. A quote without its other half, and quotes
+/// around nothing, are text like any other.
+fn parse_quoted(text: &str) -> Option<(&str, &str)> {
+    text.strip_prefix('"')?.split_once('"').filter(|(quoted, _)| !quoted.is_empty())
+}
+
+fn parse_empty_quotes(text: &str) -> Option<&str> {
+    text.strip_prefix("\"\"")
+}
+
+/// The values of `[a,"b, c"]`, and what follows. Spaces around values do not count.
+fn parse_list(text: &str) -> Option<(Vec<&str>, &str)> {
+    let mut rest = text.strip_prefix('[')?;
+    let mut values = Vec::new();
+    loop {
+        rest = rest.trim_start();
+        let (value, after) = match parse_quoted(rest) {
+            Some(quoted) => quoted,
+            None => rest.split_at(rest.find([',', ']'])?),
+        };
+        values.push(value.trim_end());
+        let after = after.trim_start();
+        if let Some(next) = after.strip_prefix(',') {
+            rest = next;
+        } else {
+            let complete = !values.iter().any(|value| value.is_empty());
+            return after.strip_prefix(']').filter(|_| complete).map(|rest| (values, rest));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attribute::Attributes;
+    use proptest::prelude::*;
+
+    const ERROR: SearchedError<'static> = SearchedError {
+        error_type: "TypeError",
+        message: "Cannot read property \"name\" of undefined (reading 'x')",
+        title: "TypeError: Cannot read property",
+        culprit: "Rack::Timeout in app/cart.js --retry",
+    };
+
+    fn query(text: &str) -> SearchQuery {
+        SearchQuery::parse(text).unwrap()
+    }
+
+    fn event(values: &[(&str, &str)]) -> Attributes {
+        let mut attributes = Attributes::default();
+        for (name, value) in values {
+            attributes.set(Attribute::parse(name).unwrap(), Some((*value).to_owned()));
+        }
+        attributes
+    }
+
+    /// Whether a search finds an event of [`ERROR`].
+    fn finds(text: &str, values: &[(&str, &str)]) -> bool {
+        let query = query(text);
+        query.matches(&ERROR) && query.event_filters().matches(&event(values))
+    }
+
+    #[test]
+    fn all_words_must_stand_somewhere_in_the_error() {
+        for (text, found) in [
+            ("", true),
+            (" \t\n ", true),
+            ("typeerror", true),
+            ("TYPEerr", true),
+            ("cart.js undefined", true),
+            ("cart.js defined-not", false),
+            ("missing", false),
+            ("property cart.js timeout", true),
+        ] {
+            assert_eq!(finds(text, &[]), found, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_word_is_searched_in_type_message_title_and_culprit() {
+        let empty = SearchedError { error_type: "", message: "", title: "", culprit: "" };
+        let needle = query("needle");
+        assert!(!needle.matches(&empty));
+        for error in [
+            SearchedError { error_type: "aNeedleb", ..empty },
+            SearchedError { message: "aNeedleb", ..empty },
+            SearchedError { title: "aNeedleb", ..empty },
+            SearchedError { culprit: "aNeedleb", ..empty },
+        ] {
+            assert!(needle.matches(&error), "{error:?}");
+        }
+        // A text does not go on in the next one.
+        let split = SearchedError { error_type: "nee", message: "dle", ..empty };
+        assert!(!needle.matches(&split));
+    }
+
+    #[test]
+    fn a_phrase_is_searched_as_it_stands() {
+        assert!(finds("\"read property\"", &[]));
+        assert!(!finds("\"property read\"", &[]));
+        assert!(finds("\"cannot READ\" undefined", &[]));
+        assert!(query("\"browser:Chrome\"").event_filters().is_empty());
+        assert!(finds("\"typeerror: \"cannot", &[]));
+    }
+
+    #[test]
+    fn an_unbalanced_quote_is_literal() {
+        assert!(finds("\"name", &[]));
+        assert!(finds("property \"name", &[]));
+        assert!(!finds("\"cannot read", &[]));
+        assert!(finds("\"", &[]));
+        assert!(!finds("\"\"", &[]));
+        // Its minus still negates it.
+        assert!(!finds("-\"name", &[]));
+        assert!(finds("-\"missing", &[]));
+    }
+
+    #[test]
+    fn a_minus_finds_what_lacks_the_word() {
+        for (text, found) in [
+            ("-missing", true),
+            ("-TypeError", false),
+            ("typeerror -cart.js", false),
+            ("-\"property read\"", true),
+            ("-\"read property\"", false),
+            ("-", true),
+            ("--retry", true),
+            ("--missing", false),
+            ("-browser:Chrome", true),
+        ] {
+            assert_eq!(finds(text, &[("browser", "Firefox")]), found, "{text:?}");
+        }
+        assert!(query("-browser:Chrome").event_filters().is_empty());
+    }
+
+    #[test]
+    fn a_known_key_filters_events() {
+        let chrome = [("browser", "Chrome"), ("release", "app@2.0")];
+        for (text, found) in [
+            ("browser:Chrome", true),
+            ("browser:chrome", false),
+            ("browser:Firefox", false),
+            ("!browser:Chrome", false),
+            ("!browser:Firefox", true),
+            ("!os:Windows", true),
+            ("os:Windows", false),
+            ("browser:[Firefox,Chrome]", true),
+            ("browser:[ Firefox , Chrome ] typeerror", true),
+            ("browser:[Firefox,Safari]", false),
+            ("!browser:[Firefox,Chrome]", false),
+            ("!browser:[Firefox,Safari]", true),
+            ("browser:\"Chrome\"", true),
+            ("browser:[\"Chrome\"]", true),
+            ("release:app@2.0 browser:Chrome property", true),
+            ("release:app@2.0 browser:Chrome missing", false),
+            ("os:\"\"", true),
+            ("!os:\"\"", false),
+            ("browser:\"\"", false),
+            ("!browser:\"\"", true),
+        ] {
+            assert_eq!(finds(text, &chrome), found, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn quoted_values_may_hold_spaces_commas_and_brackets() {
+        let mobile = [("browser", "Chrome Mobile"), ("transaction", "a, b]")];
+        assert!(finds("browser:\"Chrome Mobile\"", &mobile));
+        assert!(!finds("browser:Chrome Mobile", &mobile));
+        assert!(finds("transaction:[x, \"a, b]\"]", &mobile));
+        assert!(finds("browser:[Chrome Mobile,Edge]", &mobile));
+    }
+
+    #[test]
+    fn terms_with_one_key_must_all_hold() {
+        let chrome = [("browser", "Chrome")];
+        assert!(!finds("browser:Chrome browser:Firefox", &chrome));
+        assert!(finds("browser:Chrome !browser:Firefox", &chrome));
+    }
+
+    #[test]
+    fn anything_else_with_a_colon_is_text() {
+        for text in [
+            "TypeError: Cannot read property \"name\" of undefined (reading 'x')",
+            "Rack::Timeout",
+            "unknown:value",
+            "browser: Chrome",
+            "browser:",
+            "!browser:",
+            "Browser:Chrome",
+            "is:open",
+            "http://example.org/a:b",
+            ":x",
+            "!word",
+            "user:42",
+            "uri:\"x y\"",
+        ] {
+            assert!(query(text).event_filters().is_empty(), "{text:?}");
+            assert!(!query(text).matches_every_error(), "{text:?}");
+        }
+        assert!(finds("TypeError: Cannot read property \"name\" of undefined (reading 'x')", &[]));
+        assert!(finds("rack::timeout", &[]));
+        assert!(!finds("is:open", &[]));
+    }
+
+    #[test]
+    fn a_list_or_quote_that_is_not_closed_is_a_plain_value() {
+        assert!(finds("transaction:[id]/edit", &[("transaction", "[id]/edit")]));
+        assert!(finds("transaction:[a", &[("transaction", "[a")]));
+        assert!(finds("transaction:\"a", &[("transaction", "\"a")]));
+        assert!(finds("transaction:\"a\"b", &[("transaction", "\"a\"b")]));
+        assert!(finds("transaction:[]", &[("transaction", "[]")]));
+        assert!(finds("transaction:[a,]", &[("transaction", "[a,]")]));
+    }
+
+    #[test]
+    fn a_search_has_at_most_1024_characters() {
+        assert!(SearchQuery::parse(&"é".repeat(MAX_SEARCH_CHARACTERS)).is_ok());
+        let fault = SearchQuery::parse(&"é".repeat(MAX_SEARCH_CHARACTERS + 1)).unwrap_err();
+        assert_eq!(fault.code, ViolationCode::TooLong);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_refused(text in "([-!\":,\\[\\] a]|browser|os|é|\\PC){0,60}") {
+            prop_assert!(SearchQuery::parse(&text).is_ok());
+        }
+
+        #[test]
+        fn words_without_signs_are_searched_one_by_one(words in proptest::collection::vec("[a-z.]{1,6}", 0..6)) {
+            let text = words.join(" ");
+            let all_there = words.iter().all(|word| {
+                [ERROR.error_type, ERROR.message, ERROR.title, ERROR.culprit]
+                    .iter()
+                    .any(|text| text.to_lowercase().contains(word))
+            });
+            prop_assert_eq!(query(&text).matches(&ERROR), all_there);
+        }
+    }
+}

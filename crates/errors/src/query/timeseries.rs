@@ -1,0 +1,71 @@
+//! The request and the answer of query-error-timeseries (`docs/semantics/error-tracking.md`,
+//! "Timeseries").
+
+use serde::Serialize;
+
+use shared::json::{Fields, Json, JsonPath, Violations, number};
+use shared::projects::named_project::{NamedProject, read_projects};
+use shared::timestamp::Timestamp;
+
+use super::count::Count;
+use super::event_query::{EventQuery, parse_limit};
+use super::time_bucket::QueryRange;
+use crate::log::day::Day;
+
+const MAX_LIMIT: u16 = 1_000;
+
+/// A query of a timeseries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimeseriesQuery {
+    /// The projects, each name once. An id and a slug may still be the same project's.
+    pub projects: Vec<NamedProject>,
+    /// Which events count, and in which buckets.
+    pub events: EventQuery,
+}
+
+impl TimeseriesQuery {
+    /// Reads the body of query-error-timeseries, as it is asked at `now`.
+    pub fn read(body: &Json<'_>, now: Timestamp) -> Result<Self, Violations> {
+        let mut violations = Violations::default();
+        let query = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+            let projects = fields.required("projectIds", violations, read_projects);
+            let events = EventQuery::read(fields, now, violations, |fields, violations| {
+                let parse = |written: &str| parse_limit(written, MAX_LIMIT);
+                fields.optional("limit", violations, number(parse)).or_default()
+            });
+            Some(Self { projects: projects?, events: events? })
+        });
+        violations.into_result(query)
+    }
+}
+
+/// One bucket of the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Bucket {
+    /// The calendar day of its start, in UTC.
+    pub date: Day,
+    /// Its events.
+    pub errors: u64,
+    /// Its distinct errors.
+    pub unique_errors: u64,
+    /// Its start.
+    pub bucket_start: Timestamp,
+}
+
+impl Bucket {
+    /// The answer: a bucket for each count of the range, oldest first.
+    pub fn of_counts(range: &QueryRange, counts: &[Count]) -> Vec<Self> {
+        let buckets = range.bucket_starts().zip(counts);
+        let bucket = |(bucket_start, count): (Timestamp, &Count)| Self {
+            date: Day::of(bucket_start),
+            errors: count.events,
+            unique_errors: count.errors,
+            bucket_start,
+        };
+        buckets.map(bucket).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! The columns of runs, in table `errors`. They are written before any manifest names them, and never
+//! change.
+//!
+//! | pk | sk | item |
+//! | --- | --- | --- |
+//! | `bundle#PROJECT` | `DAY#RUN` | all columns of a small run |
+//! | `columns#PROJECT#COLUMN#DAY-MOD-8` | `DAY#RUN#PART` | up to 350 kB of a column of a larger run |
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+
+use shared::dynamodb::StoreError;
+use shared::dynamodb::item::{Item, ItemReader, b, key};
+use shared::dynamodb::unchanging::{Place, place};
+use shared::projects::project::ProjectId;
+
+use super::ErrorStore;
+use super::errors::TABLE;
+use super::manifest::run_expiry;
+use crate::log::day::{Day, MINUTES_PER_DAY};
+use crate::log::manifest::{Run, RunForm, RunId};
+use crate::log::run::{ColumnName, Columns};
+
+/// The most bytes of columns that are put into one item, which one write and one read have as a whole. A
+/// query needs a few of seventeen columns, so larger runs cost readers more than writers save.
+const MAX_BUNDLE_BYTES: usize = 16_000;
+/// The most bytes of a column in one item.
+const PART_BYTES: usize = 350_000;
+/// Over how many partitions the runs of one column are spread.
+const COLUMN_PARTITIONS: i64 = 8;
+/// Requests under way at once.
+const PARALLEL: usize = 8;
+
+/// What is to be read of a run.
+#[derive(Debug, Clone)]
+pub(super) struct WantedColumns<'m> {
+    pub(super) day: Day,
+    pub(super) run: &'m Run,
+    pub(super) names: &'m [ColumnName],
+}
+
+impl ErrorStore<'_> {
+    /// Writes the columns of a run under a new identity, and answers that and the form that they have.
+    pub(super) async fn put_columns(
+        self,
+        project: ProjectId,
+        day: Day,
+        columns: &Columns,
+    ) -> Result<(RunId, RunForm, u64), StoreError> {
+        let id = RunId::random();
+        let bytes = columns.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
+        let (form, items) = if bytes <= MAX_BUNDLE_BYTES {
+            let mut item = bundle_key(project, day, id);
+            item.extend(columns.iter().map(|(name, bytes)| (name.name().to_owned(), b(bytes))));
+            (RunForm::Bundle, vec![item])
+        } else {
+            let mut parts = BTreeMap::new();
+            let mut items = Vec::new();
+            for (name, bytes) in columns.iter() {
+                parts.insert(name, bytes.len().div_ceil(PART_BYTES));
+                for (part, bytes) in bytes.chunks(PART_BYTES).enumerate() {
+                    let mut item = part_key(project, day, id, name, part);
+                    item.insert("bytes".to_owned(), b(bytes));
+                    items.push(item);
+                }
+            }
+            (RunForm::Columns(parts), items)
+        };
+        let puts: Vec<_> = items
+            .into_iter()
+            .map(|mut item| {
+                item.insert("expiresAt".to_owned(), run_expiry(day));
+                self.db.put_unless_there(TABLE, "pk", item)
+            })
+            .collect();
+        stream::iter(puts).buffer_unordered(PARALLEL).try_collect::<()>().await?;
+        Ok((id, form, u64::try_from(bytes).unwrap_or(u64::MAX)))
+    }
+
+    /// Columns of runs, in the order of what is wanted; `None` for a run of which some are damaged or
+    /// missing, which is reported.
+    pub(super) async fn read_columns(
+        self,
+        project: ProjectId,
+        wanted: &[WantedColumns<'_>],
+    ) -> Result<Vec<Option<Columns>>, StoreError> {
+        let keys: Vec<Item> = wanted
+            .iter()
+            .flat_map(|wanted| keys_of(project, wanted.day, wanted.run, wanted.names))
+            .collect();
+        let found = self.db.get_all_unchanging(TABLE, keys).await?;
+        let assemble = |wanted: &WantedColumns<'_>| {
+            let first = keys_of(project, wanted.day, wanted.run, wanted.names).into_iter().next();
+            let columns = assemble(project, wanted, &found);
+            self.db.unless_damaged(&first.unwrap_or_default(), columns)
+        };
+        wanted.iter().map(assemble).collect()
+    }
+
+    /// Reports a run whose columns cannot be decoded, and is left out.
+    pub(super) fn report_damaged_run(self, project: ProjectId, day: Day, run: &Run) {
+        let first = keys_of(project, day, run, &[ColumnName::Base]).into_iter().next();
+        self.db.report_damaged(TABLE, &first.unwrap_or_default(), "bytes");
+    }
+
+    /// Deletes the columns of a run that nobody counts any more.
+    pub(super) async fn delete_columns(
+        self,
+        project: ProjectId,
+        day: Day,
+        runs: &[&Run],
+    ) -> Result<(), StoreError> {
+        let all: Vec<ColumnName> = ColumnName::all().collect();
+        let keys = runs.iter().flat_map(|run| keys_of(project, day, run, &all));
+        self.db.delete_all(TABLE, keys.collect()).await
+    }
+}
+
+fn bundle_key(project: ProjectId, day: Day, run: RunId) -> Item {
+    key(&format!("bundle#{project}"), &format!("{day}#{run}"))
+}
+
+fn part_key(project: ProjectId, day: Day, run: RunId, name: ColumnName, part: usize) -> Item {
+    let number = day.first_minute().div_euclid(MINUTES_PER_DAY).rem_euclid(COLUMN_PARTITIONS);
+    let pk = format!("columns#{project}#{}#{number}", name.name());
+    key(&pk, &format!("{day}#{run}#{part:02}"))
+}
+
+/// The keys of the items that have some columns of a run.
+fn keys_of(project: ProjectId, day: Day, run: &Run, names: &[ColumnName]) -> Vec<Item> {
+    match &run.form {
+        // Its totals, which the manifest has, may tell enough.
+        RunForm::Bundle if names.is_empty() => Vec::new(),
+        RunForm::Bundle => vec![bundle_key(project, day, run.id)],
+        RunForm::Columns(parts) => names
+            .iter()
+            .flat_map(|name| {
+                let parts = parts.get(name).copied().unwrap_or(1);
+                (0..parts).map(|part| part_key(project, day, run.id, *name, part))
+            })
+            .collect(),
+    }
+}
+
+/// The most bytes that some columns of a run have.
+pub(super) fn most_bytes_of(run: &Run, names: &[ColumnName]) -> u64 {
+    let RunForm::Columns(parts) = &run.form else { return run.bytes };
+    let parts: usize = names.iter().map(|name| parts.get(name).copied().unwrap_or(1)).sum();
+    run.bytes.min(u64::try_from(parts * PART_BYTES).unwrap_or(u64::MAX))
+}
+
+fn assemble(
+    project: ProjectId,
+    wanted: &WantedColumns<'_>,
+    found: &HashMap<Place, Arc<Item>>,
+) -> Result<Columns, StoreError> {
+    let missing = || StoreError::Damaged { table: TABLE, attribute: "pk" };
+    let find = |key: Item| found.get(&place(&key)).ok_or_else(missing);
+    let (day, run) = (wanted.day, wanted.run);
+    let column = |name: &ColumnName| match &run.form {
+        RunForm::Bundle => {
+            let item = find(bundle_key(project, day, run.id))?;
+            if name.may_be_missing() && !item.contains_key(name.name()) {
+                return Ok(None);
+            }
+            let bytes = ItemReader { table: TABLE, item }.blob(name.name())?;
+            Ok(Some((*name, bytes.to_vec())))
+        }
+        RunForm::Columns(_)
+            if name.may_be_missing() && find(part_key(project, day, run.id, *name, 0)).is_err() =>
+        {
+            Ok(None)
+        }
+        RunForm::Columns(parts) => {
+            let mut bytes = Vec::new();
+            for part in 0..parts.get(name).copied().unwrap_or(1) {
+                let item = find(part_key(project, day, run.id, *name, part))?;
+                bytes.extend(ItemReader { table: TABLE, item }.blob("bytes")?);
+            }
+            Ok(Some((*name, bytes)))
+        }
+    };
+    wanted.names.iter().filter_map(|name| column(name).transpose()).collect()
+}

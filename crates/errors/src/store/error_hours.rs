@@ -1,0 +1,280 @@
+//! How many events errors have, hour by hour, as far as their bases tell: whose they are, and in which hour
+//! they occurred.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+
+use notifications::happening::Happening;
+use shared::dynamodb::StoreError;
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
+
+use super::ErrorStore;
+use super::events::EVENT_RETENTION;
+use super::head::{LogHead, LogPosition};
+use super::reading::{
+    EARLIEST_RECEIPT, EventCounts, LoadedRun, PlannedRun, readable_rows, windows,
+};
+use crate::grouping::Fingerprint;
+use crate::log::day::{Day, Hours};
+use crate::log::manifest::Manifest;
+use crate::log::run::{Base, ColumnName, Decoder};
+use crate::log::tombstone::Tombstones;
+use crate::query::day_plan::RunPlan;
+use crate::query::errors::ErrorOutline;
+use crate::query::search::SearchedError;
+use crate::spike::{EventsAround, FEWEST_EVENTS, Hour, hours_of_day};
+use crate::{ErrorId, ErrorRecord};
+
+/// Which events of a project are counted by error and hour.
+struct ErrorHours {
+    /// Those that occurred in these hours.
+    range: RangeInclusive<Hour>,
+    /// Of those that are not packed, those that were received then or later.
+    received_from: Option<Timestamp>,
+}
+
+/// What occurred in a project in some time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ErrorSummary {
+    /// The events.
+    pub events: u64,
+    /// How many errors occurred for the first time.
+    pub new_errors: u64,
+    /// Those of them that have most events, with how many that are.
+    pub most_frequent: Vec<(ErrorRecord, u64)>,
+}
+
+impl ErrorStore<'_> {
+    /// How many events each error of a project has that can still be listed.
+    pub async fn count_events_by_error(
+        self,
+        project: ProjectId,
+        now: Timestamp,
+    ) -> Result<EventCounts, StoreError> {
+        let first = Hour::of_day(Day::of(now.minus(EVENT_RETENTION)), 0);
+        let last = Hour::of_day(Day::of(now).next(), 23);
+        let wanted = ErrorHours { range: first..=last, received_from: None };
+        let add = |counts: &mut HashMap<Fingerprint, u64>, fingerprint, _, events| {
+            *counts.entry(fingerprint).or_default() += events;
+        };
+        let (counts, tombstones) = self.count_error_hours(project, &wanted, add, now).await?;
+        Ok(EventCounts { counts, tombstones })
+    }
+
+    /// The spikes that begin in an hour, of errors that are open and were known before. Most projects have so few events in an
+    /// hour that what is kept of their sums tells that there is none.
+    pub async fn find_spikes(
+        self,
+        project: ProjectId,
+        hour: Hour,
+        now: Timestamp,
+    ) -> Result<Vec<Happening>, StoreError> {
+        // No event is received before it occurs, but for clocks that differ.
+        let received_from = Some(hour.start().minus(EARLIEST_RECEIPT));
+        if self.events_at_most(project, hour, received_from, now).await? < FEWEST_EVENTS {
+            return Ok(Vec::new());
+        }
+        let wanted = ErrorHours { range: hour..=hour, received_from };
+        let mut frequent = self.count_events_of(project, &wanted, now).await?;
+        frequent.retain(|_, events| *events >= FEWEST_EVENTS);
+        if frequent.is_empty() {
+            return Ok(Vec::new());
+        }
+        let wanted = ErrorHours { range: EventsAround::range(hour), received_from: None };
+        let add = |around: &mut HashMap<Fingerprint, EventsAround>, fingerprint, of, events| {
+            if frequent.contains_key(&fingerprint) {
+                let error = around.entry(fingerprint).or_insert_with(|| EventsAround::new(hour));
+                error.add(of, events);
+            }
+        };
+        let (mut around, _) = self.count_error_hours(project, &wanted, add, now).await?;
+        around.retain(|_, events| events.begins_spike());
+        let errors = self.find_errors_of(project, around.keys().copied(), now).await?;
+        let told = errors.into_iter().filter(|(_, error)| error.may_spike(hour));
+        Ok(told
+            .filter_map(|(fingerprint, error)| {
+                Some(error.spike(project, around.get(&fingerprint)?, now))
+            })
+            .collect())
+    }
+
+    /// What occurred in some hours, with up to `most` of the errors that are new.
+    pub async fn sum_up_errors(
+        self,
+        project: ProjectId,
+        range: &RangeInclusive<Hour>,
+        most: usize,
+        now: Timestamp,
+    ) -> Result<ErrorSummary, StoreError> {
+        let wanted = ErrorHours { range: range.clone(), received_from: None };
+        let counts = self.count_events_of(project, &wanted, now).await?;
+        if counts.is_empty() {
+            return Ok(ErrorSummary::default());
+        }
+        let is_new = |error: &ErrorOutline, _: &SearchedError<'_>| {
+            range.contains(&Hour::of(error.first_seen))
+        };
+        let new = self.find_errors_that(project, false, is_new, now).await?;
+        let count = |error: &ErrorOutline| counts.get(&error.fingerprint).copied();
+        let mut ranked: Vec<(u64, ErrorId)> =
+            new.iter().map(|error| (count(error).unwrap_or_default(), error.id)).collect();
+        ranked.sort_unstable_by(|one, other| other.cmp(one));
+        ranked.truncate(most);
+        let ids = ranked.iter().map(|(_, id)| *id);
+        let mut records = self.find_errors(project, ids, now).await?;
+        let shown = ranked.iter().filter_map(|(events, id)| Some((records.remove(id)?, *events)));
+        Ok(ErrorSummary {
+            events: counts.values().sum(),
+            new_errors: u64::try_from(new.len()).unwrap_or(u64::MAX),
+            most_frequent: shown.collect(),
+        })
+    }
+
+    /// The errors of a project that have most events since an hour began, up to so many, and how many they have.
+    pub async fn most_frequent_errors(
+        self,
+        project: ProjectId,
+        since: Hour,
+        most: usize,
+        now: Timestamp,
+    ) -> Result<HashMap<ErrorId, u64>, StoreError> {
+        // Clocks of those who sent them may be ahead.
+        let range = since..=Hour::of(now.plus(Duration::from_hours(1)));
+        let received_from = Some(since.start().minus(EARLIEST_RECEIPT));
+        let counts =
+            self.count_events_of(project, &ErrorHours { range, received_from }, now).await?;
+        let mut ranked: Vec<(u64, Fingerprint)> =
+            counts.into_iter().map(|(fingerprint, events)| (events, fingerprint)).collect();
+        ranked.sort_unstable_by(|one, other| other.cmp(one));
+        ranked.truncate(most);
+        let fingerprints = ranked.iter().map(|(_, fingerprint)| *fingerprint);
+        let errors = self.find_errors_of(project, fingerprints, now).await?;
+        let counted = ranked.iter().filter_map(|(events, it)| Some((errors.get(it)?.id, *events)));
+        Ok(counted.collect())
+    }
+
+    /// How many events each error has in the hours that are wanted.
+    async fn count_events_of(
+        self,
+        project: ProjectId,
+        wanted: &ErrorHours,
+        now: Timestamp,
+    ) -> Result<HashMap<Fingerprint, u64>, StoreError> {
+        let add = |counts: &mut HashMap<Fingerprint, u64>, fingerprint, of, events| {
+            if wanted.range.contains(&of) {
+                *counts.entry(fingerprint).or_default() += events;
+            }
+        };
+        Ok(self.count_error_hours(project, wanted, add, now).await?.0)
+    }
+
+    /// How many events an hour has at most: exactly, if they are few and none is deleted, by the totals of runs
+    /// and the number of rows.
+    async fn events_at_most(
+        self,
+        project: ProjectId,
+        hour: Hour,
+        received_from: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Result<u64, StoreError> {
+        let read_rows = |head: Arc<LogHead>| async move {
+            let from = rows_from(&head, received_from);
+            let range = readable_rows(project, &head, &from, &[], now);
+            let mut pages = Box::pin(self.row_pages(&range));
+            let mut events = 0;
+            while events < FEWEST_EVENTS
+                && let Some(rows) = pages.try_next().await?
+            {
+                let of_hour = rows.iter().filter(|row| Hour::of(row.row.occurred_at) == hour);
+                events += u64::try_from(of_hour.count()).unwrap_or(u64::MAX);
+            }
+            Ok::<u64, StoreError>(events)
+        };
+        let day = hour.day();
+        let (_, manifests, rows) = self.read_log(project, None, day..=day, read_rows).await?;
+        let runs = manifests.iter().flat_map(|manifest| &manifest.runs);
+        let packed = runs.map(|run| u64::from(run.totals.hour(hour.in_day()).events));
+        Ok(rows + packed.sum::<u64>())
+    }
+
+    /// Counts events by what `add` makes of an error's fingerprint, an hour, and how many there are: all of
+    /// the hours that are wanted, and of rows some others besides. Answers also which errors were deleted.
+    async fn count_error_hours<C: Default>(
+        self,
+        project: ProjectId,
+        wanted: &ErrorHours,
+        add: impl Fn(&mut C, Fingerprint, Hour, u64),
+        now: Timestamp,
+    ) -> Result<(C, Tombstones), StoreError> {
+        let (first, last) = (wanted.range.start().day(), wanted.range.end().day());
+        let add = &add;
+        let read_rows = |head: Arc<LogHead>| async move {
+            let mut counts = C::default();
+            let from = rows_from(&head, wanted.received_from);
+            let range = readable_rows(project, &head, &from, &[], now);
+            let mut pages = Box::pin(self.row_pages(&range));
+            while let Some(rows) = pages.try_next().await? {
+                for row in rows {
+                    let received_at = row.received_at().unwrap_or(now);
+                    let fingerprint = row.row.fingerprint;
+                    if !head.tombstones.hide_event(fingerprint, received_at) {
+                        add(&mut counts, fingerprint, Hour::of(row.row.occurred_at), 1);
+                    }
+                }
+            }
+            Ok::<C, StoreError>(counts)
+        };
+        let (head, manifests, mut counts) =
+            self.read_log(project, None, first..=last, read_rows).await?;
+        let planned = planned_runs(manifests, &wanted.range);
+        let reads: Vec<_> =
+            windows(planned).into_iter().map(|window| self.load(project, window)).collect();
+        let mut reads = stream::iter(reads).buffered(2);
+        let mut decoder = Decoder::new();
+        while let Some(window) = reads.try_next().await? {
+            for LoadedRun { planned, columns } in window {
+                let base = columns.get(ColumnName::Base);
+                let Ok(base) = base.and_then(|base| Base::decode(&mut decoder, base)) else {
+                    self.report_damaged_run(project, planned.day, &planned.run);
+                    continue;
+                };
+                for (fingerprint, hour, events) in base.events_by_hour(planned.plan.columns) {
+                    if !head.tombstones.hide_in_run(fingerprint, &planned.run) {
+                        add(&mut counts, fingerprint, Hour::of_day(planned.day, hour), events);
+                    }
+                }
+            }
+        }
+        Ok((counts, head.tombstones.clone()))
+    }
+}
+
+/// From where on rows are read.
+fn rows_from(head: &LogHead, received_from: Option<Timestamp>) -> LogPosition {
+    let from = received_from.map_or_else(LogPosition::start, LogPosition::before);
+    from.max(head.readable.clone())
+}
+
+/// The runs that have events in these hours.
+fn planned_runs(manifests: Vec<Manifest>, range: &RangeInclusive<Hour>) -> Vec<PlannedRun> {
+    let mut planned = Vec::new();
+    for Manifest { day, runs, .. } in manifests {
+        let wanted = hours_of_day(range, day);
+        planned.extend(runs.into_iter().filter_map(|run| {
+            let columns = wanted.common_with(run.totals.hours());
+            let plan = RunPlan { totals: Hours::NONE, columns };
+            (!columns.is_empty()).then(|| PlannedRun {
+                day,
+                run,
+                plan,
+                names: vec![ColumnName::Base],
+            })
+        }));
+    }
+    planned
+}

@@ -1,0 +1,407 @@
+//! Table `errors`, key `pk` / `sk`: errors. What leads to them is in [`super::fingerprints`], events are
+//! in [`super::events`], what is counted of them in [`super::rows`] and [`super::columns`].
+//!
+//! | pk | sk | item |
+//! | --- | --- | --- |
+//! | `errors#PROJECT` | `ID` | an error |
+
+use std::collections::{HashMap, HashSet};
+
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+
+use notifications::happening::{Happening, HappeningKind};
+use notifications::store::NotificationStore;
+use shared::dynamodb::StoreError;
+use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s, time_key};
+use shared::dynamodb::last_seen::{LastSeenList, index_attributes};
+use shared::dynamodb::request::IntoAction;
+use shared::dynamodb::transaction::ConflictRetry;
+use shared::page::{Page, PageRequest};
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
+
+use super::ErrorStore;
+use super::events::MAX_EVENT_SHARDS;
+use super::fingerprints::{FingerprintEntry, fingerprint_key, is_kept, read_fingerprint};
+use crate::grouping::Fingerprint;
+use crate::query::errors::ErrorOutline;
+use crate::query::search::SearchedError;
+use crate::{ErrorDescription, ErrorId, ErrorRecord, ErrorStatus, KnownError, NewError};
+
+pub(super) const TABLE: &str = "errors";
+
+impl ErrorStore<'_> {
+    /// Makes sure that the error of a counted event exists, was seen when the event occurred, and is
+    /// open if it was resolved before that. May be repeated. `new_id` is what the error becomes if there
+    /// is none any more. Answers what leads to it; `None` if the event was deleted with its error.
+    /// Strongly consistent: an error that was resolved a moment ago must open.
+    pub async fn see_error(
+        self,
+        project: ProjectId,
+        known: Option<KnownError>,
+        description: &ErrorDescription,
+        seen: &SeenEvent,
+        new_id: ErrorId,
+    ) -> Result<Option<KnownError>, StoreError> {
+        let &SeenEvent { occurred_at: at, received_at, now } = seen;
+        let mut known = known;
+        let mut retry = ConflictRetry::default();
+        while retry.next_attempt().await {
+            let Some(current) = known else {
+                let entry = self.find_fingerprint(project, description.fingerprint, now).await?;
+                known = entry.known();
+                if known.is_some() {
+                    continue;
+                }
+                if entry.deleted_at.is_some_and(|deleted_at| received_at < deleted_at) {
+                    return Ok(None);
+                }
+                let known = KnownError { id: new_id, event_shards: entry.event_shards };
+                let description = description.clone();
+                let new = NewError { known, description, events_since: entry.deleted_at };
+                let actions = self.make_error(project, &new, at, now)?;
+                if self.db.commit_all(actions.into()).await?.is_none() {
+                    return Ok(Some(known));
+                }
+                continue;
+            };
+            let Some(error) = self.find_error(project, current.id, now).await? else {
+                // It was deleted, or expired, since it was remembered.
+                known = None;
+                continue;
+            };
+            if error.events_since.is_some_and(|since| received_at < since) {
+                return Ok(None);
+            }
+            if error.has_seen(at, received_at) {
+                return Ok(Some(error.known()));
+            }
+            let seen = error.clone().seen_at(at, received_at);
+            // A resolved error opens by an event alone here.
+            let reopened = (seen.status != error.status)
+                .then(|| seen.happening(HappeningKind::ErrorReopened, project, now));
+            if self.replace_error(project, &error, &seen, reopened.as_ref()).await? {
+                return Ok(Some(seen.known()));
+            }
+        }
+        Err(StoreError::Contended("the error kept changing".into()))
+    }
+
+    /// The errors of those of these fingerprints that have one, without those that cannot be read.
+    /// Strongly consistent: an error that was just created is there.
+    pub(super) async fn find_errors_of(
+        self,
+        project: ProjectId,
+        fingerprints: impl Iterator<Item = Fingerprint>,
+        now: Timestamp,
+    ) -> Result<HashMap<Fingerprint, ErrorRecord>, StoreError> {
+        let keys = fingerprints.map(|fingerprint| fingerprint_key(project, fingerprint)).collect();
+        let items = self.db.get_all(TABLE, keys).await?;
+        let kept = items.iter().filter(|item| is_kept(item, now));
+        let entries: Vec<FingerprintEntry> = self.db.undamaged(kept, read_fingerprint)?;
+        let ids = entries.iter().filter_map(|entry| entry.error);
+        let errors = self.find_errors(project, ids, now).await?.into_values();
+        Ok(errors.map(|error| (error.description.fingerprint, error)).collect())
+    }
+
+    /// Errors by their identifiers, those that there are. Strongly consistent.
+    pub(super) async fn find_errors(
+        self,
+        project: ProjectId,
+        ids: impl Iterator<Item = ErrorId>,
+        now: Timestamp,
+    ) -> Result<HashMap<ErrorId, ErrorRecord>, StoreError> {
+        let keys = ids.map(|id| error_key(project, id)).collect();
+        let items = self.db.get_all(TABLE, keys).await?;
+        let kept = items.iter().filter(|item| is_kept(item, now));
+        let errors: Vec<ErrorRecord> = self.db.undamaged(kept, read_error)?;
+        Ok(errors.into_iter().map(|error| (error.id, error)).collect())
+    }
+
+    /// Returns the ids of errors that exist, damaged ones among them. Strongly consistent: a new error must not
+    /// seem deleted.
+    pub async fn existing_errors(
+        self,
+        project: ProjectId,
+        ids: &[String],
+        now: Timestamp,
+    ) -> Result<HashSet<String>, StoreError> {
+        let keys = ids.iter().map(|id| key(&errors_pk(project), id)).collect();
+        let items = self.db.get_all(TABLE, keys).await?;
+        let kept = items.iter().filter(|item| is_kept(item, now));
+        let read = |item: &Item| Ok(ItemReader { table: TABLE, item }.text("sk")?.to_owned());
+        kept.map(read).collect()
+    }
+
+    /// The actions that make an error, with what leads to it, and announce it. They fail if the fingerprint
+    /// has one.
+    pub(super) fn make_error(
+        self,
+        project: ProjectId,
+        new: &NewError,
+        at: Timestamp,
+        now: Timestamp,
+    ) -> Result<[TransactWriteItem; 3], StoreError> {
+        let error = ErrorRecord::new(new, at, now);
+        let put = self
+            .db
+            .put(TABLE, write_error(project, &error))
+            .condition_expression("attribute_not_exists(pk)");
+        let created = error.happening(HappeningKind::ErrorCreated, project, now);
+        Ok([
+            self.put_fingerprint(project, new, &error, now)?,
+            put.into_action()?,
+            NotificationStore::new(self.db).announce(&created)?,
+        ])
+    }
+
+    /// An error. Strongly consistent: what is written next rests on it.
+    pub async fn find_error(
+        self,
+        project: ProjectId,
+        id: ErrorId,
+        now: Timestamp,
+    ) -> Result<Option<ErrorRecord>, StoreError> {
+        let found = self.db.get(TABLE, error_key(project, id)).await?;
+        let found = found.filter(|item| is_kept(item, now));
+        found.as_ref().map(read_error).transpose()
+    }
+
+    /// Replaces an error, if it is still stored as it was read, and announces what then has happened.
+    pub async fn replace_error(
+        self,
+        project: ProjectId,
+        read: &ErrorRecord,
+        error: &ErrorRecord,
+        happening: Option<&Happening>,
+    ) -> Result<bool, StoreError> {
+        let put = self
+            .db
+            .put(TABLE, write_error(project, error))
+            .condition_expression(
+                "version = :version AND firstSeen = :firstSeen AND lastSeen = :lastSeen \
+                 AND expiresAt = :expiresAt AND eventShards = :eventShards",
+            )
+            .expression_attribute_values(":version", version_number(read.version))
+            .expression_attribute_values(":firstSeen", s(read.first_seen))
+            .expression_attribute_values(":lastSeen", s(read.last_seen))
+            .expression_attribute_values(":expiresAt", n(read.expires_at.as_seconds()))
+            .expression_attribute_values(":eventShards", n(read.event_shards));
+        let mut actions = vec![put.into_action()?];
+        if error.expires_at != read.expires_at {
+            // Both expire together: neither is found without the other.
+            let renew = self
+                .update_fingerprint(project, error)
+                .update_expression("SET expiresAt = :expiresAt")
+                .expression_attribute_values(":expiresAt", n(error.expires_at.as_seconds()));
+            actions.push(renew.into_action()?);
+        }
+        if let Some(happening) = happening {
+            actions.push(NotificationStore::new(self.db).announce(happening)?);
+        }
+        Ok(self.db.commit_all(actions).await?.is_none())
+    }
+
+    /// Spreads the keys of an error's events over twice as many partitions, after one of them was
+    /// throttled. Answers what leads to the error then; `None` if it is gone.
+    pub async fn add_event_shards(
+        self,
+        project: ProjectId,
+        known: KnownError,
+        now: Timestamp,
+    ) -> Result<Option<KnownError>, StoreError> {
+        let Some(error) = self.find_error(project, known.id, now).await? else { return Ok(None) };
+        if error.event_shards > known.event_shards {
+            return Ok(Some(error.known()));
+        }
+        let event_shards = error.event_shards.saturating_mul(2).min(MAX_EVENT_SHARDS);
+        let spread = ErrorRecord { event_shards, ..error.clone() };
+        let fingerprint = self
+            .update_fingerprint(project, &error)
+            .update_expression("SET eventShards = :shards")
+            .expression_attribute_values(":shards", n(event_shards));
+        let update = self
+            .db
+            .update(TABLE, error_key(project, error.id))
+            .condition_expression("eventShards = :seen")
+            .update_expression("SET eventShards = :shards")
+            .expression_attribute_values(":seen", n(error.event_shards))
+            .expression_attribute_values(":shards", n(event_shards));
+        let actions = vec![fingerprint.into_action()?, update.into_action()?];
+        if self.db.commit_all(actions).await?.is_none() {
+            return Ok(Some(spread.known()));
+        }
+        // Somebody else did, or deleted it.
+        let error = self.find_error(project, known.id, now).await?;
+        Ok(error.map(|error| error.known()))
+    }
+
+    /// Errors of a project, the one last seen latest first. Eventually consistent, as an index is:
+    /// an error of a moment ago may be missing.
+    pub async fn list_errors(
+        self,
+        project: ProjectId,
+        status: Option<ErrorStatus>,
+        page_request: &PageRequest,
+        now: Timestamp,
+    ) -> Result<Page<ErrorRecord>, StoreError> {
+        let list = LastSeenList {
+            table: TABLE,
+            pk: errors_pk(project),
+            status: status.map(ErrorStatus::as_str),
+            is_local: false,
+        };
+        let key_at = |position: &str| Some(error_key(project, read_position(position)?));
+        let page = self.db.page_by_last_seen(&list, page_request, key_at, read_error).await?;
+        let Page { items, end } = page;
+        let kept = items.into_iter().filter(|error| now < error.expires_at);
+        Ok(Page { items: kept.collect(), end })
+    }
+
+    /// The errors of a project that are `wanted`, which is asked with their texts if `with_texts`: else
+    /// these are not read. Strongly consistent: a status that was just set counts.
+    pub(super) async fn find_errors_that(
+        self,
+        project: ProjectId,
+        with_texts: bool,
+        wanted: impl Fn(&ErrorOutline, &SearchedError<'_>) -> bool,
+        now: Timestamp,
+    ) -> Result<Vec<ErrorOutline>, StoreError> {
+        let mut names = OUTLINE.to_vec();
+        if with_texts {
+            names.extend(TEXTS);
+        }
+        let mut items = self
+            .db
+            .query_attributes(TABLE, &names)
+            .consistent_read(true)
+            .key_condition_expression("pk = :pk")
+            .filter_expression("expiresAt > :now")
+            .expression_attribute_values(":pk", s(errors_pk(project)))
+            .expression_attribute_values(":now", n(now.as_seconds()))
+            .into_paginator()
+            .items()
+            .send();
+        let mut found = Vec::new();
+        while let Some(item) = items.next().await {
+            let item = item?;
+            let read = read_outline(&item).and_then(|outline| {
+                let texts = if with_texts { read_texts(&item)? } else { SearchedError::default() };
+                Ok(wanted(&outline, &texts).then_some(outline))
+            });
+            // A damaged error is found by nothing that it says, and hides no other.
+            found.extend(self.db.unless_damaged(&item, read)?.flatten());
+        }
+        Ok(found)
+    }
+}
+
+/// The attributes of an outline, and what tells the item.
+const OUTLINE: [&str; 6] = ["pk", "sk", "fingerprint", "status", "firstSeen", "lastSeen"];
+/// The attributes that a search looks at.
+const TEXTS: [&str; 4] = ["type", "message", "title", "culprit"];
+
+/// An event, as far as its error has seen it.
+#[derive(Debug, Clone, Copy)]
+pub struct SeenEvent {
+    /// When it occurred.
+    pub occurred_at: Timestamp,
+    /// When it was received, by its row.
+    pub received_at: Timestamp,
+    /// Now.
+    pub now: Timestamp,
+}
+
+pub(super) fn errors_pk(project: ProjectId) -> String {
+    format!("errors#{project}")
+}
+
+pub(super) fn error_key(project: ProjectId, id: ErrorId) -> Item {
+    key(&errors_pk(project), &id.to_string())
+}
+
+fn version_number(version: u64) -> AttributeValue {
+    AttributeValue::N(version.to_string())
+}
+
+/// Where an error stands among those of its project: by when it was last seen, and by its id.
+fn position(error: &ErrorRecord) -> String {
+    format!("{}#{}", time_key(error.last_seen), error.id)
+}
+
+fn read_position(position: &str) -> Option<ErrorId> {
+    ErrorId::parse(position.split_once('#')?.1)
+}
+
+fn write_error(project: ProjectId, error: &ErrorRecord) -> Item {
+    let ErrorDescription { fingerprint, title, error_type, message, culprit } = &error.description;
+    let mut item = item_at(
+        error_key(project, error.id),
+        [
+            ("fingerprint", b(&fingerprint.0)),
+            ("title", s(title)),
+            ("type", s(error_type)),
+            ("message", s(message)),
+            ("culprit", s(culprit)),
+            ("status", s(error.status.as_str())),
+            ("version", version_number(error.version)),
+            ("firstSeen", s(error.first_seen)),
+            ("lastSeen", s(error.last_seen)),
+            ("eventShards", n(error.event_shards)),
+            ("expiresAt", n(error.expires_at.as_seconds())),
+        ],
+    );
+    let index_attributes = index_attributes(error.status.as_str(), position(error));
+    item.extend(index_attributes.map(|(name, value)| (name.to_owned(), value)));
+    if let Some(resolved_at) = error.resolved_at {
+        item.insert("resolvedAt".to_owned(), s(resolved_at));
+    }
+    if let Some(events_since) = error.events_since {
+        item.insert("eventsSince".to_owned(), n(events_since.as_millis()));
+    }
+    item
+}
+
+fn read_outline(item: &Item) -> Result<ErrorOutline, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    Ok(ErrorOutline {
+        fingerprint: Fingerprint(reader.bytes("fingerprint")?),
+        id: reader.parsed("sk", ErrorId::parse)?,
+        status: reader.parsed("status", |text| ErrorStatus::parse(text).ok())?,
+        first_seen: reader.time("firstSeen")?,
+        last_seen: reader.time("lastSeen")?,
+    })
+}
+
+fn read_texts(item: &Item) -> Result<SearchedError<'_>, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    Ok(SearchedError {
+        error_type: reader.text("type")?,
+        message: reader.text("message")?,
+        title: reader.text("title")?,
+        culprit: reader.text("culprit")?,
+    })
+}
+
+fn read_error(item: &Item) -> Result<ErrorRecord, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    let version = reader.optional_count("version")?;
+    let expires_at = reader.optional_integer("expiresAt")?;
+    let expires_at = expires_at.ok_or_else(|| reader.damaged("expiresAt"))?;
+    let ErrorOutline { fingerprint, id, status, first_seen, last_seen } = read_outline(item)?;
+    let SearchedError { error_type, message, title, culprit } = read_texts(item)?;
+    let [error_type, message, title, culprit] =
+        [error_type, message, title, culprit].map(str::to_owned);
+    Ok(ErrorRecord {
+        id,
+        description: ErrorDescription { fingerprint, title, error_type, message, culprit },
+        status,
+        resolved_at: reader.optional_time("resolvedAt")?,
+        version: version.ok_or_else(|| reader.damaged("version"))?,
+        first_seen,
+        last_seen,
+        events_since: reader.optional_millis("eventsSince")?,
+        event_shards: reader.small_count("eventShards")?,
+        expires_at: Timestamp::from_millis(expires_at.saturating_mul(1_000)),
+    })
+}

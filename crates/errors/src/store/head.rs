@@ -1,0 +1,336 @@
+//! The head of a project's log, in table `errors`: how far the log is packed.
+//!
+//! | pk | sk | item |
+//! | --- | --- | --- |
+//! | `log-head#PROJECT` | `head` | how far the log is packed, and over how many partitions it is spread |
+
+use std::fmt;
+
+use aws_sdk_dynamodb::types::builders::UpdateBuilder;
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+
+use shared::dynamodb::StoreError;
+use shared::dynamodb::item::{Item, ItemReader, key, n, s, time_key};
+use shared::dynamodb::request::IntoAction;
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
+
+use super::ErrorStore;
+use super::deletion::read_tombstones;
+use super::errors::TABLE;
+use super::manifest::{manifest_key, read_date, run_attribute};
+use super::rows::{MAX_SHARDS, row_time};
+use super::verification::{FoundRows, found_attribute, write_found};
+use crate::log::day::Day;
+use crate::log::manifest::RunId;
+use crate::log::tombstone::Tombstones;
+
+/// A place in a log: before all rows whose sort key is equal or greater.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct LogPosition(String);
+
+impl LogPosition {
+    /// Before all rows.
+    pub(super) fn start() -> Self {
+        Self("0".to_owned())
+    }
+
+    /// Reads what was displayed.
+    pub(super) fn read(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// Before all rows that were received then or later.
+    pub(super) fn before(received_at: Timestamp) -> Self {
+        Self(time_key(received_at))
+    }
+
+    /// Right after the row of a sort key.
+    pub(super) fn after(sk: &str) -> Self {
+        // All sort keys of rows have the same length.
+        Self(format!("{sk}~"))
+    }
+
+    /// A time by which all rows before it had been received.
+    pub(super) fn time(&self) -> Timestamp {
+        let time = row_time(&self.0).unwrap_or(Timestamp::from_millis(Timestamp::MIN_MILLIS));
+        if self.0.ends_with('~') {
+            Timestamp::from_millis(time.as_millis().saturating_add(1))
+        } else {
+            time
+        }
+    }
+}
+
+impl fmt::Display for LogPosition {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// How far a log is packed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LogHead {
+    /// All rows before it are packed.
+    pub(super) watermark: LogPosition,
+    /// How many steps of packing that took.
+    pub(super) steps: u64,
+    /// Up to where readers count runs, and from where on rows.
+    pub(super) readable: LogPosition,
+    /// How many steps that were.
+    pub(super) readable_steps: u64,
+    /// The runs of the step in between.
+    pub(super) step: Vec<(Day, RunId)>,
+    /// Over how many partitions the rows are spread.
+    pub(super) shards: u8,
+    /// Which rows steps have found between which others may have come since, the first step first.
+    pub(super) found: Vec<FoundRows>,
+    /// Which errors are deleted.
+    pub(super) tombstones: Tombstones,
+}
+
+/// A step of packing that is to be made.
+pub(super) struct NewStep<'s> {
+    /// The rows that it packs end here.
+    pub(super) end: &'s LogPosition,
+    /// Its runs.
+    pub(super) runs: Vec<(Day, RunId)>,
+    /// Which of its rows are to be looked at once more.
+    pub(super) found: Option<FoundRows>,
+    /// Earlier steps whose rows were looked at.
+    pub(super) verified: &'s [u64],
+}
+
+impl Default for LogHead {
+    fn default() -> Self {
+        Self {
+            watermark: LogPosition::start(),
+            steps: 0,
+            readable: LogPosition::start(),
+            readable_steps: 0,
+            step: Vec::new(),
+            shards: 1,
+            found: Vec::new(),
+            tombstones: Tombstones::default(),
+        }
+    }
+}
+
+impl ErrorStore<'_> {
+    /// The head of a project's log. Strongly consistent: counting rests on it.
+    pub(super) async fn find_log_head(self, project: ProjectId) -> Result<LogHead, StoreError> {
+        let found = self.db.get(TABLE, head_key(project)).await?;
+        found.as_ref().map_or_else(|| Ok(LogHead::default()), |item| self.read_head(item))
+    }
+
+    /// The heads of the logs of projects, in their order. Strongly consistent.
+    pub(super) async fn find_log_heads(
+        self,
+        projects: &[ProjectId],
+    ) -> Result<Vec<LogHead>, StoreError> {
+        let keys = projects.iter().map(|project| head_key(*project)).collect();
+        let items = self.db.get_all(TABLE, keys).await?;
+        let of = |project: &ProjectId| {
+            let key = head_key(*project);
+            let found = items.iter().find(|item| item.get("pk") == key.get("pk"));
+            found.map_or_else(|| Ok(LogHead::default()), |item| self.read_head(item))
+        };
+        projects.iter().map(of).collect()
+    }
+
+    fn read_head(self, item: &Item) -> Result<LogHead, StoreError> {
+        let reader = ItemReader { table: TABLE, item };
+        let position = |name| {
+            let text = reader.optional_text(name)?;
+            Ok::<_, StoreError>(text.map_or_else(LogPosition::start, LogPosition::read))
+        };
+        let step = match item.get("step") {
+            None => Vec::new(),
+            Some(AttributeValue::L(runs)) => {
+                let runs: Option<Vec<_>> = runs.iter().map(read_run_of_step).collect();
+                runs.ok_or_else(|| reader.damaged("step"))?
+            }
+            Some(_) => return Err(reader.damaged("step")),
+        };
+        Ok(LogHead {
+            watermark: position("watermark")?,
+            steps: reader.optional_count("steps")?.unwrap_or_default(),
+            readable: position("readable")?,
+            readable_steps: reader.optional_count("readableSteps")?.unwrap_or_default(),
+            step,
+            shards: read_shards(item)?,
+            found: self.read_found(item)?,
+            tombstones: read_tombstones(item)?,
+        })
+    }
+
+    /// Over how many partitions the rows of a log are spread, by its head, whatever else that has: writing
+    /// rests on nothing else of it. Where it does not tell, rows are written into the first one.
+    pub(super) fn shards_of_head(self, head: &Item) -> Result<u8, StoreError> {
+        Ok(self.db.unless_damaged(head, read_shards(head))?.unwrap_or(1))
+    }
+
+    /// Spreads a log's rows over twice as many partitions, after one of them was throttled. Answers
+    /// over how many they are spread then.
+    pub async fn add_log_shards(self, project: ProjectId, seen: u8) -> Result<u8, StoreError> {
+        let shards = seen.saturating_mul(2).min(MAX_SHARDS);
+        let spread = self
+            .db
+            .update(TABLE, head_key(project))
+            .condition_expression("attribute_not_exists(shards) OR shards < :shards")
+            .update_expression("SET shards = :shards")
+            .expression_attribute_values(":shards", n(shards));
+        if self.db.write_if(spread).await? {
+            return Ok(shards);
+        }
+        // Somebody else added some.
+        let head = self.db.get(TABLE, head_key(project)).await?;
+        head.map_or(Ok(1), |head| self.shards_of_head(&head))
+    }
+
+    /// What reading a log gave. If that was throttled, further rows are spread over more partitions, so
+    /// that it passes.
+    pub(super) async fn spread_if_throttled<T>(
+        self,
+        project: ProjectId,
+        head: &LogHead,
+        read: Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if matches!(read, Err(StoreError::Throttled { .. })) {
+            self.add_log_shards(project, head.shards).await?;
+        }
+        read
+    }
+
+    /// The action that moves the watermark of a log that was read as `head`.
+    pub(super) fn move_watermark(
+        self,
+        project: ProjectId,
+        head: &LogHead,
+        step: &NewStep<'_>,
+    ) -> Result<TransactWriteItem, StoreError> {
+        let runs = step.runs.iter().map(|(day, id)| s(format!("{day}#{id}"))).collect();
+        let mut set = "SET watermark = :to, steps = :next, step = :runs".to_owned();
+        if let Some(found) = &step.found {
+            set = format!("{set}, {} = :found", found_attribute(found.step));
+        }
+        let mut condition = "attribute_not_exists(shards) OR shards = :shards".to_owned();
+        condition = match head.steps {
+            0 => format!("attribute_not_exists(steps) AND ({condition})"),
+            _ => format!("steps = :steps AND ({condition})"),
+        };
+        let mut update = self
+            .db
+            .update(TABLE, head_key(project))
+            .update_expression(format!("{set}{}", remove_found(step.verified)))
+            // Who has read fewer shards has not read all rows.
+            .condition_expression(condition)
+            .expression_attribute_values(":to", s(step.end))
+            .expression_attribute_values(":next", count(head.steps.saturating_add(1)))
+            .expression_attribute_values(":runs", AttributeValue::L(runs))
+            .expression_attribute_values(":shards", n(head.shards));
+        if head.steps > 0 {
+            update = update.expression_attribute_values(":steps", count(head.steps));
+        }
+        if let Some(found) = &step.found {
+            let found = AttributeValue::M(write_found(found));
+            update = update.expression_attribute_values(":found", found);
+        }
+        update.into_action()
+    }
+
+    /// Forgets which rows some steps have found.
+    pub(super) async fn forget_found(
+        self,
+        project: ProjectId,
+        steps: &[u64],
+    ) -> Result<(), StoreError> {
+        let update = self
+            .db
+            .update(TABLE, head_key(project))
+            .condition_expression("attribute_exists(pk)")
+            .update_expression(remove_found(steps).trim_start());
+        self.db.write_if(update).await.map(drop)
+    }
+
+    /// Lets readers count the runs of the last step, once all of its transaction is carried out. Answers
+    /// whether the log is still as it was read.
+    pub(super) async fn finish_step(
+        self,
+        project: ProjectId,
+        head: &LogHead,
+    ) -> Result<bool, StoreError> {
+        self.db.write_if(self.move_readable(project, head)).await
+    }
+
+    /// The same where somebody else made the step: its transaction may still be at work, so that what
+    /// it writes is checked together.
+    pub(super) async fn finish_step_of_others(
+        self,
+        project: ProjectId,
+        head: &LogHead,
+    ) -> Result<bool, StoreError> {
+        let mut actions = vec![self.move_readable(project, head).into_action()?];
+        for (day, id) in &head.step {
+            let check = self
+                .db
+                .check(TABLE, manifest_key(project, *day, head.steps))
+                .condition_expression(format!("attribute_exists({})", run_attribute(*id)));
+            actions.push(check.into_action()?);
+        }
+        Ok(self.db.commit_all(actions).await?.is_none())
+    }
+
+    fn move_readable(self, project: ProjectId, head: &LogHead) -> UpdateBuilder {
+        self.db
+            .update(TABLE, head_key(project))
+            .condition_expression("steps = :steps")
+            .update_expression("SET readable = watermark, readableSteps = steps REMOVE step")
+            .expression_attribute_values(":steps", count(head.steps))
+    }
+}
+
+fn remove_found(steps: &[u64]) -> String {
+    if steps.is_empty() {
+        return String::new();
+    }
+    let names: Vec<String> = steps.iter().map(|step| found_attribute(*step)).collect();
+    format!(" REMOVE {}", names.join(", "))
+}
+
+pub(super) fn head_key(project: ProjectId) -> Item {
+    key(&format!("log-head#{project}"), "head")
+}
+
+pub(super) fn count(value: u64) -> AttributeValue {
+    AttributeValue::N(value.to_string())
+}
+
+fn read_shards(head: &Item) -> Result<u8, StoreError> {
+    let shards = ItemReader { table: TABLE, item: head }.optional_small_count("shards")?;
+    Ok(shards.unwrap_or(1))
+}
+
+fn read_run_of_step(value: &AttributeValue) -> Option<(Day, RunId)> {
+    let (day, id) = value.as_s().ok()?.split_once('#')?;
+    Some((read_date(day)?, RunId::parse(id)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_sort_as_rows_do() {
+        let at = Timestamp::parse_rfc3339("2026-11-21T04:16:00Z").unwrap();
+        let next = Timestamp::from_millis(at.as_millis() + 1);
+        let row = format!("{}#{}", time_key(at), "7".repeat(32));
+        let later = format!("{}#{}", time_key(at), "8".repeat(32));
+        assert!(LogPosition::start().0 < LogPosition::before(at).0);
+        assert!(LogPosition::before(at).0 < row && row < LogPosition::after(&row).0);
+        assert!(LogPosition::after(&row).0 < later);
+        assert!(LogPosition::after(&later) < LogPosition::before(next));
+        assert_eq!(LogPosition::before(at).time(), at);
+        assert_eq!(LogPosition::after(&row).time(), next);
+    }
+}

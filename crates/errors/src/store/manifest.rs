@@ -1,0 +1,305 @@
+//! Which runs of a day count, in table `errors`.
+//!
+//! | pk | sk | item |
+//! | --- | --- | --- |
+//! | `manifest#PROJECT` | `DAY`, or `DAY#PART` | an attribute for each run of the day |
+//!
+//! A run is bytes: as a map of its numbers, taking it apart was much of the work of a query that manifests
+//! alone answer, and the names were most of it.
+//!
+//! An item has at most 400 kB, and a day any number of runs: those of some hundred steps of packing each are
+//! a part of the day's manifest by themselves, and are merged with each other only.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+
+use shared::dynamodb::StoreError;
+use shared::dynamodb::item::{Item, ItemReader, b, item, key, n, s};
+use shared::dynamodb::request::IntoAction;
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
+
+use super::ErrorStore;
+use super::errors::TABLE;
+use crate::log::day::{COUNT_RETENTION, Day};
+use crate::log::manifest::{Manifest, Run, RunForm, RunId};
+use crate::log::run::{ColumnName, Totals};
+
+/// What the attribute of a run begins with.
+const RUN: &str = "r_";
+/// What the attribute of a run begins with that was merged into another one.
+const REPLACED: &str = "d_";
+/// The member of it that has the run.
+const RUN_OF_REPLACED: &str = "run";
+/// The member that has the time.
+const REPLACED_AT: &str = "replacedAt";
+/// Of how many steps the runs of a day have one item: each has one of them, of up to 200 bytes. What they are
+/// merged into, and what that replaced within an hour, is about as much again.
+const STEPS_OF_PART: u64 = 512;
+
+impl ErrorStore<'_> {
+    /// The manifests of the days from `first` to `last` that have some. What has expired may be there for days
+    /// more until DynamoDB removes it, so `first` is no day that is not kept. Strongly consistent: counting
+    /// rests on them.
+    pub(super) async fn list_manifests(
+        self,
+        project: ProjectId,
+        first: Day,
+        last: Day,
+    ) -> Result<Vec<Manifest>, StoreError> {
+        let mut items = self
+            .db
+            .query(TABLE)
+            .consistent_read(true)
+            .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
+            .expression_attribute_values(":pk", s(manifests_pk(project)))
+            .expression_attribute_values(":first", s(first))
+            .expression_attribute_values(":last", s(format!("{last}{AFTER_PARTS}")))
+            .into_paginator()
+            .items()
+            .send();
+        let mut manifests = Vec::new();
+        while let Some(item) = items.next().await {
+            let item = item?;
+            manifests.extend(self.db.unless_damaged(&item, self.read_manifest(&item))?);
+        }
+        Ok(manifests)
+    }
+
+    /// A manifest. A run that cannot be read counts nothing, and is in no other's way.
+    fn read_manifest(self, item: &Item) -> Result<Manifest, StoreError> {
+        let day = |sk: &str| read_date(sk.split('#').next()?);
+        let day = ItemReader { table: TABLE, item }.parsed("sk", day)?;
+        let (mut runs, mut replaced) = (Vec::new(), Vec::new());
+        for (name, value) in item {
+            if let Some(id) = name.strip_prefix(RUN) {
+                runs.extend(self.db.unless_damaged(item, read_run(id, value))?);
+            } else if let Some(id) = name.strip_prefix(REPLACED) {
+                replaced.extend(self.db.unless_damaged(item, read_replaced(id, value))?);
+            }
+        }
+        runs.sort_by_key(|run| (run.first_step, run.id));
+        Ok(Manifest { day, runs, replaced })
+    }
+
+    /// The action that adds a run to a day.
+    pub(super) fn add_run(
+        self,
+        project: ProjectId,
+        day: Day,
+        run: &Run,
+    ) -> Result<TransactWriteItem, StoreError> {
+        self.db
+            .update(TABLE, manifest_key(project, day, run.first_step))
+            .update_expression(format!("SET {} = :run, expiresAt = :expiry", run_attribute(run.id)))
+            .expression_attribute_values(":run", write_run(run))
+            .expression_attribute_values(":expiry", run_expiry(day))
+            .into_action()
+    }
+
+    /// Puts a run in the place of those that it was merged from, which are of one part of a day. Answers
+    /// whether these were all there.
+    pub(super) async fn replace_runs(
+        self,
+        project: ProjectId,
+        day: Day,
+        merged: &[&Run],
+        run: Option<&Run>,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let mut set = Vec::new();
+        let mut update = self.db.update(TABLE, manifest_key(project, day, step_of(merged)));
+        if let Some(run) = run {
+            set.push(format!("{} = :run", run_attribute(run.id)));
+            update = update.expression_attribute_values(":run", write_run(run));
+        }
+        for (number, run) in merged.iter().enumerate() {
+            set.push(format!("{REPLACED}{} = :replaced{number}", run.id));
+            update = update.expression_attribute_values(
+                format!(":replaced{number}"),
+                write_replaced(run, now),
+            );
+        }
+        let attributes: Vec<String> = merged.iter().map(|run| run_attribute(run.id)).collect();
+        let are_there: Vec<String> =
+            attributes.iter().map(|name| format!("attribute_exists({name})")).collect();
+        let update = update
+            .condition_expression(are_there.join(" AND "))
+            .update_expression(format!("SET {} REMOVE {}", set.join(", "), attributes.join(", ")));
+        self.db.write_if(update).await
+    }
+
+    /// Forgets runs that were merged into others, once their columns are deleted.
+    pub(super) async fn forget_replaced(
+        self,
+        project: ProjectId,
+        day: Day,
+        replaced: &[&Run],
+    ) -> Result<(), StoreError> {
+        let attributes: Vec<String> =
+            replaced.iter().map(|run| format!("{REPLACED}{}", run.id)).collect();
+        let update = self
+            .db
+            .update(TABLE, manifest_key(project, day, step_of(replaced)))
+            // It may have expired meanwhile, and is not to come back.
+            .condition_expression("attribute_exists(pk)")
+            .update_expression(format!("REMOVE {}", attributes.join(", ")));
+        self.db.write_if(update).await.map(drop)
+    }
+}
+
+fn manifests_pk(project: ProjectId) -> String {
+    format!("manifest#{project}")
+}
+
+/// What sorts after the parts of a day.
+const AFTER_PARTS: &str = "~";
+
+/// The key of the manifest of a day that has the runs of a step.
+pub(super) fn manifest_key(project: ProjectId, day: Day, step: u64) -> Item {
+    let sk = match step / STEPS_OF_PART {
+        0 => day.to_string(),
+        part => format!("{day}#{part:012}"),
+    };
+    key(&manifests_pk(project), &sk)
+}
+
+/// A step of runs that one manifest has.
+pub(super) fn step_of(runs: &[&Run]) -> u64 {
+    runs.first().map_or(0, |run| run.first_step)
+}
+
+/// The attribute of a run in its manifest.
+pub(super) fn run_attribute(id: RunId) -> String {
+    format!("{RUN}{id}")
+}
+
+/// When the runs of a day expire.
+pub(super) fn run_expiry(day: Day) -> AttributeValue {
+    n(day.next().start().plus(COUNT_RETENTION).as_seconds())
+}
+
+pub(super) fn read_date(date: &str) -> Option<Day> {
+    Timestamp::parse_date_or_date_time(date).ok().map(Day::of)
+}
+
+fn write_run(run: &Run) -> AttributeValue {
+    b(&run.to_bytes())
+}
+
+fn write_replaced(run: &Run, at: Timestamp) -> AttributeValue {
+    AttributeValue::M(item([(RUN_OF_REPLACED, write_run(run)), (REPLACED_AT, n(at.as_millis()))]))
+}
+
+fn damaged_run() -> StoreError {
+    StoreError::Damaged { table: TABLE, attribute: RUN }
+}
+
+fn read_replaced(id: &str, value: &AttributeValue) -> Result<(Run, Timestamp), StoreError> {
+    let members = value.as_m().map_err(|_| damaged_run())?;
+    let at = ItemReader { table: TABLE, item: members }.millis(REPLACED_AT)?;
+    // Earlier releases put the time among the members of the run.
+    let run = read_run(id, members.get(RUN_OF_REPLACED).unwrap_or(value))?;
+    Ok((run, at))
+}
+
+fn read_run(id: &str, value: &AttributeValue) -> Result<Run, StoreError> {
+    let id = RunId::parse(id).ok_or_else(damaged_run)?;
+    match value {
+        AttributeValue::B(bytes) => Run::from_bytes(id, bytes.as_ref()).map_err(|_| damaged_run()),
+        AttributeValue::M(members) => read_run_of_earlier_releases(id, members),
+        _ => Err(damaged_run()),
+    }
+}
+
+/// A run as earlier releases wrote it, whose manifests are read for 400 days: a map of its numbers.
+fn read_run_of_earlier_releases(id: RunId, members: &Item) -> Result<Run, StoreError> {
+    let reader = ItemReader { table: TABLE, item: members };
+    let form = match members.get("parts") {
+        None => RunForm::Bundle,
+        Some(AttributeValue::M(parts)) => RunForm::Columns(read_parts(parts)?),
+        Some(_) => return Err(reader.damaged("parts")),
+    };
+    Ok(Run {
+        id,
+        first_step: reader.count("first")?,
+        last_step: reader.count("last")?,
+        until: reader.millis("until")?,
+        level: reader.small_count("level")?,
+        bytes: reader.count("bytes")?,
+        // Before this was noted, a run had little: one that has too much is found when it is merged.
+        values: reader.optional_count("values")?.unwrap_or_default(),
+        form,
+        totals: Totals::from_bytes(reader.blob("totals")?).map_err(|_| reader.damaged("totals"))?,
+    })
+}
+
+fn read_parts(parts: &Item) -> Result<BTreeMap<ColumnName, usize>, StoreError> {
+    let mut read = BTreeMap::new();
+    for name in ColumnName::all().filter(|name| parts.contains_key(name.name())) {
+        let reader = ItemReader { table: TABLE, item: parts };
+        // Each is read: a run has some dozens at most.
+        let number = reader.small_count(name.name())?;
+        read.insert(name, usize::from(number));
+    }
+    Ok(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attribute::{Attribute, Attributes};
+    use crate::grouping::Fingerprint;
+    use crate::log::row::EventRow;
+    use crate::log::run::pack;
+    use crate::store::packing::totals_of;
+
+    fn run() -> Run {
+        let until = Timestamp::from_millis(1_795_219_200_000);
+        let row = EventRow {
+            occurred_at: until,
+            fingerprint: Fingerprint([7; 16]),
+            attributes: Attributes::default(),
+        };
+        let columns = pack(Day::of(until), &[row]).unwrap();
+        let totals = totals_of(&columns).unwrap();
+        let url = ColumnName::Attribute(Attribute::Url);
+        let form = RunForm::Columns(BTreeMap::from([(url, 2)]));
+        let (id, first_step, last_step, level) = (RunId::random(), 3, 5, 1);
+        Run { id, first_step, last_step, until, level, bytes: 100, values: 20, form, totals }
+    }
+
+    fn written_by_earlier_releases(run: &Run) -> Item {
+        item([
+            ("first", n(3)),
+            ("last", n(5)),
+            ("until", n(1_795_219_200_000_i64)),
+            ("level", n(1)),
+            ("bytes", n(100)),
+            ("values", n(20)),
+            ("totals", b(&run.totals.to_bytes())),
+            ("parts", AttributeValue::M(item([("url", n(2))]))),
+        ])
+    }
+
+    #[test]
+    fn a_run_is_read_as_this_release_and_earlier_ones_write_it() {
+        let run = run();
+        let earlier = AttributeValue::M(written_by_earlier_releases(&run));
+        for written in [write_run(&run), earlier] {
+            assert_eq!(read_run(&run.id.to_string(), &written).ok().as_ref(), Some(&run));
+        }
+    }
+
+    #[test]
+    fn a_run_that_was_replaced_is_read_as_this_release_and_earlier_ones_write_it() {
+        let (run, at) = (run(), Timestamp::from_millis(1_795_219_260_000));
+        let mut earlier = written_by_earlier_releases(&run);
+        earlier.insert("replacedAt".to_owned(), n(at.as_millis()));
+        for written in [write_replaced(&run, at), AttributeValue::M(earlier)] {
+            let read = read_replaced(&run.id.to_string(), &written).ok();
+            assert_eq!(read, Some((run.clone(), at)));
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Table `errors`.
+
+mod columns;
+mod deletion;
+mod erasure;
+mod error_count;
+mod error_hours;
+mod errors;
+mod events;
+mod fingerprints;
+mod head;
+mod manifest;
+mod merging;
+mod packing;
+mod queue;
+mod reading;
+mod rows;
+mod verification;
+
+pub use deletion::{Deletion, MAX_TOMBSTONES};
+pub use error_hours::ErrorSummary;
+pub use errors::SeenEvent;
+pub use events::{Counting, EVENT_RETENTION, ErrorOfEvent, EventsByHour, EventsOfError};
+pub use fingerprints::FingerprintEntry;
+pub use packing::{NewErrorId, PackingLimits, Step};
+pub use queue::{QueueEntry, Waiting};
+pub use reading::{Activity, EventCounts};
+
+use shared::dynamodb::Store;
+
+/// Table `errors`.
+#[derive(Debug, Clone, Copy)]
+pub struct ErrorStore<'a> {
+    db: &'a Store,
+}
+
+impl<'a> ErrorStore<'a> {
+    /// Returns the store in these tables.
+    pub fn new(db: &'a Store) -> Self {
+        Self { db }
+    }
+}

@@ -1,0 +1,426 @@
+//! Packing the rows of a log into runs.
+//!
+//! Whoever packs writes runs that nobody counts yet, and then says in one transaction that they count
+//! and that their rows do not any more. So two may pack at once, and one may be killed anywhere: nothing
+//! happens then, or all of it, and the next one goes on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use futures_util::future::try_join_all;
+
+use shared::dynamodb::server_clock::clock_difference;
+use shared::dynamodb::transaction::Reason;
+use shared::dynamodb::{Cause, StoreError};
+use shared::page::PageRequest;
+use shared::projects::project::ProjectId;
+use shared::telemetry::log_missed_rows;
+use shared::timestamp::Timestamp;
+
+use super::ErrorStore;
+use super::errors::{SeenEvent, TABLE};
+use super::events::EventsOfError;
+use super::fingerprints::fingerprint_key;
+use super::head::{LogHead, LogPosition, NewStep};
+use super::rows::{LogRow, RowCategories, RowPage, RowRange};
+use crate::grouping::Fingerprint;
+use crate::ingestion::describe_stored_event;
+use crate::log::day::Day;
+use crate::log::manifest::{MergeLimits, Run};
+use crate::log::row::EventRow;
+use crate::log::run::{Base, ColumnName, Columns, Decoder, Totals, pack};
+use crate::log::visit::{Backlog, GRACE};
+use crate::{ErrorDescription, ErrorId, ErrorRecord};
+
+/// How far a packer's clock may be from DynamoDB's: [`GRACE`] allows for it, and not for more.
+const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(10);
+/// Which action of the first step of a log checks that there is a project.
+const PROJECT_ACTION: usize = 1;
+/// The most days of a step: one transaction names all of their manifests.
+const MAX_DAYS: usize = 60;
+
+/// How much one step of packing takes on, which bounds its memory and its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PackingLimits {
+    /// The most rows.
+    pub rows: usize,
+    /// The most bytes of rows.
+    pub bytes: usize,
+    /// Whether few rows are left until there are more of them, or they are a day old.
+    pub waits: bool,
+    /// How much is merged at once.
+    pub merging: MergeLimits,
+}
+
+impl Default for PackingLimits {
+    fn default() -> Self {
+        let merging = MergeLimits::default();
+        Self { rows: 20_000, bytes: 4_000_000, waits: true, merging }
+    }
+}
+
+/// Makes the identifiers of errors that turn out to be missing.
+pub type NewErrorId<'a> = &'a (dyn Fn() -> ErrorId + Sync);
+
+/// What a step of packing found and did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// These rows are worth no step yet; there are none, or few.
+    Left(Backlog),
+    /// These rows are packed.
+    Packed {
+        /// What was packed.
+        backlog: Backlog,
+        /// Whether there are rows that had no room.
+        has_more: bool,
+        /// When all that is packed now had been received.
+        until: Timestamp,
+        /// How many of the rows came so late that an earlier step had not found them. If any did, the step
+        /// packed nothing else.
+        missed: usize,
+    },
+    /// Somebody else packed at the same time.
+    Lost,
+    /// There is no such project any more.
+    ProjectGone,
+}
+
+/// Rows that are packed together.
+struct Batch {
+    rows: Vec<LogRow>,
+    /// Where they end.
+    end: LogPosition,
+    /// Whether more come after them that can be packed.
+    has_more: bool,
+}
+
+impl Batch {
+    fn backlog(&self) -> Backlog {
+        Backlog {
+            rows: self.rows.len(),
+            bytes: self.rows.iter().map(LogRow::bytes).sum(),
+            oldest: self.rows.first().and_then(LogRow::received_at),
+            has_deletions: false,
+        }
+    }
+}
+
+impl ErrorStore<'_> {
+    /// Packs rows of a project's log, as many as are worth it and fit into one step.
+    pub async fn pack_step(
+        self,
+        project: ProjectId,
+        limits: &PackingLimits,
+        new_error_id: NewErrorId<'_>,
+        now: Timestamp,
+    ) -> Result<Step, StoreError> {
+        // The head is read after `now` was taken: rows in shards that it does not know yet are later
+        // than what is packed.
+        let Some(head) = self.find_finished_head(project).await? else { return Ok(Step::Lost) };
+        let difference = clock_difference();
+        if difference > MAX_CLOCK_DIFFERENCE {
+            let seconds = difference.as_secs();
+            return Err(StoreError::Refused(
+                format!("the clock is {seconds} s from DynamoDB's: rows might be left out").into(),
+            ));
+        }
+        let verified = self.verify_steps(project, &head, now).await;
+        let verified = self.spread_if_throttled(project, &head, verified).await?;
+        let missed = verified.missed.len();
+        // No step spans a deletion: a run has events of before it, or of after it.
+        let closed = now.minus(GRACE);
+        let deletion = head.tombstones.first_between(head.watermark.time(), closed);
+        let mut batch = if missed > 0 {
+            Batch { rows: verified.missed, end: head.watermark.clone(), has_more: true }
+        } else {
+            let to = LogPosition::before(deletion.unwrap_or(closed));
+            let batch = self.read_batch(project, &head, limits, to, now).await;
+            self.spread_if_throttled(project, &head, batch).await?
+        };
+        let backlog = Backlog { has_deletions: !head.tombstones.0.is_empty(), ..batch.backlog() };
+        let is_worth_it = match deletion {
+            Some(_) => true,
+            None if batch.rows.is_empty() => false,
+            None => missed > 0 || !limits.waits || backlog.is_worth_packing(now),
+        };
+        batch.has_more |= deletion.is_some();
+        if !is_worth_it {
+            if !verified.steps.is_empty() {
+                self.forget_found(project, &verified.steps).await?;
+            }
+            return Ok(Step::Left(backlog));
+        }
+        let found = self.note_found(project, &head, &batch.rows, &batch.end, now).await?;
+        let hidden = |row: &LogRow| {
+            let at = row.received_at().unwrap_or(now);
+            head.tombstones.hide_event(row.row.fingerprint, at)
+        };
+        batch.rows.retain(|row| !hidden(row));
+        // Before the rows are out of sight: who packs next does not see them.
+        self.see_errors_of(project, &batch.rows, new_error_id, now).await?;
+        let mut days: BTreeMap<Day, Vec<EventRow>> = BTreeMap::new();
+        for LogRow { row, .. } in batch.rows {
+            days.entry(Day::of(row.occurred_at)).or_default().push(row);
+        }
+        let mut runs = Vec::with_capacity(days.len());
+        let number = head.steps.saturating_add(1);
+        for (day, rows) in days {
+            runs.push((day, self.put_run(project, day, &rows, number, &batch.end).await?));
+        }
+        let step = NewStep {
+            end: &batch.end,
+            runs: runs.iter().map(|(day, run)| (*day, run.id)).collect(),
+            found,
+            verified: &verified.steps,
+        };
+        // What was written in vain, or by who was killed, is named by nothing, and expires.
+        let refused = self.commit_step(project, &head, &step, &runs).await?;
+        if refused.is_none() && missed > 0 {
+            log_missed_rows(project, missed, now);
+        }
+        let until = batch.end.time();
+        Ok(refused.unwrap_or(Step::Packed { backlog, has_more: batch.has_more, until, missed }))
+    }
+
+    /// Adds events of a day that have no rows, as a run of their own, and answers its bytes. For bringing
+    /// in what was counted elsewhere: done twice, they count twice.
+    pub async fn import_events(
+        self,
+        project: ProjectId,
+        day: Day,
+        rows: &[EventRow],
+    ) -> Result<u64, StoreError> {
+        let end = LogPosition::start();
+        let run = self.put_run(project, day, rows, 0, &end).await?;
+        self.db.commit_all(vec![self.add_run(project, day, &run)?]).await?;
+        Ok(run.bytes)
+    }
+
+    /// The head of a log after the last step of packing is finished; `None` if somebody else is at it.
+    async fn find_finished_head(self, project: ProjectId) -> Result<Option<LogHead>, StoreError> {
+        let head = self.find_log_head(project).await?;
+        if head.readable_steps == head.steps {
+            return Ok(Some(head));
+        }
+        if !self.finish_step_of_others(project, &head).await? {
+            return Ok(None);
+        }
+        let head = self.find_log_head(project).await?;
+        Ok((head.readable_steps == head.steps).then_some(head))
+    }
+
+    async fn put_run(
+        self,
+        project: ProjectId,
+        day: Day,
+        rows: &[EventRow],
+        step: u64,
+        end: &LogPosition,
+    ) -> Result<Run, StoreError> {
+        let cannot_be_packed =
+            |error| StoreError::Refused(Cause::of_step("rows cannot be packed", error));
+        let columns = pack(day, rows).map_err(cannot_be_packed)?;
+        let totals = totals_of(&columns)?;
+        let values = columns.values_bytes().map_err(|_| damaged())?;
+        let (id, form, bytes) = self.put_columns(project, day, &columns).await?;
+        let (first_step, last_step, until, level) = (step, step, end.time(), 0);
+        Ok(Run { id, first_step, last_step, until, level, bytes, values, form, totals })
+    }
+
+    /// Makes the runs of a step count in the place of its rows. Answers what it found instead, if it
+    /// cannot.
+    async fn commit_step(
+        self,
+        project: ProjectId,
+        head: &LogHead,
+        step: &NewStep<'_>,
+        runs: &[(Day, Run)],
+    ) -> Result<Option<Step>, StoreError> {
+        let mut actions = vec![self.move_watermark(project, head, step)?];
+        if head.steps == 0 {
+            // Nothing is to come back of a project that was deleted.
+            actions.push(self.db.check_project(project)?);
+        }
+        for (day, run) in runs {
+            actions.push(self.add_run(project, *day, run)?);
+        }
+        if let Some(cancelled) = self.db.commit_all(actions).await? {
+            let has_project = head.steps > 0
+                || !cancelled.reasons.get(PROJECT_ACTION).is_some_and(Reason::condition_failed);
+            return Ok(Some(if has_project { Step::Lost } else { Step::ProjectGone }));
+        }
+        let head = LogHead { steps: head.steps.saturating_add(1), ..head.clone() };
+        // If somebody else was faster with that, it is done.
+        self.finish_step(project, &head).await?;
+        Ok(None)
+    }
+
+    /// The rows between the watermark and `to`, in the order of the log: as many as a step takes. Nobody
+    /// writes between them any more.
+    async fn read_batch(
+        self,
+        project: ProjectId,
+        head: &LogHead,
+        limits: &PackingLimits,
+        to: LogPosition,
+        now: Timestamp,
+    ) -> Result<Batch, StoreError> {
+        if to <= head.watermark {
+            let end = head.watermark.clone();
+            return Ok(Batch { rows: Vec::new(), end, has_more: false });
+        }
+        let page = limits.rows.div_ceil(usize::from(head.shards)).max(1);
+        let range = RowRange {
+            project,
+            shards: head.shards,
+            from: &head.watermark,
+            to: Some(&to),
+            categories: RowCategories::All,
+            page,
+            now,
+        };
+        let first = (0..head.shards).map(|shard| self.read_row_page(&range, shard, None));
+        let mut shards: Vec<RowPage> = try_join_all(first).await?;
+        // Up to the least key that a shard was read to, no row is missing.
+        let bound = loop {
+            let unread =
+                (0..).zip(&shards).filter_map(|(shard, page)| Some((page.next.clone()?, shard)));
+            let Some((bound, shard)) = unread.min() else { break None };
+            let complete = shards.iter().flat_map(|page| &page.rows).filter(|row| row.sk <= bound);
+            let (rows, bytes) =
+                complete.fold((0, 0), |(rows, bytes), row| (rows + 1, bytes + row.bytes()));
+            if rows >= limits.rows || bytes >= limits.bytes {
+                break Some(bound);
+            }
+            let next = self.read_row_page(&range, shard, Some(&bound)).await?;
+            if let Some(page) = shards.get_mut(usize::from(shard)) {
+                page.rows.extend(next.rows);
+                page.next = next.next;
+            }
+        };
+        let mut rows: Vec<LogRow> = shards.into_iter().flat_map(|page| page.rows).collect();
+        if let Some(bound) = &bound {
+            rows.retain(|row| row.sk <= *bound);
+        }
+        rows.sort_unstable_by(|one, other| one.sk.cmp(&other.sk));
+        let fitting = fitting(&rows, limits);
+        let end = if fitting < rows.len() {
+            rows.truncate(fitting);
+            rows.last().map(|row| LogPosition::after(&row.sk))
+        } else {
+            bound.map(|bound| LogPosition::after(&bound))
+        };
+        let has_more = end.is_some();
+        Ok(Batch { rows, end: end.unwrap_or(to), has_more })
+    }
+
+    /// Makes up for ingestion that was cut off after an event was counted: its error exists after
+    /// this, was seen when its events occurred, and is open if one of them came after its
+    /// resolution.
+    async fn see_errors_of(
+        self,
+        project: ProjectId,
+        rows: &[LogRow],
+        new_error_id: NewErrorId<'_>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let mut seen: BTreeMap<Fingerprint, SeenRows> = BTreeMap::new();
+        for row in rows {
+            let (at, received_at) = (row.row.occurred_at, row.received_at().unwrap_or(now));
+            let seen = seen.entry(row.row.fingerprint).or_insert(SeenRows {
+                first: at,
+                last: at,
+                received_at,
+            });
+            seen.first = seen.first.min(at);
+            seen.last = seen.last.max(at);
+            seen.received_at = seen.received_at.max(received_at);
+        }
+        let known = self.find_errors_of(project, seen.keys().copied(), now).await?;
+        for (fingerprint, rows) in seen {
+            let error = known.get(&fingerprint);
+            let SeenRows { first, last, received_at } = rows;
+            let has_seen = |it: &ErrorRecord| {
+                it.has_seen(first, received_at) && it.has_seen(last, received_at)
+            };
+            if error.is_some_and(has_seen) {
+                continue;
+            }
+            let seen = self.see_rows(project, fingerprint, error, rows, new_error_id, now).await;
+            // One that is damaged must not hold up the others.
+            self.db.unless_damaged(&fingerprint_key(project, fingerprint), seen)?;
+        }
+        Ok(())
+    }
+
+    async fn see_rows(
+        self,
+        project: ProjectId,
+        fingerprint: Fingerprint,
+        error: Option<&ErrorRecord>,
+        rows: SeenRows,
+        new_error_id: NewErrorId<'_>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let description = match error {
+            Some(error) => Some(error.description.clone()),
+            None => self.describe_error(project, fingerprint, now).await?,
+        };
+        let Some(description) = description else { return Ok(()) };
+        let mut known = error.map(ErrorRecord::known);
+        let SeenRows { first, last, received_at } = rows;
+        for occurred_at in [first, last] {
+            let seen = SeenEvent { occurred_at, received_at, now };
+            known = self.see_error(project, known, &description, &seen, new_error_id()).await?;
+        }
+        Ok(())
+    }
+
+    /// What an error is about, by one of its events.
+    async fn describe_error(
+        self,
+        project: ProjectId,
+        fingerprint: Fingerprint,
+        now: Timestamp,
+    ) -> Result<Option<ErrorDescription>, StoreError> {
+        let one = PageRequest { limit: 1, after: None };
+        let entry = self.find_fingerprint(project, fingerprint, now).await?;
+        let (shards, since) = (entry.event_shards, entry.deleted_at);
+        let of_error = EventsOfError { fingerprint, shards, since };
+        let events = self.list_error_events(project, &of_error, &one, now).await?;
+        let Some(event) = events.items.first() else { return Ok(None) };
+        // It may count under another kind than its own.
+        Ok(describe_stored_event(event.event.get().as_bytes(), fingerprint))
+    }
+}
+
+/// Rows of one error.
+#[derive(Debug, Clone, Copy)]
+struct SeenRows {
+    first: Timestamp,
+    last: Timestamp,
+    /// When the last of them was received.
+    received_at: Timestamp,
+}
+
+/// How many of the rows, which are in order, fit into a step: one at least.
+fn fitting(rows: &[LogRow], limits: &PackingLimits) -> usize {
+    let (mut bytes, mut days) = (0, BTreeSet::new());
+    let fits = |(number, row): &(usize, &LogRow)| {
+        bytes += row.bytes();
+        days.insert(Day::of(row.row.occurred_at));
+        *number == 0 || *number < limits.rows && bytes <= limits.bytes && days.len() <= MAX_DAYS
+    };
+    rows.iter().enumerate().take_while(fits).count()
+}
+
+/// How many events and errors a run has.
+pub(super) fn totals_of(columns: &Columns) -> Result<Totals, StoreError> {
+    let base = columns.get(ColumnName::Base).map_err(|_| damaged())?;
+    let base = Base::decode(&mut Decoder::new(), base).map_err(|_| damaged())?;
+    Ok(base.totals())
+}
+
+pub(super) fn damaged() -> StoreError {
+    StoreError::Damaged { table: TABLE, attribute: "bytes" }
+}

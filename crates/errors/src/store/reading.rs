@@ -1,0 +1,529 @@
+//! Reading what a query counts, in table `errors`: as little of it as tells the answer, and no more at
+//! once than fits into memory.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+
+use shared::dynamodb::StoreError;
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
+
+use super::ErrorStore;
+use super::columns::{WantedColumns, most_bytes_of};
+use super::head::{LogHead, LogPosition};
+use super::packing::{NewErrorId, PackingLimits};
+use super::rows::{PAGE_ROWS, RowCategories, RowRange};
+use crate::attribute::Category;
+use crate::grouping::Fingerprint;
+use crate::log::day::Day;
+use crate::log::manifest::{Manifest, Run};
+use crate::log::run::{ColumnName, Columns};
+use crate::log::tombstone::Tombstones;
+use crate::log::visit::GRACE;
+use crate::query::count::CountedErrors;
+use crate::query::day_plan::{Counted, Demand, RunPlan};
+use crate::query::errors::{ErrorOutline, RankedError};
+use crate::query::event_query::EventQuery;
+use crate::query::search::SearchedError;
+use crate::query::tally::{DayRun, RowTally, Tally};
+use crate::{ErrorId, ErrorRecord};
+
+/// How many projects are read at the same time: bounds the memory of a query.
+const PROJECTS_AT_ONCE: usize = 5;
+/// The events of the runs that are in memory at once, and twice as many are being read meanwhile.
+const WINDOW_EVENTS: u64 = 1_000_000;
+/// The most runs of them.
+const WINDOW_RUNS: usize = 400;
+/// The most bytes of what is read of them, as far as one run has no more: as many as one may have.
+const WINDOW_BYTES: u64 = 8_000_000;
+/// How many rows a query may meet that could have been packed before it packs some: the schedule does
+/// the rest.
+const MANY_ROWS: usize = 5_000;
+/// How long it takes for that, at most.
+const PACKING_BUDGET: Duration = Duration::from_secs(3);
+/// How often a log is read again because it was packed and merged in between.
+const MAX_ROUNDS: usize = 8;
+/// How old a head may be when what it names is read. The older it is, the more often that was packed, merged
+/// or deleted since.
+const HEAD_AGE: Duration = Duration::from_secs(1);
+/// How long before it occurs an event is received at most, as far as clocks differ.
+pub(super) const EARLIEST_RECEIPT: Duration = Duration::from_mins(5);
+
+/// What is known of the events of an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Activity {
+    /// How many can still be listed.
+    pub events: u64,
+    /// When the latest of these occurred.
+    pub latest: Option<Timestamp>,
+}
+
+/// How many events each error of a project has.
+#[derive(Debug)]
+pub struct EventCounts {
+    pub(super) counts: HashMap<Fingerprint, u64>,
+    pub(super) tombstones: Tombstones,
+}
+
+impl EventCounts {
+    /// Those of an error.
+    pub fn of(&self, fingerprint: Fingerprint) -> u64 {
+        self.counts.get(&fingerprint).copied().unwrap_or_default()
+    }
+
+    /// Whether an error is deleted, which a list that was read before may have.
+    pub fn is_deleted(&self, error: ErrorId) -> bool {
+        self.tombstones.have(error)
+    }
+}
+
+/// What was read of a project to answer a query, and what is still to be read.
+struct ProjectEvents<'s, R> {
+    store: ErrorStore<'s>,
+    project: ProjectId,
+    errors: CountedErrors,
+    outlines: Vec<ErrorOutline>,
+    rows: R,
+    tombstones: Tombstones,
+    first: Vec<LoadedRun>,
+    windows: Vec<Vec<PlannedRun>>,
+}
+
+/// A run, and what a query needs of it.
+pub(super) struct PlannedRun {
+    pub(super) day: Day,
+    pub(super) run: Run,
+    pub(super) plan: RunPlan,
+    /// The columns that are read of it.
+    pub(super) names: Vec<ColumnName>,
+}
+
+/// A run, and the columns of it that a query needs.
+pub(super) struct LoadedRun {
+    pub(super) planned: PlannedRun,
+    pub(super) columns: Columns,
+}
+
+impl<R: RowTally> ProjectEvents<'_, R> {
+    /// Counts what was read, and reads what is left. Answers the errors by their numbers, if those are
+    /// what is counted.
+    async fn count(
+        mut self,
+        tally: &mut impl Tally<Rows = R>,
+    ) -> Result<Vec<ErrorOutline>, StoreError> {
+        let (store, project) = (self.store, self.project);
+        let windows = std::mem::take(&mut self.windows);
+        let reads: Vec<_> = windows.into_iter().map(|window| store.load(project, window)).collect();
+        let mut reads = stream::iter(reads).buffered(2);
+        let first = std::mem::take(&mut self.first);
+        self.count_window(tally, &first);
+        drop(first);
+        while let Some(window) = reads.try_next().await? {
+            self.count_window(tally, &window);
+        }
+        tally.end_project(&mut self.errors, std::mem::take(&mut self.rows));
+        Ok(self.outlines)
+    }
+
+    /// Counts runs, and the rows of their days.
+    fn count_window(&mut self, tally: &mut impl Tally<Rows = R>, window: &[LoadedRun]) {
+        for runs in window.chunk_by(|one, other| one.planned.day == other.planned.day) {
+            let Some(day) = runs.first().map(|run| run.planned.day) else { continue };
+            let tombstones = &self.tombstones;
+            let hidden: Vec<_> = runs
+                .iter()
+                .map(|loaded| {
+                    |fingerprint| tombstones.hide_in_run(fingerprint, &loaded.planned.run)
+                })
+                .collect();
+            let of_day =
+                runs.iter().zip(&hidden).map(|(LoadedRun { planned, columns }, is_hidden)| {
+                    DayRun { plan: planned.plan, totals: &planned.run.totals, columns, is_hidden }
+                });
+            let of_day: Vec<DayRun<'_>> = of_day.collect();
+            let damaged = tally.add_runs(&mut self.errors, day, &of_day, &mut self.rows);
+            for damaged in damaged.into_iter().filter_map(|number| runs.get(number)) {
+                self.store.report_damaged_run(self.project, day, &damaged.planned.run);
+            }
+        }
+    }
+}
+
+/// Runs in parts that are in memory together.
+pub(super) fn windows(runs: Vec<PlannedRun>) -> Vec<Vec<PlannedRun>> {
+    let mut windows: Vec<Vec<PlannedRun>> = Vec::new();
+    let (mut events, mut bytes) = (0, 0);
+    for planned in runs {
+        let PlannedRun { run, names, .. } = &planned;
+        let is_read = !names.is_empty();
+        let (more_events, more_bytes) =
+            if is_read { (run.events(), most_bytes_of(run, names)) } else { (0, 0) };
+        events += more_events;
+        bytes += more_bytes;
+        match windows.last_mut() {
+            Some(window)
+                if events <= WINDOW_EVENTS
+                    && bytes <= WINDOW_BYTES
+                    && window.len() < WINDOW_RUNS =>
+            {
+                window.push(planned);
+            }
+            _ => {
+                (events, bytes) = (more_events, more_bytes);
+                windows.push(vec![planned]);
+            }
+        }
+    }
+    windows
+}
+
+impl<'s> ErrorStore<'s> {
+    /// Counts the events of projects, each as soon as it is read.
+    pub async fn count_projects(
+        self,
+        projects: Vec<ProjectId>,
+        query: &EventQuery,
+        tally: &mut impl Tally,
+        new_error_id: NewErrorId<'_>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let counted = tally.counted();
+        // One round trip for all of them: each has a hundred kB at most, and usually less than one.
+        let heads = self.find_log_heads(&projects).await?;
+        let read_at = Instant::now();
+        let reads: Vec<_> = projects
+            .into_iter()
+            .zip(heads)
+            .map(|(project, head)| {
+                let head = Some((head, read_at));
+                self.read_project_events(project, head, query, counted, new_error_id, now)
+            })
+            .collect();
+        let mut reads = stream::iter(reads).buffer_unordered(PROJECTS_AT_ONCE);
+        while let Some(read) = reads.try_next().await? {
+            read.count(tally).await?;
+        }
+        Ok(())
+    }
+
+    /// Counts the events of one project. Answers its errors by their numbers, if those are what is
+    /// counted.
+    pub async fn count_project(
+        self,
+        project: ProjectId,
+        query: &EventQuery,
+        tally: &mut impl Tally,
+        new_error_id: NewErrorId<'_>,
+        now: Timestamp,
+    ) -> Result<Vec<ErrorOutline>, StoreError> {
+        let counted = tally.counted();
+        let read = self.read_project_events(project, None, query, counted, new_error_id, now);
+        let read = read.await?;
+        read.count(tally).await
+    }
+
+    /// Reads what a query counts of a project, whose log had this head at a moment, if that was read.
+    /// Strongly consistent, but for runs, which never change: what was acknowledged is counted.
+    async fn read_project_events<R: RowTally>(
+        self,
+        project: ProjectId,
+        head: Option<(LogHead, Instant)>,
+        query: &'s EventQuery,
+        counted: Counted,
+        new_error_id: NewErrorId<'_>,
+        now: Timestamp,
+    ) -> Result<ProjectEvents<'s, R>, StoreError> {
+        let range = &query.range;
+        // Errors that are answered must be known; that they are there goes before their events.
+        let every_fingerprint_counts =
+            query.wants_every_error() && !matches!(counted, Counted::Errors { .. });
+        let filters = &query.event_filters;
+        let demand = Demand { range, filters, every_fingerprint_counts, counted };
+        let mut events = ProjectEvents {
+            store: self,
+            project,
+            errors: CountedErrors::default(),
+            outlines: Vec::new(),
+            rows: R::default(),
+            tombstones: Tombstones::default(),
+            first: Vec::new(),
+            windows: Vec::new(),
+        };
+        let (Some(first), Some(last)) = (range.days().next(), range.days().last()) else {
+            return Ok(events);
+        };
+        let demand = &demand;
+        let read_rows = |head: Arc<LogHead>| async move {
+            let (mut errors, mut outlines) = (CountedErrors::default(), Vec::new());
+            if !every_fingerprint_counts {
+                outlines = self.find_wanted_errors(project, query, now).await?;
+                let wanted = outlines.iter().map(|error| (error.fingerprint, error.id));
+                errors = CountedErrors::only(wanted);
+            }
+            let counted = self.count_rows(project, &head, demand, &mut errors, now).await;
+            let (rows, packable) = self.spread_if_throttled(project, &head, counted).await?;
+            Ok::<_, StoreError>((errors, outlines, rows, packable))
+        };
+        let (head, manifests, read) = self.read_log(project, head, first..=last, read_rows).await?;
+        let (errors, outlines, rows, packable) = read;
+        // A log begins with the packer, which checks that there is the project.
+        if packable > MANY_ROWS && head.steps > 0 {
+            let limits =
+                PackingLimits { rows: MANY_ROWS, waits: false, ..PackingLimits::default() };
+            let packing = self.pack_step(project, &limits, new_error_id, now);
+            // What is not packed in time is counted from rows, as it was now.
+            let _ = tokio::time::timeout(PACKING_BUDGET, packing).await;
+        }
+        (events.errors, events.outlines, events.rows) = (errors, outlines, rows);
+        let planned = plan(demand, manifests, &events.rows, &head.tombstones);
+        events.tombstones = head.tombstones.clone();
+        let mut windows = windows(planned).into_iter();
+        if let Some(window) = windows.next() {
+            events.first = self.load(project, window).await?;
+        }
+        events.windows = windows.collect();
+        Ok(events)
+    }
+
+    /// A log as it is at one moment: its head, the manifests of some days with the runs that readers of that
+    /// head count, and what `read_rows` makes of the rows that they count beside these. The head may have been
+    /// read a moment before.
+    pub(super) async fn read_log<T, R: Future<Output = Result<T, StoreError>>>(
+        &self,
+        project: ProjectId,
+        mut head: Option<(LogHead, Instant)>,
+        days: RangeInclusive<Day>,
+        read_rows: impl Fn(Arc<LogHead>) -> R,
+    ) -> Result<(Arc<LogHead>, Vec<Manifest>, T), StoreError> {
+        for _ in 0..MAX_ROUNDS {
+            let head = match head.take() {
+                Some((head, read_at)) if read_at.elapsed() < HEAD_AGE => head,
+                _ => self.find_log_head(project).await?,
+            };
+            let head = Arc::new(head);
+            let manifests = self.list_manifests(project, *days.start(), *days.end());
+            let (manifests, rows) = tokio::try_join!(manifests, read_rows(head.clone()))?;
+            if let Some(manifests) = readable(manifests, &head) {
+                return Ok((head, manifests, rows));
+            }
+        }
+        Err(StoreError::Contended("the log kept being packed".into()))
+    }
+
+    /// The errors that a query wants, whatever is counted of them. Strongly consistent.
+    async fn find_wanted_errors(
+        self,
+        project: ProjectId,
+        query: &EventQuery,
+        now: Timestamp,
+    ) -> Result<Vec<ErrorOutline>, StoreError> {
+        let wanted = |error: &ErrorOutline, texts: &SearchedError<'_>| query.wants(error, texts);
+        let Some(ids) = query.error_filters.candidates() else {
+            let with_texts = query.asks_for_texts();
+            return self.find_errors_that(project, with_texts, wanted, now).await;
+        };
+        let found = self.find_errors(project, ids.iter().copied(), now).await?;
+        let outlines = found.values().map(|error| (ErrorOutline::from(error), &error.description));
+        let wanted = outlines.filter(|(outline, texts)| wanted(outline, &(*texts).into()));
+        Ok(wanted.map(|(outline, _)| outline).collect())
+    }
+
+    /// Counts the rows of a log that readers count as rows. Answers also how many of them could have
+    /// been packed.
+    async fn count_rows<R: RowTally>(
+        self,
+        project: ProjectId,
+        head: &LogHead,
+        demand: &Demand<'_>,
+        errors: &mut CountedErrors,
+        now: Timestamp,
+    ) -> Result<(R, usize), StoreError> {
+        let (mut counts, mut packable) = (R::default(), 0);
+        let closed = now.minus(GRACE);
+        let categories = demand.categories();
+        let range = readable_rows(project, head, &head.readable, &categories, now);
+        let mut pages = Box::pin(self.row_pages(&range));
+        while let Some(rows) = pages.try_next().await? {
+            for row in rows {
+                let received_at = row.received_at().unwrap_or(now);
+                packable += usize::from(received_at < closed);
+                if !head.tombstones.hide_event(row.row.fingerprint, received_at) {
+                    counts.add(&row.row, demand, errors);
+                }
+            }
+        }
+        Ok((counts, packable))
+    }
+
+    /// Reads the columns of runs that are wanted of each.
+    pub(super) async fn load(
+        self,
+        project: ProjectId,
+        runs: Vec<PlannedRun>,
+    ) -> Result<Vec<LoadedRun>, StoreError> {
+        let wanted: Vec<_> = runs
+            .iter()
+            .map(|run| WantedColumns { day: run.day, run: &run.run, names: &run.names })
+            .collect();
+        let columns = self.read_columns(project, &wanted).await?;
+        let loaded = runs.into_iter().zip(columns);
+        Ok(loaded
+            .filter_map(|(planned, columns)| Some(LoadedRun { planned, columns: columns? }))
+            .collect())
+    }
+
+    /// What query-errors answers of the errors of a page: those that were not deleted meanwhile.
+    /// Strongly consistent.
+    pub async fn find_ranked_errors(
+        self,
+        project: ProjectId,
+        ranked: Vec<RankedError>,
+        now: Timestamp,
+    ) -> Result<Vec<(RankedError, ErrorRecord, Option<Timestamp>)>, StoreError> {
+        let ids = ranked.iter().map(|error| error.id);
+        let mut records = self.find_errors(project, ids, now).await?;
+        let events = records.values().map(Into::into);
+        let latest = self.latest_events(project, events, now).await?;
+        let found = ranked.into_iter().filter_map(|error| {
+            let record = records.remove(&error.id)?;
+            let latest = latest.get(&error.fingerprint).copied();
+            Some((error, record, latest))
+        });
+        Ok(found.collect())
+    }
+
+    /// What is known of the events of an error; `None` if it was deleted meanwhile.
+    pub async fn find_activity(
+        self,
+        project: ProjectId,
+        error: &ErrorRecord,
+        now: Timestamp,
+    ) -> Result<Option<Activity>, StoreError> {
+        let fingerprint = error.description.fingerprint;
+        let (counts, latest) = tokio::try_join!(
+            self.count_events_by_error(project, now),
+            self.latest_events(project, std::iter::once(error.into()), now)
+        )?;
+        Ok((!counts.is_deleted(error.id)).then(|| Activity {
+            events: counts.of(fingerprint),
+            latest: latest.get(&fingerprint).copied(),
+        }))
+    }
+}
+
+/// The rows from a place on that readers of a head count, since no run that they count has them: that place
+/// is `head.readable` or after it.
+pub(super) fn readable_rows<'h>(
+    project: ProjectId,
+    head: &'h LogHead,
+    from: &'h LogPosition,
+    categories: &'h [Category],
+    now: Timestamp,
+) -> RowRange<'h> {
+    RowRange {
+        project,
+        shards: head.shards,
+        from,
+        to: None,
+        categories: RowCategories::Only(categories),
+        page: PAGE_ROWS,
+        now,
+    }
+}
+
+/// The manifests with the runs that readers of a head count; `None` if the head is too old for them:
+/// some of what was rows then was merged with what was not.
+fn readable(mut manifests: Vec<Manifest>, head: &LogHead) -> Option<Vec<Manifest>> {
+    let readable = head.readable_steps;
+    let is_mixed = |run: &Run| run.first_step <= readable && readable < run.last_step;
+    if manifests.iter().flat_map(|manifest| &manifest.runs).any(is_mixed) {
+        return None;
+    }
+    for manifest in &mut manifests {
+        manifest.runs.retain(|run| run.last_step <= readable);
+    }
+    // What a query needs of a run follows from all others of the day.
+    manifests.dedup_by(|part, day| {
+        let is_same = part.day == day.day;
+        if is_same {
+            day.runs.append(&mut part.runs);
+        }
+        is_same
+    });
+    Some(manifests)
+}
+
+/// What a query needs of each run.
+fn plan(
+    demand: &Demand<'_>,
+    manifests: Vec<Manifest>,
+    rows: &impl RowTally,
+    tombstones: &Tombstones,
+) -> Vec<PlannedRun> {
+    let mut planned = Vec::new();
+    for Manifest { day, runs, .. } in manifests {
+        // Totals tell nothing where something of them does not count.
+        let is_whole = !runs.iter().any(|run| tombstones.may_hide_in(day, run));
+        let every_fingerprint_counts = demand.every_fingerprint_counts && is_whole;
+        let demand = Demand { every_fingerprint_counts, ..*demand };
+        let totals: Vec<_> = runs.iter().map(|run| &run.totals).collect();
+        let plans = demand.plan(day, &totals, rows.hours_of(day));
+        let of_day = runs.into_iter().zip(plans).filter(|(_, plan)| !plan.is_empty());
+        planned.extend(of_day.map(|(run, plan)| {
+            let hours = plan.columns;
+            let names = if hours.is_empty() { Vec::new() } else { demand.columns(day, hours) };
+            PlannedRun { day, run, plan, names }
+        }));
+    }
+    planned
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::attribute::{Attribute, Attributes};
+    use crate::log::day::Hours;
+    use crate::log::manifest::{RunForm, RunId};
+    use crate::log::row::EventRow;
+    use crate::log::run::pack;
+    use crate::store::packing::totals_of;
+
+    fn day() -> Day {
+        Day::of(Timestamp::parse_rfc3339("2026-11-21T00:00:00Z").unwrap())
+    }
+
+    /// A run of one event, in whose form `url` has so many parts.
+    fn planned(bytes: u64, url_parts: usize, names: &[ColumnName]) -> PlannedRun {
+        let occurred_at = day().start();
+        let (fingerprint, attributes) = (Fingerprint([0; 16]), Attributes::default());
+        let columns = pack(day(), &[EventRow { occurred_at, fingerprint, attributes }]).unwrap();
+        let totals = totals_of(&columns).unwrap();
+        let url = ColumnName::Attribute(Attribute::Url);
+        let form = RunForm::Columns(BTreeMap::from([(ColumnName::Base, 1), (url, url_parts)]));
+        let (first_step, last_step, until, level) = (1, 1, occurred_at, 0);
+        let (id, values) = (RunId::random(), 0);
+        let run = Run { id, first_step, last_step, until, level, bytes, values, form, totals };
+        let plan = RunPlan { totals: Hours::NONE, columns: Hours::ALL };
+        PlannedRun { day: day(), run, plan, names: names.to_vec() }
+    }
+
+    #[test]
+    fn no_more_of_a_day_is_read_at_once_than_fits() {
+        let all = [ColumnName::Base, ColumnName::Attribute(Attribute::Url)];
+        let runs = |bytes, parts, names: &[ColumnName], count| {
+            let runs = std::iter::repeat_with(|| planned(bytes, parts, names)).take(count);
+            windows(runs.collect()).iter().map(Vec::len).collect::<Vec<_>>()
+        };
+        assert_eq!(runs(3_000_000, 20, &all, 5), [2, 2, 1], "the bytes of all columns");
+        assert_eq!(runs(3_000_000, 20, &all[..1], 5), [5], "those of small ones");
+        assert_eq!(runs(9_000_000, 40, &all, 2), [1, 1], "one is read, however large it is");
+        assert_eq!(runs(9_000_000, 40, &[], 5), [5], "nothing is read of them");
+        assert_eq!(runs(1_000, 1, &all, 401), [400, 1]);
+    }
+}

@@ -1,0 +1,349 @@
+//! The rows of a project's log, in table `errors`: its events in the order in which they were received.
+//!
+//! | pk | sk | item |
+//! | --- | --- | --- |
+//! | `log#PROJECT#SHARD` | time of receipt and event id | what is counted of an event |
+//!
+//! What events are filtered by has one attribute of the item for all categories: the more attributes the
+//! items have, the longer a query of many rows takes, and the more read units, since their names count.
+
+use futures_util::stream::{self, Stream, StreamExt};
+
+use shared::dynamodb::StoreError;
+use shared::dynamodb::item::{
+    Item, ItemReader, b, key, n, read_time_key, s, sort_key_at_end, time_key,
+};
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
+
+use super::ErrorStore;
+use super::errors::TABLE;
+use super::events::EVENT_RETENTION;
+use super::head::LogPosition;
+use crate::EventId;
+use crate::attribute::{Attribute, Attributes, Category, UserHash};
+use crate::grouping::Fingerprint;
+use crate::log::row::{EventRow, add_culprit, decode_attributes, encode_attributes};
+
+/// The most partitions of a log: 8,000 events a second.
+pub(super) const MAX_SHARDS: u8 = 16;
+/// The most rows of a page: a function with little of a processor reads them well within the time of
+/// one attempt.
+pub(super) const PAGE_ROWS: usize = 1_000;
+/// The attribute that has what events are filtered by.
+const ATTRIBUTES: &str = "attributes";
+/// What sorts after the sort keys of all rows.
+const END: &str = "~";
+/// What a row takes besides the values of its attributes.
+const ROW_BYTES: usize = 150;
+
+/// A row of a log.
+#[derive(Debug, Clone)]
+pub(super) struct LogRow {
+    pub(super) sk: String,
+    pub(super) row: EventRow,
+}
+
+impl LogRow {
+    /// When it was received.
+    pub(super) fn received_at(&self) -> Option<Timestamp> {
+        row_time(&self.sk)
+    }
+
+    /// About how many bytes it has.
+    pub(super) fn bytes(&self) -> usize {
+        let values = Attribute::ALL.map(|it| self.row.attributes.get(it).map_or(0, str::len));
+        ROW_BYTES + values.iter().sum::<usize>()
+    }
+}
+
+/// Rows of one shard that were read at once.
+#[derive(Debug, Default)]
+pub(super) struct RowPage {
+    pub(super) rows: Vec<LogRow>,
+    /// The sort key after which more may follow.
+    pub(super) next: Option<String>,
+}
+
+/// Which rows of a log are read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RowRange<'p> {
+    pub(super) project: ProjectId,
+    pub(super) shards: u8,
+    pub(super) from: &'p LogPosition,
+    /// Before which rows are read; `None` for all that there are.
+    pub(super) to: Option<&'p LogPosition>,
+    /// What of events is read besides their time and their error.
+    pub(super) categories: RowCategories<'p>,
+    /// The most rows that are wanted of a shard at once.
+    pub(super) page: usize,
+    pub(super) now: Timestamp,
+}
+
+/// What of the events of rows is read: the less, the sooner.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum RowCategories<'p> {
+    /// Everything, for packing.
+    All,
+    /// What is asked for.
+    Only(&'p [Category]),
+}
+
+impl<'p> RowCategories<'p> {
+    /// What is asked for; `None` for everything.
+    fn wanted(self) -> Option<&'p [Category]> {
+        match self {
+            Self::All => None,
+            Self::Only(categories) => Some(categories),
+        }
+    }
+
+    /// The attributes of items that tell it; `None` for all.
+    fn names(self) -> Option<Vec<&'static str>> {
+        let categories = self.wanted()?;
+        let mut names = vec!["sk", "occurredAt", "fingerprint"];
+        if !categories.is_empty() {
+            names.push(ATTRIBUTES);
+            names.extend(attributes_of_earlier_releases(categories));
+        }
+        Some(names)
+    }
+}
+
+impl ErrorStore<'_> {
+    /// A page of the rows of a shard, after a sort key. Strongly consistent: what was acknowledged is
+    /// counted.
+    pub(super) async fn read_row_page(
+        self,
+        range: &RowRange<'_>,
+        shard: u8,
+        after: Option<&str>,
+    ) -> Result<RowPage, StoreError> {
+        let pk = log_pk(range.project, shard);
+        // What has expired may be there for days more until DynamoDB removes it. Like the items that list
+        // an event, its row expires by whole seconds.
+        let next_second = Timestamp::from_millis((range.now.as_seconds() + 1) * 1_000);
+        let kept = LogPosition::before(next_second.minus(EVENT_RETENTION));
+        let from = range.from.max(&kept);
+        if range.to.is_some_and(|to| to < from) {
+            return Ok(RowPage::default());
+        }
+        let to = range.to.map_or_else(|| END.to_owned(), ToString::to_string);
+        let start = after.map(|after| key(&pk, after));
+        let query = match range.categories.names() {
+            None => self.db.query(TABLE),
+            Some(names) => self.db.query_attributes(TABLE, &names),
+        };
+        let answer = query
+            .consistent_read(true)
+            // No row has the sort key of a position, so the end is left out.
+            .key_condition_expression("pk = :pk AND sk BETWEEN :from AND :to")
+            .expression_attribute_values(":pk", s(&pk))
+            .expression_attribute_values(":from", s(from))
+            .expression_attribute_values(":to", s(to))
+            .limit(i32::try_from(range.page.min(PAGE_ROWS)).unwrap_or(i32::MAX))
+            .set_exclusive_start_key(start)
+            .send()
+            .await?;
+        let next = sort_key_at_end(TABLE, answer.last_evaluated_key.as_ref())?;
+        let rows = answer.items.unwrap_or_default();
+        // One that is damaged must not keep all others from being packed and counted.
+        let read = |item: &Item| {
+            let row = read_row(item, range.categories);
+            if row.is_ok() {
+                return row.map(Some);
+            }
+            // The partition key, which tells whose it is, may not have been asked for.
+            let mut item = item.clone();
+            item.insert("pk".to_owned(), s(&pk));
+            self.db.unless_damaged(&item, row)
+        };
+        let rows = rows.iter().map(read).filter_map(Result::transpose).collect::<Result<_, _>>()?;
+        Ok(RowPage { rows, next })
+    }
+
+    /// All rows of a range, page by page, in no order.
+    pub(super) fn row_pages<'s>(
+        &'s self,
+        range: &'s RowRange<'s>,
+    ) -> impl Stream<Item = Result<Vec<LogRow>, StoreError>> + 's {
+        let shards = (0..range.shards).map(move |shard| {
+            let first = Some(None::<String>);
+            stream::try_unfold(first, move |after| async move {
+                let Some(after) = after else { return Ok::<_, StoreError>(None) };
+                let page = self.read_row_page(range, shard, after.as_deref()).await?;
+                Ok(Some((page.rows, page.next.map(Some))))
+            })
+            .boxed()
+        });
+        stream::select_all(shards)
+    }
+}
+
+fn log_pk(project: ProjectId, shard: u8) -> String {
+    format!("log#{project}#{shard:02}")
+}
+
+/// In which of some partitions an event is.
+pub(super) fn shard_of(event: EventId, shards: u8) -> u8 {
+    let last = event.as_bytes().last().copied().unwrap_or_default();
+    last.checked_rem(shards).unwrap_or_default()
+}
+
+/// The time in the sort key of a row.
+pub(super) fn row_time(sk: &str) -> Option<Timestamp> {
+    read_time_key(sk.get(..15)?)
+}
+
+/// The key of the row of an event.
+pub(super) fn row_key(
+    project: ProjectId,
+    shard: u8,
+    event: EventId,
+    received_at: Timestamp,
+) -> Item {
+    key(&log_pk(project, shard), &format!("{}#{event}", time_key(received_at)))
+}
+
+pub(super) fn write_row(
+    project: ProjectId,
+    shard: u8,
+    event: EventId,
+    row: &EventRow,
+    received_at: Timestamp,
+) -> Item {
+    let mut item = row_key(project, shard, event, received_at);
+    item.insert("occurredAt".to_owned(), n(row.occurred_at.as_millis()));
+    item.insert("fingerprint".to_owned(), b(&row.fingerprint.0));
+    item.insert(ATTRIBUTES.to_owned(), b(&encode_attributes(&row.attributes)));
+    item
+}
+
+fn read_row(item: &Item, categories: RowCategories<'_>) -> Result<LogRow, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    let attributes = if item.contains_key(ATTRIBUTES) {
+        let encoded = reader.blob(ATTRIBUTES)?;
+        decode_attributes(encoded, categories.wanted()).map_err(|_| reader.damaged(ATTRIBUTES))?
+    } else {
+        read_attributes_of_earlier_releases(&reader)?
+    };
+    let row = EventRow {
+        occurred_at: reader.millis("occurredAt")?,
+        fingerprint: Fingerprint(reader.bytes("fingerprint")?),
+        attributes,
+    };
+    Ok(LogRow { sk: reader.text("sk")?.to_owned(), row })
+}
+
+/// The attributes of items in which earlier releases, whose rows are read for 90 days more, wrote what of
+/// these categories an event has: one attribute for each.
+fn attributes_of_earlier_releases(categories: &[Category]) -> impl Iterator<Item = &'static str> {
+    // Where there is a transaction, such a row does not have it as the culprit again.
+    let culprit = Category::Attribute(Attribute::Culprit);
+    let transaction = Category::Attribute(Attribute::Transaction);
+    let follows = categories.contains(&culprit) && !categories.contains(&transaction);
+    categories.iter().copied().chain(follows.then_some(transaction)).map(Category::name)
+}
+
+fn read_attributes_of_earlier_releases(reader: &ItemReader<'_>) -> Result<Attributes, StoreError> {
+    let mut attributes = Attributes::default();
+    for attribute in Attribute::ALL {
+        attributes.set(attribute, reader.optional_text(attribute.name())?.map(str::to_owned));
+    }
+    add_culprit(&mut attributes);
+    let user = Category::User.name();
+    if reader.item.contains_key(user) {
+        attributes.set_user(UserHash::from_bytes(reader.bytes(user)?));
+    }
+    Ok(attributes)
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_dynamodb::types::AttributeValue;
+
+    use super::*;
+    use crate::ingestion::normalize_store_body;
+
+    fn row(values: &[(Attribute, String)]) -> EventRow {
+        let mut attributes = Attributes::default();
+        for (attribute, value) in values {
+            attributes.set(*attribute, Some(value.clone()));
+        }
+        attributes.set_user(UserHash::of("42"));
+        let occurred_at = Timestamp::from_millis(1_795_000_000_000);
+        EventRow { occurred_at, fingerprint: Fingerprint([7; 16]), attributes }
+    }
+
+    fn written(row: &EventRow) -> Item {
+        let project = ProjectId::new(uuid::Uuid::max());
+        let event = EventId::from_random_bytes([0xff; 16]).unwrap();
+        write_row(project, 15, event, row, row.occurred_at)
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let row = row(&Attribute::ALL.map(|name| (name, format!("{name:?}"))));
+        assert_eq!(read_row(&written(&row), RowCategories::All).unwrap().row, row);
+    }
+
+    #[test]
+    fn rows_of_earlier_releases_are_read() {
+        for values in [
+            Attribute::ALL.map(|name| (name, name.name())).as_slice(),
+            &[(Attribute::Culprit, "shop in add")],
+            &[(Attribute::Transaction, "GET /")],
+        ] {
+            let written_now = row(&[]);
+            let mut item = written(&written_now);
+            item.remove(ATTRIBUTES);
+            let values = values.iter().map(|(attribute, value)| (attribute.name(), s(value)));
+            item.extend(values.map(|(name, value)| (name.to_owned(), value)));
+            let without_user = read_row(&item, RowCategories::All).unwrap().row.attributes;
+            assert_eq!(without_user.user(), None);
+            item.insert("user".to_owned(), b(&UserHash::of("42").unwrap().to_bytes()));
+            let attributes = read_row(&item, RowCategories::All).unwrap().row.attributes;
+            assert_eq!(attributes.user(), UserHash::of("42"));
+            for attribute in Attribute::ALL {
+                let value = item.get(attribute.name()).and_then(|value| value.as_s().ok());
+                let follows = (attribute == Attribute::Culprit).then_some("GET /");
+                let expected = value
+                    .map(String::as_str)
+                    .or(follows.filter(|_| item.contains_key("transaction")));
+                assert_eq!(attributes.get(attribute), expected, "{attribute:?}");
+                assert_eq!(without_user.get(attribute), expected, "{attribute:?}");
+            }
+        }
+    }
+
+    /// The bytes that DynamoDB counts of an item, a number of which has two digits a byte.
+    fn size(item: &Item) -> usize {
+        let size_of = |value: &AttributeValue| match value {
+            AttributeValue::S(text) => text.len(),
+            AttributeValue::B(bytes) => bytes.as_ref().len(),
+            AttributeValue::N(number) => number.len().div_ceil(2) + 1,
+            other => panic!("{other:?}"),
+        };
+        item.iter().map(|(name, value)| name.len() + size_of(value)).sum()
+    }
+
+    #[test]
+    fn the_longest_row_takes_one_write_unit() {
+        let long = "x".repeat(300);
+        for transaction in [long.as_str(), ""] {
+            let event = format!(
+                r#"{{"environment":"{long}","release":"{long}","level":"warning","platform":"{long}",
+                "transaction":"{transaction}","user":{{"id":"{long}","geo":{{"country_code":"de"}}}},
+                "request":{{"url":"https://h/{long}"}},"contexts":{{"browser":{{"name":"{long}"}},
+                "os":{{"name":"{long}"}},"device":{{"family":"{long}"}}}},
+                "exception":[{{"type":"{long}","mechanism":{{"handled":false}},
+                "stacktrace":{{"frames":[{{"function":"{long}"}}]}}}}]}}"#
+            );
+            let received_at = Timestamp::from_millis(1_795_000_000_000);
+            let event = normalize_store_body(event.as_bytes(), received_at).unwrap().unwrap();
+            let mut item = written(&EventRow { attributes: event.attributes, ..row(&[]) });
+            item.insert("expiresAt".to_owned(), n(received_at.as_seconds()));
+            assert!((900..=1_024).contains(&size(&item)), "{}", size(&item));
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Prerequisites: other flags whose evaluation comes first.
+//!
+//! Writes let no cycle and no chain of more than ten flags arise; this guards against stored ones
+//! all the same. The result for a flag does not depend on which flags were evaluated before it.
+
+use shared::timestamp::Timestamp;
+
+use super::compiled::CompiledFlag;
+use super::context::Context;
+use super::outcome::{Evaluation, EvaluationError};
+use super::project_flags::{Flags, LoadedFlag};
+use super::segments::Memberships;
+use crate::{FlagKey, MAX_PREREQUISITE_DEPTH, Prerequisite};
+
+type Outcome<'f> = Result<Evaluation<'f>, EvaluationError<'f>>;
+
+/// Evaluates flags of a project for one context, each at most once.
+pub(super) struct Evaluator<'f, 'c> {
+    flags: &'f Flags,
+    memberships: Memberships<'f, 'c>,
+    /// By index of the project's flags.
+    progress: Box<[Progress<'f>]>,
+}
+
+/// How far the evaluation of a flag has come.
+enum Progress<'f> {
+    NotBegun,
+    Begun,
+    Done { outcome: Outcome<'f>, chain: usize },
+}
+
+/// An outcome, and how many flags the longest chain of prerequisites had that led to it.
+struct Reached<'f> {
+    outcome: Outcome<'f>,
+    chain: usize,
+}
+
+impl<'f, 'c> Evaluator<'f, 'c> {
+    pub(super) fn new(flags: &'f Flags, context: &'c Context<'c>, now: Timestamp) -> Self {
+        let memberships = Memberships::new(flags.segments(), context, now);
+        let progress = (0..flags.len()).map(|_| Progress::NotBegun).collect();
+        Self { flags, memberships, progress }
+    }
+
+    /// Evaluates the flag at an index of the project's flags.
+    pub(super) fn evaluate(&mut self, index: usize) -> Outcome<'f> {
+        self.reach(index, 1).outcome
+    }
+
+    /// Evaluates a flag as the `depth`-th of a chain of prerequisites.
+    fn reach(&mut self, index: usize, depth: usize) -> Reached<'f> {
+        let Some(flag) = self.flags.at(index) else {
+            return Reached { outcome: Err(EvaluationError::FlagNotFound), chain: 1 };
+        };
+        let too_deep = EvaluationError::PrerequisitesTooDeep(flag.key());
+        match self.progress.get(index) {
+            Some(Progress::Begun) => {
+                let cycle = EvaluationError::PrerequisiteCycle(flag.key());
+                return Reached { outcome: Err(cycle), chain: 1 };
+            }
+            // What was short enough from elsewhere may be too long from here.
+            Some(Progress::Done { chain, .. }) if depth + chain > MAX_PREREQUISITE_DEPTH + 1 => {
+                return Reached { outcome: Err(too_deep), chain: *chain };
+            }
+            Some(Progress::Done { outcome, chain }) => {
+                return Reached { outcome: *outcome, chain: *chain };
+            }
+            _ if depth > MAX_PREREQUISITE_DEPTH => {
+                return Reached { outcome: Err(too_deep), chain: 1 };
+            }
+            _ => {}
+        }
+        let compiled = match flag.compiled() {
+            Ok(compiled) => compiled,
+            Err(damage) => {
+                let outcome = Err(EvaluationError::Damaged(flag.key(), damage));
+                return Reached { outcome, chain: 1 };
+            }
+        };
+        self.note(index, Progress::Begun);
+        let reached = self.evaluate_compiled(compiled, depth);
+        // A chain that is too long from here may be short enough from further down.
+        if depth > 1 && matches!(reached.outcome, Err(EvaluationError::PrerequisitesTooDeep(_))) {
+            self.note(index, Progress::NotBegun);
+        } else {
+            let Reached { outcome, chain } = reached;
+            self.note(index, Progress::Done { outcome, chain });
+        }
+        reached
+    }
+
+    fn note(&mut self, index: usize, progress: Progress<'f>) {
+        if let Some(place) = self.progress.get_mut(index) {
+            *place = progress;
+        }
+    }
+
+    fn evaluate_compiled(&mut self, flag: &'f CompiledFlag, depth: usize) -> Reached<'f> {
+        if !flag.enabled {
+            return Reached { outcome: Ok(flag.evaluate_off(None)), chain: 1 };
+        }
+        let (unmet, chain) = self.find_unmet(flag, depth);
+        let outcome = match unmet {
+            Ok(Some(unmet)) => Ok(flag.evaluate_off(Some(unmet))),
+            Ok(None) => flag.evaluate_on(&self.memberships),
+            Err(error) => Err(error),
+        };
+        Reached { outcome, chain }
+    }
+
+    /// The first prerequisite that is unmet, and the length of the longest chain up to it.
+    fn find_unmet(
+        &mut self,
+        flag: &'f CompiledFlag,
+        depth: usize,
+    ) -> (Result<Option<&'f FlagKey>, EvaluationError<'f>>, usize) {
+        let mut chain = 1;
+        for prerequisite in &flag.prerequisites {
+            let key = &prerequisite.flag_key;
+            let Some(index) = self.flags.index_of(key.as_str()) else {
+                return (Ok(Some(key)), chain);
+            };
+            let reached = self.reach(index, depth + 1);
+            chain = chain.max(reached.chain + 1);
+            match reached.outcome {
+                Err(error) => return (Err(error), chain),
+                Ok(evaluation) if !self.meets(index, &evaluation, prerequisite) => {
+                    return (Ok(Some(key)), chain);
+                }
+                Ok(_) => {}
+            }
+        }
+        (Ok(None), chain)
+    }
+
+    /// Whether a prerequisite's flag is enabled and has become the wanted variant. That of a
+    /// disabled flag is unmet even where its off variant is the wanted one.
+    fn meets(
+        &self,
+        index: usize,
+        evaluation: &Evaluation<'f>,
+        prerequisite: &Prerequisite,
+    ) -> bool {
+        let enabled = self.flags.at(index).is_some_and(LoadedFlag::is_enabled);
+        enabled && evaluation.variant() == Some(&prerequisite.variant)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,32 @@
+//! Feature flags: what they are, how a request becomes one, what a context is served, and where they
+//! are stored.
+
+mod announcement;
+mod cache;
+pub mod condition;
+pub mod definition;
+mod dependencies;
+pub mod draft;
+pub mod evaluation;
+mod feature_flag;
+pub mod flagd;
+mod flagd_configuration;
+pub mod history;
+pub mod http;
+pub mod ofrep;
+pub mod patch;
+mod project_limit;
+mod rule_ids;
+pub mod segment;
+mod state_cache;
+pub mod store;
+pub mod update;
+
+pub use cache::FlagCache;
+pub use dependencies::{Dependencies, UnsoundChain};
+pub use feature_flag::*;
+pub use flagd_configuration::{ConfigurationCache, FlagdConfiguration};
+pub use project_limit::{MAX_PROJECT_BYTES, ProjectLimit};
+pub use rule_ids::with_known_ids;
+pub use segment::Segment;
+pub use state_cache::Freshness;

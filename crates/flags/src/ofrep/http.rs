@@ -1,0 +1,161 @@
+//! The `OpenFeature` Remote Evaluation Protocol over HTTP: what [`crate::ofrep`] leaves to it.
+
+use lambda_http::http::StatusCode;
+use lambda_http::http::header::ETAG;
+
+use shared::http::{Answer, Incoming, JSON, Problem, Protocol, header_value};
+
+use super::super::http::FLAG_KEY;
+use crate::Freshness;
+use crate::evaluation::{Context, ErrorCode};
+use crate::ofrep::{EvaluationFailure, OfrepAnswer, read_context};
+
+/// OFREP: its providers know failures of its own, and problems where it has none.
+pub const OFREP: Protocol =
+    Protocol { name: "OFREP", answer_problem: answer_failure, request_headers: &[] };
+
+/// The key of the flag in the path, as it was asked for.
+pub fn evaluated_key(incoming: &Incoming) -> String {
+    incoming.path_parameter(FLAG_KEY).unwrap_or_default()
+}
+
+/// What flags are evaluated for. The body may be left out.
+pub fn evaluation_context(incoming: &Incoming) -> Result<Context<'_>, EvaluationFailure> {
+    if !incoming.body().is_empty()
+        && let Some(other) = incoming.other_media_type(&[JSON])
+    {
+        let details = format_args!("the body is of type {other}; send {JSON}");
+        return Err(EvaluationFailure::new(ErrorCode::ParseError, details));
+    }
+    read_context(incoming.body())
+}
+
+/// How new the evaluated flags must be (`cache-control: no-cache`, RFC 9111 §5.2.1.4).
+pub fn freshness(incoming: &Incoming) -> Freshness {
+    let values = incoming.header_texts("cache-control");
+    let mut directives = values.iter().flat_map(|value| value.split(','));
+    if directives.any(|directive| directive.trim().eq_ignore_ascii_case("no-cache")) {
+        Freshness::Current
+    } else {
+        Freshness::Cached
+    }
+}
+
+/// The entity tags that the caller has answers of.
+pub fn if_none_match(incoming: &Incoming) -> impl Iterator<Item = &[u8]> {
+    incoming.header_values("if-none-match")
+}
+
+impl TryFrom<OfrepAnswer> for Answer {
+    type Error = Problem;
+
+    fn try_from(answer: OfrepAnswer) -> Result<Self, Problem> {
+        let status = StatusCode::from_u16(answer.status)
+            .map_err(|error| Problem::internal(format!("an answer has no status: {error}")))?;
+        let written = Self::of_json_text(status, answer.body);
+        Ok(match answer.etag {
+            None => written,
+            Some(etag) => written.with_header(ETAG, header_value(etag.as_str())?),
+        })
+    }
+}
+
+/// The answer to a request that a problem keeps from being evaluated.
+fn answer_failure(problem: &Problem, incoming: &Incoming) -> Answer {
+    let status = problem.status();
+    let code = match status {
+        // The protocol has no body for these.
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS => {
+            return problem.to_answer(incoming.request_id());
+        }
+        StatusCode::NOT_FOUND => ErrorCode::FlagNotFound,
+        StatusCode::BAD_REQUEST => ErrorCode::ParseError,
+        _ => ErrorCode::General,
+    };
+    let failure = EvaluationFailure::new(code, problem.detail());
+    let answer = match incoming.path_parameter(FLAG_KEY) {
+        Some(key) => failure.for_flag(&key),
+        None => failure.for_all_flags(),
+    };
+    problem.with_retry_after(Answer::of_json_text(status, answer.body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lambda_http::{Body, RequestExt, http};
+    use std::collections::HashMap;
+
+    fn incoming(headers: &[(&str, &str)], body: &str, key: Option<&str>) -> Incoming {
+        let mut request = http::Request::builder().method("POST").uri("/");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let parameters = key.map(|key| (FLAG_KEY.to_owned(), vec![key.to_owned()]));
+        let request = request.body(Body::from(body)).unwrap();
+        Incoming::new(
+            "an-operation",
+            request.with_path_parameters(parameters.into_iter().collect::<HashMap<_, _>>()),
+        )
+    }
+
+    fn shown(problem: &Problem, key: Option<&str>) -> (u16, String, Option<String>) {
+        let answer = answer_failure(problem, &incoming(&[], "", key));
+        let response = answer.into_response("r-1");
+        let retry_after = response.headers().get("retry-after");
+        let retry_after = retry_after.map(|value| value.to_str().unwrap().to_owned());
+        let Body::Text(body) = response.body() else { panic!("a failure has a body") };
+        (response.status().as_u16(), body.clone(), retry_after)
+    }
+
+    #[test]
+    fn problems_have_the_form_of_the_protocol() {
+        let (status, body, _) = shown(&Problem::project_not_found(), Some("f\"1"));
+        let expected = r#"{"key":"f\"1","errorCode":"FLAG_NOT_FOUND","errorDetails":"There is no project of this id or slug that the API key may see."}"#;
+        assert_eq!((status, body.as_str()), (404, expected));
+        let (status, body, _) = shown(&Problem::internal("secret"), None);
+        assert_eq!(status, 500);
+        assert!(body.starts_with(r#"{"errorCode":"GENERAL","errorDetails":""#), "{body}");
+        assert!(!body.contains("secret"));
+        let (status, body, retry_after) = shown(&Problem::unavailable("x"), Some("f"));
+        assert_eq!((status, retry_after.as_deref()), (503, Some("1")));
+        assert!(body.starts_with(r#"{"key":"f","errorCode":"GENERAL","errorDetails":""#), "{body}");
+    }
+
+    #[test]
+    fn who_may_not_call_gets_a_problem() {
+        let (status, body, _) = shown(&Problem::missing_api_key(), Some("f"));
+        assert_eq!(status, 401);
+        assert!(body.contains("\"code\":\"missing_api_key\""), "{body}");
+    }
+
+    #[test]
+    fn a_context_is_json_or_nothing() {
+        let code = |content_type: &str, body: &str| {
+            let incoming = incoming(&[("content-type", content_type)], body, None);
+            evaluation_context(&incoming).err().map(|failure| failure.code())
+        };
+        for content_type in ["application/json", "Application/JSON; charset=utf-8", ""] {
+            assert_eq!(code(content_type, r#"{"context": {}}"#), None, "{content_type}");
+        }
+        assert_eq!(code("text/plain", ""), None);
+        assert_eq!(code("text/plain", "{}"), Some(ErrorCode::ParseError));
+        assert_eq!(code("application/json", "{"), Some(ErrorCode::ParseError));
+        let key = r#"{"context": {"targetingKey": 1}}"#;
+        assert_eq!(code("application/json", key), Some(ErrorCode::InvalidContext));
+    }
+
+    #[test]
+    fn flags_are_read_afresh_for_whoever_asks() {
+        let freshness = |values: &[&str]| {
+            let headers: Vec<_> = values.iter().map(|value| ("cache-control", *value)).collect();
+            super::freshness(&incoming(&headers, "", None))
+        };
+        for remembered in [&[][..], &["max-age=3"], &["no-cache-x"], &[""]] {
+            assert_eq!(freshness(remembered), Freshness::Cached, "{remembered:?}");
+        }
+        for afresh in [&["no-cache"][..], &["max-age=0, No-Cache"], &["x", "no-cache"]] {
+            assert_eq!(freshness(afresh), Freshness::Current, "{afresh:?}");
+        }
+    }
+}

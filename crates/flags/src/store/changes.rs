@@ -1,0 +1,225 @@
+//! Table `feature-flags`: changing and deleting flags.
+//!
+//! A flag is put on the condition that it still is as it was read. Where a change touches what other
+//! flags rest on, or what the flag rests on, that is checked by the same transaction.
+
+use std::collections::BTreeSet;
+
+use notifications::store::NotificationStore;
+use shared::dynamodb::StoreError;
+use shared::dynamodb::item::s;
+use shared::dynamodb::request::IntoAction;
+use shared::dynamodb::transaction::Reason;
+use shared::json::Violations;
+use shared::projects::api_key::Author;
+use shared::timestamp::Timestamp;
+
+use super::FlagStore;
+use super::history::ChangeOf;
+use super::items::{Count, ProjectChange, TABLE, key, version_number};
+use super::prerequisites::{Blamed, ChainGuard, refusals};
+use super::segments::{UseChange, unknown_segments};
+use crate::history::ChangeKind;
+use crate::{Dependencies, FeatureFlag, FlagKey, Prerequisite, ProjectLimit, VariantKey};
+
+/// What became of a change of a flag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FlagReplacement {
+    /// It is stored.
+    Done,
+    /// It is not stored: the flag, or what the change rests on, is not as it was read.
+    Outdated,
+    /// It is not stored: the project would have more than it may have.
+    LimitReached(ProjectLimit),
+    /// It is not stored: it names flags and segments that do not fit what the project has, by their
+    /// place in the body.
+    ReferencesRefused(Violations),
+    /// It is not stored: these flags depend on what it takes away.
+    InUse(Vec<FlagKey>),
+}
+
+/// What became of the deletion of a flag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlagDeletion {
+    /// It is gone.
+    Done,
+    /// It is there: it is not as it was read.
+    Outdated,
+}
+
+/// What a change means for other flags.
+struct Effect {
+    live_flags: Count,
+    /// Whether what the flag depends on changes.
+    prerequisites_change: bool,
+    /// Whether it depends on anything that it did not depend on before.
+    adds_prerequisites: bool,
+    /// Whether anything is taken away that other flags may depend on.
+    loses_variants: bool,
+}
+
+impl Effect {
+    fn of(stored: &FeatureFlag, flag: &FeatureFlag) -> Self {
+        let (before, after) = (prerequisites_in_force(stored), prerequisites_in_force(flag));
+        let is_lost = |key: &VariantKey| lost(flag, key);
+        Self {
+            live_flags: match (stored.archived_at, flag.archived_at) {
+                (Some(_), None) => Count::OneMore,
+                (None, Some(_)) => Count::OneLess,
+                _ => Count::Same,
+            },
+            prerequisites_change: before != after,
+            adds_prerequisites: after.iter().any(|it| !before.contains(it)),
+            loses_variants: stored.archived_at.is_none()
+                && stored.variants.iter().any(|variant| is_lost(&variant.key)),
+        }
+    }
+
+    /// Whether the change rests on how the project's flags depend on each other.
+    fn rests_on_dependencies(&self) -> bool {
+        self.adds_prerequisites || self.loses_variants
+    }
+}
+
+/// An archived flag depends on nothing.
+fn prerequisites_in_force(flag: &FeatureFlag) -> &[Prerequisite] {
+    if flag.archived_at.is_none() { &flag.prerequisites } else { &[] }
+}
+
+/// Whether a flag cannot become this variant any more.
+fn lost(flag: &FeatureFlag, variant: &VariantKey) -> bool {
+    flag.archived_at.is_some() || flag.variants.iter().all(|it| it.key != *variant)
+}
+
+/// The index of the action on the project's item.
+const PROJECT: usize = 1;
+
+impl FlagStore<'_> {
+    /// Replaces a flag that is still as it was read, adds to its history, and announces it. A change that concerns
+    /// no other flag is one round trip; one that others may depend on reads how they do.
+    pub async fn replace_flag(
+        self,
+        stored: &FeatureFlag,
+        flag: &FeatureFlag,
+        kind: ChangeKind,
+        author: &Author,
+    ) -> Result<FlagReplacement, StoreError> {
+        let effect = Effect::of(stored, flag);
+        let mut project = ProjectChange {
+            live_flags: effect.live_flags,
+            bytes: flag.project_bytes() - stored.project_bytes(),
+            prerequisites_change: effect.prerequisites_change,
+            ..ProjectChange::default()
+        };
+        let mut checks = Vec::new();
+        if effect.rests_on_dependencies() {
+            let state = self.prerequisites_state(flag.project_id).await?;
+            if let Some(refused) = self.refuse(stored, flag, &effect, state).await? {
+                return Ok(refused);
+            }
+            project.only_at_state = Some(state);
+            if effect.adds_prerequisites {
+                for prerequisite in &flag.prerequisites {
+                    let guard = ChainGuard::ReadAt(state);
+                    checks.push(self.require(flag.project_id, prerequisite, guard)?);
+                }
+            }
+        }
+        let mut actions = vec![
+            self.put_flag(flag, Some(stored))?.into_action()?,
+            self.change_project(flag.project_id, project)?,
+        ];
+        actions.extend(checks);
+        let segments_from = actions.len();
+        let uses = UseChange::between(&stored.segments(), &flag.segments());
+        actions.extend(self.count_uses(flag.project_id, &uses)?);
+        let change = ChangeOf { stored: Some(stored), flag, kind, author };
+        actions.push(self.record_change(change)?);
+        actions.push(NotificationStore::new(self.db).announce(&flag.changed(
+            Some(stored),
+            kind,
+            author,
+        ))?);
+        match self.db.commit_all(actions).await? {
+            None => Ok(FlagReplacement::Done),
+            Some(cancelled) => {
+                let failed = |index: usize| {
+                    cancelled.reasons.get(index).is_some_and(Reason::condition_failed)
+                };
+                let missing = uses.missing(|index| failed(segments_from + index));
+                if !failed(0) && !missing.is_empty() {
+                    let unknown = unknown_segments(flag, &missing);
+                    return Ok(FlagReplacement::ReferencesRefused(unknown));
+                }
+                Ok(match project.limit_reached(&cancelled, PROJECT)? {
+                    Some(limit) if !failed(0) => FlagReplacement::LimitReached(limit),
+                    _ => FlagReplacement::Outdated,
+                })
+            }
+        }
+    }
+
+    /// Why a change is not possible in a state of the project's prerequisites.
+    async fn refuse(
+        self,
+        stored: &FeatureFlag,
+        flag: &FeatureFlag,
+        effect: &Effect,
+        state: i64,
+    ) -> Result<Option<FlagReplacement>, StoreError> {
+        let dependencies = match state {
+            // No flag has ever depended on another.
+            0 => Dependencies::default(),
+            _ => self.read_dependencies(flag.project_id).await?,
+        };
+        if effect.adds_prerequisites {
+            let blamed = if stored.prerequisites == flag.prerequisites {
+                Blamed::Archived
+            } else {
+                Blamed::Prerequisites
+            };
+            let keys: Vec<FlagKey> =
+                flag.prerequisites.iter().map(|it| it.flag_key.clone()).collect();
+            let links = self.read_links_of(flag.project_id, &keys).await?;
+            let violations = refusals(flag, &links, &dependencies, blamed);
+            if !violations.is_empty() {
+                return Ok(Some(FlagReplacement::ReferencesRefused(violations)));
+            }
+        }
+        if effect.loses_variants {
+            let dependents = dependencies.dependents_of(&flag.key, |variant| lost(flag, variant));
+            if !dependents.is_empty() {
+                return Ok(Some(FlagReplacement::InUse(dependents)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Deletes an archived flag that is still as it was read, and announces that. Nothing depends on it: what
+    /// others depend on cannot be archived, and nothing can come to depend on what is. Its history leads nowhere
+    /// from then on, and expires. Its key is marked: whoever has it next is told from it.
+    pub async fn delete_flag(
+        self,
+        stored: &FeatureFlag,
+        author: &Author,
+        now: Timestamp,
+    ) -> Result<FlagDeletion, StoreError> {
+        let delete = self
+            .db
+            .delete(TABLE, key(stored.project_id, stored.key.as_str()))
+            .condition_expression(
+                "id = :id AND version = :version AND attribute_exists(archivedAt)",
+            )
+            .expression_attribute_values(":id", s(stored.id))
+            .expression_attribute_values(":version", version_number(stored.version));
+        let change = ProjectChange { bytes: -stored.project_bytes(), ..ProjectChange::default() };
+        let project = self.change_project(stored.project_id, change)?;
+        let mut actions = vec![delete.into_action()?, project];
+        let uses = UseChange::between(&stored.segments(), &BTreeSet::new());
+        actions.extend(self.count_uses(stored.project_id, &uses)?);
+        actions.push(NotificationStore::new(self.db).announce(&stored.deleted(author, now))?);
+        actions.push(self.mark_freed(stored.project_id, stored.key.as_str())?);
+        let cancelled = self.db.commit_all(actions).await?;
+        Ok(if cancelled.is_none() { FlagDeletion::Done } else { FlagDeletion::Outdated })
+    }
+}

@@ -1,0 +1,248 @@
+//! Table `feature-flags`: creating flags, and finding them. See [`super::flag_items`] for what it
+//! holds.
+
+use std::collections::{BTreeSet, HashSet};
+
+use aws_sdk_dynamodb::types::TransactWriteItem;
+
+use notifications::store::NotificationStore;
+use shared::dynamodb::StoreError;
+use shared::dynamodb::idempotency::{Idempotent, Replay};
+use shared::dynamodb::item::{Item, ItemReader, s};
+use shared::dynamodb::page::one_more_than;
+use shared::dynamodb::request::IntoAction;
+use shared::dynamodb::transaction::{Commit, Reason};
+use shared::json::Violations;
+use shared::page::{Page, PageRequest};
+use shared::projects::api_key::Author;
+use shared::projects::project::ProjectId;
+
+use super::FlagStore;
+use super::history::ChangeOf;
+use super::items::{Count, FIRST_FLAG, ProjectChange, TABLE, key, read_flag};
+use super::prerequisites::{Blamed, ChainGuard, dependencies_among, refusals};
+use super::segments::{UseChange, unknown_segments};
+use crate::history::ChangeKind;
+use crate::{FeatureFlag, FlagKey, ProjectLimit};
+
+/// What became of a new flag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FlagCreation {
+    /// It is stored.
+    Created,
+    /// The project has a flag of this key, perhaps an archived one.
+    KeyTaken,
+    /// The key was another flag's, which is gone: the flag has to be made as its successor.
+    Successor,
+    /// The project would have more than it may have.
+    LimitReached(ProjectLimit),
+    /// It names flags and segments that do not fit what the project has, by their place in the body.
+    ReferencesRefused(Violations),
+    /// The idempotency key was used before.
+    Replay(Replay),
+}
+
+/// Which flags of a project a list has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListedFlags {
+    /// Those that are not archived.
+    Live,
+    /// All.
+    All,
+}
+
+/// The index of the action that puts the flag.
+const FLAG: usize = 0;
+/// The index of the action that counts it.
+const PROJECT: usize = 1;
+/// The index of the first action that checks a prerequisite.
+const PREREQUISITES_FROM: usize = 2;
+/// How often chains of prerequisites are read that change between reading and writing.
+const MAX_READINGS: u32 = 4;
+/// How often a page of live flags is looked for among archived ones before it is answered as it is.
+const MAX_QUERIES: u32 = 10;
+
+impl FlagStore<'_> {
+    /// Returns the keys of flags that exist, archived and damaged ones among them. Strongly consistent.
+    pub async fn existing_flags(
+        self,
+        project: ProjectId,
+        keys: &[String],
+    ) -> Result<HashSet<String>, StoreError> {
+        let places = keys.iter().map(|flag| key(project, flag)).collect();
+        let items = self.db.get_all(TABLE, places).await?;
+        let read = |item: &Item| Ok(ItemReader { table: TABLE, item }.text("key")?.to_owned());
+        items.iter().map(read).collect()
+    }
+
+    /// Stores a new flag, announces it, and stores with it the first entry of its history, and the answer to its
+    /// request where that has an idempotency key.
+    ///
+    /// One transaction checks that the key is free, that the project may have one more flag, that every
+    /// prerequisite exists with its variant, and that every segment exists. It is the only round trip, unless a
+    /// prerequisite is refused or has prerequisites itself: then the chains are read. A flag whose key was
+    /// another's has to say so.
+    pub async fn create_flag(
+        self,
+        flag: &FeatureFlag,
+        author: &Author,
+        idempotent: Option<Idempotent<'_>>,
+    ) -> Result<FlagCreation, StoreError> {
+        let change = ChangeOf { stored: None, flag, kind: ChangeKind::Created, author };
+        let mut guard = ChainGuard::Leaves;
+        let uses = UseChange::between(&BTreeSet::new(), &flag.segments());
+        for _ in 0..MAX_READINGS {
+            let project = project_change(flag, guard);
+            let actions = self.creation(flag, guard, project, &uses)?;
+            let happening = flag.changed(None, ChangeKind::Created, author);
+            let mut records = vec![
+                self.record_change(change)?,
+                NotificationStore::new(self.db).announce(&happening)?,
+            ];
+            let never_freed = actions.len() + usize::from(idempotent.is_some()) + records.len();
+            if !flag.is_successor {
+                records.push(self.require_never_freed(flag.project_id, flag.key.as_str())?);
+            }
+            let commit = self.db.commit_with_records(actions, idempotent, flag.created_at, records);
+            let cancelled = match commit.await? {
+                Commit::Done => return Ok(FlagCreation::Created),
+                Commit::Replay(replay) => {
+                    return Ok(FlagCreation::Replay(replay));
+                }
+                Commit::Refused(cancelled) => cancelled,
+            };
+            let failed =
+                |index: &usize| cancelled.reasons.get(*index).is_some_and(Reason::condition_failed);
+            if failed(&never_freed) {
+                return Ok(FlagCreation::Successor);
+            }
+            let prerequisites = PREREQUISITES_FROM..PREREQUISITES_FROM + flag.prerequisites.len();
+            let segments_from = prerequisites.end;
+            let missing = uses.missing(|index| failed(&(segments_from + index)));
+            let mut violations = unknown_segments(flag, &missing);
+            let limit = project.limit_reached(&cancelled, PROJECT)?;
+            let is_unsure = prerequisites.clone().any(|index| failed(&index))
+                || (failed(&PROJECT) && limit.is_none());
+            if is_unsure {
+                let (state, unfit) = self.check_prerequisites(flag).await?;
+                violations.append(unfit);
+                guard = ChainGuard::ReadAt(state);
+            }
+            if !violations.is_empty() {
+                return Ok(FlagCreation::ReferencesRefused(violations));
+            } else if is_unsure {
+                // Perhaps only because prerequisites have some themselves.
+            } else if failed(&FLAG) {
+                return Ok(FlagCreation::KeyTaken);
+            } else if let Some(limit) = limit {
+                return Ok(FlagCreation::LimitReached(limit));
+            } else {
+                return Err(cancelled.into_error());
+            }
+        }
+        Err(StoreError::Contended("prerequisites kept changing".into()))
+    }
+
+    /// The actions that create a flag: [`FLAG`], [`PROJECT`], and from [`PREREQUISITES_FROM`] on one
+    /// for each prerequisite, then for each segment.
+    fn creation(
+        self,
+        flag: &FeatureFlag,
+        guard: ChainGuard,
+        project: ProjectChange,
+        uses: &UseChange,
+    ) -> Result<Vec<TransactWriteItem>, StoreError> {
+        let mut actions = vec![
+            self.put_flag(flag, None)?.into_action()?,
+            self.change_project(flag.project_id, project)?,
+        ];
+        for prerequisite in &flag.prerequisites {
+            actions.push(self.require(flag.project_id, prerequisite, guard)?);
+        }
+        actions.extend(self.count_uses(flag.project_id, uses)?);
+        Ok(actions)
+    }
+
+    /// Reads the chains that start at a new flag's prerequisites. Answers what is wrong with them,
+    /// and in which state of the project's prerequisites that is so. No chain can lead to the flag:
+    /// nothing depends on what does not exist yet.
+    async fn check_prerequisites(
+        self,
+        flag: &FeatureFlag,
+    ) -> Result<(i64, Violations), StoreError> {
+        let state = self.prerequisites_state(flag.project_id).await?;
+        let links = self.read_links(flag.project_id, &flag.prerequisites).await?;
+        let dependencies = dependencies_among(&links);
+        Ok((state, refusals(flag, &links, &dependencies, Blamed::Prerequisites)))
+    }
+
+    /// A flag by its key, archived or not. Strongly consistent: what was answered is seen, and what
+    /// is written next rests on it.
+    pub async fn find_flag(
+        self,
+        project: ProjectId,
+        flag: &FlagKey,
+    ) -> Result<Option<FeatureFlag>, StoreError> {
+        let found = self.db.get(TABLE, key(project, flag.as_str())).await?;
+        found.as_ref().map(|item| read_flag(project, item)).transpose()
+    }
+
+    /// Flags of a project, by their keys. Strongly consistent, as [`Self::find_flag`]. A page ends
+    /// early where its flags are very large, or very many archived ones lie between them.
+    pub async fn list_flags(
+        self,
+        project: ProjectId,
+        listed: ListedFlags,
+        page_request: &PageRequest,
+    ) -> Result<Page<FeatureFlag>, StoreError> {
+        let limit = one_more_than(page_request.limit);
+        let wanted = usize::try_from(limit).unwrap_or(usize::MAX);
+        let mut items: Vec<Item> = Vec::new();
+        let mut start = page_request.after.as_ref().map(|after| key(project, after));
+        for _ in 0..MAX_QUERIES {
+            let mut query = self
+                .db
+                .query(TABLE)
+                .consistent_read(true)
+                .key_condition_expression("projectId = :project AND #key >= :first")
+                .expression_attribute_names("#key", "key")
+                .expression_attribute_values(":project", s(project))
+                .expression_attribute_values(":first", s(FIRST_FLAG))
+                .set_exclusive_start_key(start.take())
+                .limit(limit);
+            if listed == ListedFlags::Live {
+                query = query.filter_expression("attribute_not_exists(archivedAt)");
+            }
+            let answer = query.send().await?;
+            items.extend(answer.items.unwrap_or_default());
+            start = answer.last_evaluated_key;
+            // Flags so large that DynamoDB stops before the limit fill a page by themselves.
+            if start.is_none() || items.len() >= wanted || answer.scanned_count < limit {
+                break;
+            }
+        }
+        // As it is stored: a page may end with what is no flag's key.
+        let end_of = |item: &Item| ItemReader { table: TABLE, item }.text("key").map(str::to_owned);
+        let read = |item: &Item| read_flag(project, item);
+        let none_found = items.is_empty();
+        let mut page = self.db.page(items, start.is_some(), page_request.limit, end_of, read)?;
+        if let (true, Some(start)) = (none_found, &start) {
+            page.end = Some(end_of(start)?);
+        }
+        Ok(page)
+    }
+}
+
+/// What a new flag changes of its project.
+fn project_change(flag: &FeatureFlag, guard: ChainGuard) -> ProjectChange {
+    ProjectChange {
+        live_flags: Count::OneMore,
+        bytes: flag.project_bytes(),
+        prerequisites_change: !flag.prerequisites.is_empty(),
+        only_at_state: match guard {
+            ChainGuard::Leaves => None,
+            ChainGuard::ReadAt(state) => Some(state),
+        },
+        ..ProjectChange::default()
+    }
+}

@@ -1,0 +1,157 @@
+//! Table `flag-changes`, key `flagId` / `version`: one item per version of a flag, put by the transaction
+//! that makes the version. So there are neither gaps nor versions that never were.
+//!
+//! The id and not the key of the flag leads to them: a key that was freed may be another flag's next.
+
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+
+use shared::dynamodb::item::{Item, ItemReader, b, item, item_at, n, s};
+use shared::dynamodb::page::one_more_than;
+use shared::dynamodb::request::IntoAction;
+use shared::dynamodb::{Cause, StoreError};
+use shared::json::bytes_within_json;
+use shared::page::{Page, PageRequest};
+use shared::projects::api_key::{Author, KeyId, UserId};
+use shared::timestamp::Timestamp;
+
+use super::FlagStore;
+use super::items::version_number;
+use crate::history::{ChangeKind, ChangeRecord, FlagChange, FlagState, RETENTION};
+use crate::{FeatureFlag, MAX_FLAG_BYTES};
+
+pub(super) const TABLE: &str = "flag-changes";
+/// zstd's own default: more takes longer than it saves.
+const COMPRESSION_LEVEL: i32 = 3;
+/// The most bytes of a record: the flag, what was different before, and some names.
+const MAX_RECORD_BYTES: usize = 2 * MAX_FLAG_BYTES + 20_000;
+/// What a change has in an answer besides its values, at most.
+const FRAME_BYTES: usize = 2_000;
+
+/// A change that a transaction makes, and who makes it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ChangeOf<'a> {
+    /// The flag before; nothing if it is new.
+    pub(super) stored: Option<&'a FeatureFlag>,
+    /// The flag afterwards.
+    pub(super) flag: &'a FeatureFlag,
+    pub(super) kind: ChangeKind,
+    pub(super) author: &'a Author,
+}
+
+impl FlagStore<'_> {
+    /// The action that records a change. It has no condition: that the version is new is one of the
+    /// flag's own.
+    pub(super) fn record_change(
+        self,
+        change: ChangeOf<'_>,
+    ) -> Result<TransactWriteItem, StoreError> {
+        self.db.put(TABLE, write_change(change)?).into_action()
+    }
+
+    /// The changes of a flag that are remembered at `now`, the latest first. Strongly consistent: a
+    /// change that was answered is seen.
+    pub async fn list_flag_changes(
+        self,
+        flag: &FeatureFlag,
+        page_request: &PageRequest,
+        now: Timestamp,
+    ) -> Result<Page<FlagChange>, StoreError> {
+        let after = page_request.after.as_deref();
+        let start = after.map(|version| key(flag, AttributeValue::N(version.to_owned())));
+        let answer = self
+            .db
+            .query(TABLE)
+            .consistent_read(true)
+            .key_condition_expression("flagId = :flag")
+            .filter_expression("expiresAt > :now")
+            .expression_attribute_values(":flag", s(flag.id))
+            .expression_attribute_values(":now", n(now.as_seconds()))
+            .scan_index_forward(false)
+            .set_exclusive_start_key(start)
+            .limit(one_more_than(page_request.limit))
+            .send()
+            .await?;
+        let end_of = |item: &Item| Ok(read_version(item)?.to_string());
+        let more = answer.last_evaluated_key.is_some();
+        let items = answer.items.unwrap_or_default();
+        self.db.page_of_size(items, more, page_request.limit, answer_bytes, end_of, read_change)
+    }
+
+    /// What a flag was in one of its versions, if that is remembered at `now`. Strongly consistent.
+    pub async fn find_flag_state(
+        self,
+        flag: &FeatureFlag,
+        version: u64,
+        now: Timestamp,
+    ) -> Result<Option<FlagState>, StoreError> {
+        let found = self.db.get(TABLE, key(flag, version_number(version))).await?;
+        let Some(item) = found else { return Ok(None) };
+        let reader = ItemReader { table: TABLE, item: &item };
+        if reader.optional_integer("expiresAt")?.is_some_and(|at| at <= now.as_seconds()) {
+            return Ok(None);
+        }
+        let state = read_record(reader)?.state();
+        state.map(Some).map_err(|_| reader.damaged("record"))
+    }
+}
+
+fn key(flag: &FeatureFlag, version: AttributeValue) -> Item {
+    item([("flagId", s(flag.id)), ("version", version)])
+}
+
+fn write_change(change: ChangeOf<'_>) -> Result<Item, StoreError> {
+    let ChangeOf { stored, flag, kind, author } = change;
+    let refused =
+        |error| StoreError::Refused(Cause::of_step("a change of a flag cannot be written", error));
+    let record = ChangeRecord::of(stored, flag).map_err(refused)?;
+    let changes = serde_json::to_string(&record.changes()).map_err(refused)?;
+    let text = serde_json::to_vec(&record).map_err(refused)?;
+    let compressed = zstd::bulk::compress(&text, COMPRESSION_LEVEL)
+        .map_err(|error| StoreError::Refused(Cause::of_step("a change cannot be packed", error)))?;
+    let bytes = i64::try_from(bytes_within_json(&changes)).unwrap_or(i64::MAX);
+    let mut item = item_at(
+        key(flag, version_number(flag.version)),
+        [
+            // Whose it is, of flags too that are deleted.
+            ("projectId", s(flag.project_id)),
+            ("at", s(flag.updated_at)),
+            ("kind", s(kind.as_str())),
+            ("record", b(&compressed)),
+            ("answerBytes", n(bytes)),
+            ("expiresAt", n(flag.updated_at.plus(RETENTION).as_seconds())),
+        ],
+    );
+    if let Author::Key { user, key_id } = author {
+        item.extend([("user".to_owned(), s(user)), ("keyId".to_owned(), s(key_id))]);
+    }
+    Ok(item)
+}
+
+fn read_change(item: &Item) -> Result<FlagChange, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    Ok(FlagChange {
+        version: read_version(item)?,
+        at: reader.time("at")?,
+        user: reader.optional_parsed("user", |text| UserId::parse(text).ok())?,
+        key_id: reader.optional_parsed("keyId", KeyId::parse)?,
+        kind: reader.parsed("kind", ChangeKind::parse)?,
+        changes: read_record(reader)?.changes(),
+    })
+}
+
+fn read_version(item: &Item) -> Result<u64, StoreError> {
+    ItemReader { table: TABLE, item }.count("version")
+}
+
+fn read_record(reader: ItemReader<'_>) -> Result<ChangeRecord, StoreError> {
+    let text = zstd::bulk::decompress(reader.blob("record")?, MAX_RECORD_BYTES).ok();
+    let record = text.and_then(|text| serde_json::from_slice(&text).ok());
+    record.ok_or_else(|| reader.damaged("record"))
+}
+
+/// About how many bytes a change takes in an answer. It is stored, since what it counts is compressed.
+fn answer_bytes(item: &Item) -> usize {
+    let stored = ItemReader { table: TABLE, item }.count("answerBytes");
+    let bytes = stored.ok().and_then(|bytes| usize::try_from(bytes).ok());
+    bytes.unwrap_or_default().saturating_add(FRAME_BYTES)
+}

@@ -1,0 +1,407 @@
+//! Table `feature-flags`: segments, beside the flags of their project, so that one query reads both.
+//!
+//! A segment counts the flags that use it, archived ones too. Whatever lets a flag begin or cease to use
+//! it counts that in the flag's own transaction, on the condition that it exists; and one that is used
+//! cannot be deleted. So no flag can name a segment that is not there.
+
+use std::collections::BTreeSet;
+
+use aws_sdk_dynamodb::types::{
+    AttributeValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem,
+};
+
+use shared::dynamodb::idempotency::{Idempotent, Replay};
+use shared::dynamodb::item::{Item, ItemReader, item_at, n, s};
+use shared::dynamodb::page::one_more_than;
+use shared::dynamodb::request::IntoAction;
+use shared::dynamodb::transaction::{Commit, Reason};
+use shared::dynamodb::{Cause, StoreError};
+use shared::json::{JsonPath, ViolationCode, Violations};
+use shared::page::{Page, PageRequest};
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
+
+use super::FlagStore;
+use super::items::{
+    Count, FIRST_FLAG, IS_SUCCESSOR, ProjectChange, TABLE, key, read_id, read_is_successor,
+    read_key, read_version, version_number,
+};
+use crate::condition::Condition;
+use crate::{FeatureFlag, FlagKey, ProjectLimit, Segment, SegmentKey};
+
+/// What the sort key of a segment begins with: it comes right before those of flags, and no key of
+/// either has it.
+const SEGMENT: &str = "/";
+/// The attribute that counts the flags which use a segment.
+const USERS: &str = "users";
+/// How many flags that use a segment are looked for, to be named.
+const MAX_NAMED_USERS: usize = 10;
+/// How many pages of a project's flags are read to find them.
+const MAX_USER_PAGES: u32 = 4;
+
+/// What became of a new segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SegmentCreation {
+    /// It is stored.
+    Created,
+    /// The project has a segment of this key.
+    KeyTaken,
+    /// The key was another segment's, which is gone: the segment has to be made as its successor.
+    Successor,
+    /// The project would have more than it may have.
+    LimitReached(ProjectLimit),
+    /// The idempotency key was used before.
+    Replay(Replay),
+}
+
+/// What became of a change of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SegmentReplacement {
+    /// It is stored.
+    Done,
+    /// It is not stored: the segment is not as it was read.
+    Outdated,
+    /// It is not stored: the project would have more than it may have.
+    LimitReached(ProjectLimit),
+}
+
+/// What became of the deletion of a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SegmentDeletion {
+    /// It is gone.
+    Done,
+    /// It is there: it is not as it was read.
+    Outdated,
+    /// It is there: so many flags use it, archived ones too.
+    InUse {
+        /// How many.
+        count: u64,
+        /// Some of them.
+        among: Vec<FlagKey>,
+    },
+}
+
+/// Which segments a write lets a flag use, and which not any more.
+#[derive(Debug, Default)]
+pub(super) struct UseChange {
+    begun: Vec<SegmentKey>,
+    ended: Vec<SegmentKey>,
+}
+
+impl UseChange {
+    /// From using some segments to using others.
+    pub(super) fn between(before: &BTreeSet<SegmentKey>, after: &BTreeSet<SegmentKey>) -> Self {
+        Self {
+            begun: after.difference(before).cloned().collect(),
+            ended: before.difference(after).cloned().collect(),
+        }
+    }
+
+    /// Those of the segments, whose use was to begin, of which there are none: `failed` tells by its
+    /// index whether an action did, the first of the [`Store::count_uses`] being the first.
+    pub(super) fn missing(&self, failed: impl Fn(usize) -> bool) -> BTreeSet<&SegmentKey> {
+        self.begun
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| failed(*index))
+            .map(|(_, key)| key)
+            .collect()
+    }
+}
+
+/// The violations of a flag that names segments which do not exist: at each value that does.
+pub(super) fn unknown_segments(flag: &FeatureFlag, missing: &BTreeSet<&SegmentKey>) -> Violations {
+    let mut violations = Violations::default();
+    let rules = JsonPath::Root.member("rules");
+    for (rule_index, rule) in flag.rules.iter().enumerate() {
+        let rule_place = rules.item(rule_index);
+        let conditions = rule_place.member("conditions");
+        for (index, condition) in rule.conditions.iter().enumerate() {
+            if !condition.operator.is_about_segments() {
+                continue;
+            }
+            let condition_place = conditions.item(index);
+            let values = condition_place.member("values");
+            for (index, value) in condition.values.iter().enumerate() {
+                if missing.iter().any(|key| key.as_str() == value) {
+                    let message = "the project has no segment of this key";
+                    violations.note(&values.item(index), ViolationCode::UnknownSegment, message);
+                }
+            }
+        }
+    }
+    violations
+}
+
+/// The index of the action on the project's item.
+const PROJECT: usize = 1;
+
+impl FlagStore<'_> {
+    /// Stores a new segment, and with it the answer to its request where that has an idempotency key.
+    /// One transaction checks that the key is free, and that the project may have one more segment. A segment
+    /// whose key was another's has to say so.
+    pub async fn create_segment(
+        self,
+        segment: &Segment,
+        idempotent: Option<Idempotent<'_>>,
+    ) -> Result<SegmentCreation, StoreError> {
+        let put = self
+            .db
+            .put(TABLE, write_segment(segment)?)
+            .condition_expression("attribute_not_exists(projectId)");
+        let change = ProjectChange {
+            segments: Count::OneMore,
+            bytes: segment.project_bytes(),
+            ..ProjectChange::default()
+        };
+        let project = self.change_project(segment.project_id, change)?;
+        let actions = vec![put.into_action()?, project];
+        let never_freed = actions.len() + usize::from(idempotent.is_some());
+        let mut checks = Vec::new();
+        if !segment.is_successor {
+            checks.push(self.require_never_freed(segment.project_id, &sort_key(&segment.key))?);
+        }
+        let commit = self.db.commit_with_records(actions, idempotent, segment.created_at, checks);
+        let cancelled = match commit.await? {
+            Commit::Done => return Ok(SegmentCreation::Created),
+            Commit::Replay(replay) => return Ok(SegmentCreation::Replay(replay)),
+            Commit::Refused(cancelled) => cancelled,
+        };
+        let failed =
+            |index: usize| cancelled.reasons.get(index).is_some_and(Reason::condition_failed);
+        if failed(never_freed) {
+            Ok(SegmentCreation::Successor)
+        } else if failed(0) {
+            Ok(SegmentCreation::KeyTaken)
+        } else if let Some(limit) = change.limit_reached(&cancelled, PROJECT)? {
+            Ok(SegmentCreation::LimitReached(limit))
+        } else {
+            Err(cancelled.into_error())
+        }
+    }
+
+    /// A segment by its key. Strongly consistent: what was answered is seen, and what is written next
+    /// rests on it.
+    pub async fn find_segment(
+        self,
+        project: ProjectId,
+        segment: &SegmentKey,
+    ) -> Result<Option<Segment>, StoreError> {
+        let found = self.db.get(TABLE, key(project, &sort_key(segment))).await?;
+        found.as_ref().map(|item| read_segment(project, item)).transpose()
+    }
+
+    /// Segments of a project, by their keys. Strongly consistent, as [`Self::find_segment`].
+    pub async fn list_segments(
+        self,
+        project: ProjectId,
+        page_request: &PageRequest,
+    ) -> Result<Page<Segment>, StoreError> {
+        let start = page_request.after.as_ref().map(|after| key(project, after));
+        let answer = self
+            .db
+            .query(TABLE)
+            .consistent_read(true)
+            .key_condition_expression("projectId = :project AND begins_with(#key, :segment)")
+            .expression_attribute_names("#key", "key")
+            .expression_attribute_values(":project", s(project))
+            .expression_attribute_values(":segment", s(SEGMENT))
+            .set_exclusive_start_key(start)
+            .limit(one_more_than(page_request.limit))
+            .send()
+            .await?;
+        // As it is stored: a page may end with what is no segment's key.
+        let end_of = |item: &Item| ItemReader { table: TABLE, item }.text("key").map(str::to_owned);
+        let read = |item: &Item| read_segment(project, item);
+        let more = answer.last_evaluated_key.is_some();
+        self.db.page(answer.items.unwrap_or_default(), more, page_request.limit, end_of, read)
+    }
+
+    /// Replaces a segment that is still as it was read. One round trip; who uses it does not matter.
+    pub async fn replace_segment(
+        self,
+        stored: &Segment,
+        segment: &Segment,
+    ) -> Result<SegmentReplacement, StoreError> {
+        // Not put whole: how many flags use it may have changed since.
+        let update = self
+            .db
+            .update(TABLE, key(segment.project_id, &sort_key(&segment.key)))
+            .condition_expression("id = :id AND version = :readVersion")
+            .update_expression(
+                "SET #name = :name, #conditions = :conditions, version = :version, \
+                 updatedAt = :updatedAt",
+            )
+            .expression_attribute_names("#name", "name")
+            .expression_attribute_names("#conditions", "conditions")
+            .expression_attribute_values(":id", s(stored.id))
+            .expression_attribute_values(":readVersion", version_number(stored.version))
+            .expression_attribute_values(":name", s(&segment.name))
+            .expression_attribute_values(":conditions", s(write_conditions(segment)?))
+            .expression_attribute_values(":version", version_number(segment.version))
+            .expression_attribute_values(":updatedAt", s(segment.updated_at));
+        let bytes = segment.project_bytes() - stored.project_bytes();
+        let change = ProjectChange { bytes, ..ProjectChange::default() };
+        let project = self.change_project(segment.project_id, change)?;
+        let actions = vec![update.into_action()?, project];
+        let Some(cancelled) = self.db.commit_all(actions).await? else {
+            return Ok(SegmentReplacement::Done);
+        };
+        let is_outdated = cancelled.reasons.first().is_some_and(Reason::condition_failed);
+        Ok(match change.limit_reached(&cancelled, PROJECT)? {
+            Some(limit) if !is_outdated => SegmentReplacement::LimitReached(limit),
+            _ => SegmentReplacement::Outdated,
+        })
+    }
+
+    /// Deletes a segment that is still as it was read, and that no flag uses. Its key is marked: whoever has it
+    /// next is told from it. One round trip, unless flags use it: then some of them are looked for.
+    pub async fn delete_segment(self, stored: &Segment) -> Result<SegmentDeletion, StoreError> {
+        let delete = self.db
+            .delete(TABLE, key(stored.project_id, &sort_key(&stored.key)))
+            .condition_expression(
+                "id = :id AND version = :version AND (attribute_not_exists(#users) OR #users = :none)",
+            )
+            .expression_attribute_names("#users", USERS)
+            .expression_attribute_values(":id", s(stored.id))
+            .expression_attribute_values(":version", version_number(stored.version))
+            .expression_attribute_values(":none", n(0))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        let change = ProjectChange {
+            segments: Count::OneLess,
+            bytes: -stored.project_bytes(),
+            ..ProjectChange::default()
+        };
+        let project = self.change_project(stored.project_id, change)?;
+        let freed = self.mark_freed(stored.project_id, &sort_key(&stored.key))?;
+        let actions = vec![delete.into_action()?, project, freed];
+        let Some(cancelled) = self.db.commit_all(actions).await? else {
+            return Ok(SegmentDeletion::Done);
+        };
+        let found = cancelled.reasons.first().and_then(|reason| reason.item.as_ref());
+        let Some(item) = found else { return Ok(SegmentDeletion::Outdated) };
+        let reader = ItemReader { table: TABLE, item };
+        let is_as_read = read_id(reader)? == stored.id && read_version(reader)? == stored.version;
+        match reader.optional_count(USERS)? {
+            Some(count) if is_as_read && count > 0 => {
+                let among = self.users_of(stored.project_id, &stored.key).await?;
+                Ok(SegmentDeletion::InUse { count, among })
+            }
+            _ => Ok(SegmentDeletion::Outdated),
+        }
+    }
+
+    /// Some of the flags that use a segment, sorted by key. Eventually consistent, and only as far as a
+    /// few reads go: they are named to somebody, and nothing rests on them.
+    async fn users_of(
+        self,
+        project: ProjectId,
+        segment: &SegmentKey,
+    ) -> Result<Vec<FlagKey>, StoreError> {
+        let mut users = Vec::new();
+        let mut start = None;
+        for _ in 0..MAX_USER_PAGES {
+            let answer = self
+                .db
+                .query(TABLE)
+                .key_condition_expression("projectId = :project AND #key >= :first")
+                .filter_expression("contains(#segments, :segment)")
+                .expression_attribute_names("#segments", "segments")
+                .expression_attribute_names("#key", "key")
+                .expression_attribute_values(":project", s(project))
+                .expression_attribute_values(":first", s(FIRST_FLAG))
+                .expression_attribute_values(":segment", s(segment))
+                .set_exclusive_start_key(start)
+                .send()
+                .await?;
+            for item in answer.items.unwrap_or_default() {
+                users.push(read_key(&item)?);
+            }
+            start = answer.last_evaluated_key;
+            if start.is_none() || users.len() >= MAX_NAMED_USERS {
+                break;
+            }
+        }
+        users.truncate(MAX_NAMED_USERS);
+        Ok(users)
+    }
+
+    /// The actions that count which segments a flag uses: first one for each whose use begins, on the
+    /// condition that it exists.
+    pub(super) fn count_uses(
+        self,
+        project: ProjectId,
+        change: &UseChange,
+    ) -> Result<Vec<TransactWriteItem>, StoreError> {
+        let count = |segment: &SegmentKey, by: i64| {
+            self.db
+                .update(TABLE, key(project, &sort_key(segment)))
+                .condition_expression("attribute_exists(projectId)")
+                .update_expression("ADD #users :by")
+                .expression_attribute_names("#users", USERS)
+                .expression_attribute_values(":by", n(by))
+                .into_action()
+        };
+        let begun = change.begun.iter().map(|segment| count(segment, 1));
+        begun.chain(change.ended.iter().map(|segment| count(segment, -1))).collect()
+    }
+}
+
+/// The sort key of a segment.
+pub(super) fn sort_key(segment: &SegmentKey) -> String {
+    format!("{SEGMENT}{segment}")
+}
+
+/// Whether an item is a segment.
+pub(super) fn is_segment(item: &Item) -> bool {
+    let key = item.get("key").and_then(|key| key.as_s().ok());
+    key.is_some_and(|key| key.starts_with(SEGMENT))
+}
+
+fn write_conditions(segment: &Segment) -> Result<String, StoreError> {
+    serde_json::to_string(&segment.conditions)
+        .map_err(|error| StoreError::Refused(Cause::of_step("a segment cannot be written", error)))
+}
+
+fn write_segment(segment: &Segment) -> Result<Item, StoreError> {
+    let mut item = item_at(
+        key(segment.project_id, &sort_key(&segment.key)),
+        [
+            ("id", s(segment.id)),
+            ("name", s(&segment.name)),
+            ("conditions", s(write_conditions(segment)?)),
+            ("version", version_number(segment.version)),
+            ("createdAt", s(segment.created_at)),
+            ("updatedAt", s(segment.updated_at)),
+        ],
+    );
+    if segment.is_successor {
+        item.insert(IS_SUCCESSOR.to_owned(), AttributeValue::Bool(true));
+    }
+    Ok(item)
+}
+
+/// Reads the key of a segment.
+pub(super) fn read_segment_key(item: &Item) -> Result<SegmentKey, StoreError> {
+    let parse = |text: &str| SegmentKey::parse(text.strip_prefix(SEGMENT)?).ok();
+    ItemReader { table: TABLE, item }.parsed("key", parse)
+}
+
+/// Reads a segment.
+pub(super) fn read_segment(project_id: ProjectId, item: &Item) -> Result<Segment, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    let time = |text: &str| Timestamp::parse_rfc3339(text).ok();
+    let conditions: Vec<Condition> =
+        reader.parsed("conditions", |text| serde_json::from_str(text).ok())?;
+    Ok(Segment {
+        id: read_id(reader)?,
+        project_id,
+        key: read_segment_key(item)?,
+        name: reader.text("name")?.to_owned(),
+        conditions,
+        version: read_version(reader)?,
+        created_at: reader.parsed("createdAt", time)?,
+        updated_at: reader.parsed("updatedAt", time)?,
+        is_successor: read_is_successor(reader)?,
+    })
+}

@@ -1,0 +1,603 @@
+//! The bodies of the operations on insights, read into types.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest, Sha256};
+
+use shared::json::{
+    Fault, Fields, Json, JsonPath, ViolationCode, Violations, array, boolean, note_duplicates, text,
+};
+use shared::text::{parse_label, parse_text, parse_time};
+
+use super::replay_insight::read_id;
+use super::{InsightId, InsightStatus, PainPoint, PainPointId};
+
+/// The most bytes of a body with pain points: 1 MiB.
+pub const MAX_PAIN_POINTS_BYTES: usize = 1024 * 1024;
+/// The most pain points of one request.
+const MAX_PAIN_POINTS_AT_ONCE: usize = 500;
+const MAX_TITLE_CHARACTERS: usize = 200;
+const MAX_DESCRIPTION_CHARACTERS: usize = 2_000;
+const MAX_EXCERPT_CHARACTERS: usize = 2_000;
+const MAX_SUBJECT_CHARACTERS: usize = 200;
+
+/// A new insight as a client describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InsightDraft {
+    /// Its title.
+    pub title: String,
+    /// Its description.
+    pub description: String,
+    /// Its pain points, each once.
+    pub pain_points: Vec<PainPoint>,
+}
+
+impl InsightDraft {
+    /// Reads the body of create-insight.
+    pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
+        let mut violations = Violations::default();
+        let draft = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+            let title = fields.required("title", violations, text(parse_title));
+            let description = fields.optional("description", violations, text(parse_description));
+            let pain_points = fields.required("painPoints", violations, read_pain_points);
+            Some(Self {
+                title: title?,
+                description: description.or_default()?,
+                pain_points: pain_points?,
+            })
+        });
+        violations.into_result(draft)
+    }
+}
+
+/// Reads the body of add-pain-points: the pain points, each once.
+pub fn read_upload(body: &Json<'_>) -> Result<Vec<PainPoint>, Violations> {
+    let mut violations = Violations::default();
+    let pain_points = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+        fields.required("painPoints", violations, read_pain_points)
+    });
+    violations.into_result(pain_points)
+}
+
+/// What a split moves, and how the new insight is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SplitRequest {
+    /// The pain points to move, in the order of the request.
+    pub pain_point_ids: Vec<PainPointId>,
+    /// The new insight's title; that of the latest moved pain point if there is none.
+    pub title: Option<String>,
+    /// The new insight's description.
+    pub description: String,
+}
+
+impl SplitRequest {
+    /// Reads the body of split-insight.
+    pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
+        let mut violations = Violations::default();
+        let request = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+            let ids = fields.required("painPointIds", violations, read_pain_point_ids);
+            let title = fields.optional("title", violations, text(parse_title));
+            let description = fields.optional("description", violations, text(parse_description));
+            Some(Self {
+                pain_point_ids: ids?,
+                title: title.map(Some).or_default()?,
+                description: description.or_default()?,
+            })
+        });
+        violations.into_result(request)
+    }
+
+    /// What makes two splits of `source` the same: the set of pain points, title and description.
+    /// 128 bits of a SHA-256.
+    pub fn fingerprint(&self, source: InsightId) -> u128 {
+        let ids: BTreeSet<_> = self.pain_point_ids.iter().collect();
+        let mut hash = Sha256::new();
+        hash.update(source.as_bytes());
+        // No text can hold the NUL that ends the title, and ids have one length, so no two splits
+        // share a text. A title can be anything but empty.
+        hash.update(self.title.as_deref().unwrap_or_default());
+        hash.update("\0");
+        hash.update(&self.description);
+        hash.update("\0");
+        for id in ids {
+            hash.update(id.as_bytes());
+        }
+        let digest: [u8; 32] = hash.finalize().into();
+        digest.first_chunk().map_or(0, |first| u128::from_be_bytes(*first))
+    }
+}
+
+/// Reads the body of merge-insights: the insight that receives the pain points.
+pub fn read_merge(body: &Json<'_>) -> Result<InsightId, Violations> {
+    let mut violations = Violations::default();
+    let into = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+        fields.required("into", violations, text(read_id(InsightId::parse)))
+    });
+    violations.into_result(into)
+}
+
+/// What a client changes about an insight (JSON Merge Patch, RFC 7396); `None` leaves as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InsightPatch {
+    /// The new title.
+    pub title: Option<String>,
+    /// The new description.
+    pub description: Option<String>,
+    /// The new status, never merged.
+    pub status: Option<InsightStatus>,
+    /// Whether somebody has looked at it.
+    pub viewed: Option<bool>,
+}
+
+impl InsightPatch {
+    /// Reads the body of update-insight. `null` resets a field to what it is on creation.
+    pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
+        let mut violations = Violations::default();
+        let patch = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+            let title = match fields.get("title") {
+                None => Some(None),
+                Some(_) => fields.required("title", violations, text(parse_title)).map(Some),
+            };
+            let description = fields.optional("description", violations, text(parse_description));
+            let status = fields.optional("status", violations, text(parse_status));
+            let viewed = fields.optional("viewed", violations, boolean);
+            Some(Self {
+                title: title?,
+                description: description.or_reset_to(String::new())?,
+                status: status.or_reset_to(InsightStatus::Open)?,
+                viewed: viewed.or_reset_to(false)?,
+            })
+        });
+        violations.into_result(patch)
+    }
+}
+
+fn parse_title(title: &str) -> Result<String, Fault> {
+    parse_label(title, 1, MAX_TITLE_CHARACTERS)
+}
+
+fn parse_description(description: &str) -> Result<String, Fault> {
+    parse_text(description, MAX_DESCRIPTION_CHARACTERS)
+}
+
+fn parse_status(status: &str) -> Result<InsightStatus, Fault> {
+    match status {
+        "open" => Ok(InsightStatus::Open),
+        "resolved" => Ok(InsightStatus::Resolved),
+        "ignored" => Ok(InsightStatus::Ignored),
+        "merged" => {
+            let message = "only merge-insights makes an insight merged";
+            Err(Fault::new(ViolationCode::InvalidValue, message))
+        }
+        _ => {
+            let message = "must be one of open, resolved, ignored";
+            Err(Fault::new(ViolationCode::InvalidValue, message))
+        }
+    }
+}
+
+fn note_if_empty(json: &Json<'_>, path: &JsonPath<'_>, violations: &mut Violations) {
+    if matches!(json, Json::Array(items) if items.is_empty()) {
+        let message = "at least one pain point is needed";
+        violations.note(path, ViolationCode::TooFewItems, message);
+    }
+}
+
+fn read_pain_point_ids(
+    json: &Json<'_>,
+    path: &JsonPath<'_>,
+    violations: &mut Violations,
+) -> Option<Vec<PainPointId>> {
+    note_if_empty(json, path, violations);
+    let read_id = |item: &Json<'_>, path: &JsonPath<'_>, violations: &mut Violations| {
+        text(read_id(PainPointId::parse))(item, path, violations)
+    };
+    let ids = array(MAX_PAIN_POINTS_AT_ONCE, read_id)(json, path, violations);
+    let id_of = |item: &Json<'_>| match item {
+        // What is no UUID is a fault of its own.
+        Json::String(text) => PainPointId::parse(text).map(|id| id.to_string()),
+        _ => None,
+    };
+    note_duplicates(json, path, MAX_PAIN_POINTS_AT_ONCE, None, id_of, violations);
+    ids
+}
+
+/// Reads pain points. One that stands there twice, in all its members, counts once.
+fn read_pain_points(
+    json: &Json<'_>,
+    path: &JsonPath<'_>,
+    violations: &mut Violations,
+) -> Option<Vec<PainPoint>> {
+    note_if_empty(json, path, violations);
+    // One with a fault does not hide those of others.
+    let read_one = |item: &Json<'_>, path: &JsonPath<'_>, violations: &mut Violations| {
+        Some(read_pain_point(item, path, violations))
+    };
+    let read = array(MAX_PAIN_POINTS_AT_ONCE, read_one)(json, path, violations)?;
+    let all_are_valid = read.iter().all(Option::is_some);
+    let mut first_of = BTreeMap::new();
+    let mut distinct: Vec<PainPoint> = Vec::with_capacity(read.len());
+    for (index, pain_point) in read.into_iter().enumerate() {
+        let Some(pain_point) = pain_point else { continue };
+        let first = *first_of.entry(pain_point.id).or_insert(distinct.len());
+        match distinct.get(first) {
+            None => distinct.push(pain_point),
+            Some(same) if *same == pain_point => {}
+            Some(_) => {
+                let message = "another pain point of the request has this id";
+                let path = path.item(index);
+                violations.note(&path.member("id"), ViolationCode::Duplicate, message);
+            }
+        }
+    }
+    all_are_valid.then_some(distinct)
+}
+
+fn read_pain_point(
+    json: &Json<'_>,
+    path: &JsonPath<'_>,
+    violations: &mut Violations,
+) -> Option<PainPoint> {
+    Fields::read(json, path, violations, |fields, violations| {
+        let id = fields.required("id", violations, text(read_id(PainPointId::parse)));
+        let session_id = fields.required("sessionId", violations, text(parse_subject));
+        let user_id = fields.optional("userId", violations, text(parse_subject));
+        let occurred_at = fields.required("occurredAt", violations, text(parse_time));
+        let title = fields.required("title", violations, text(parse_title));
+        let excerpt = fields.optional(
+            "excerpt",
+            violations,
+            text(|text| parse_text(text, MAX_EXCERPT_CHARACTERS)),
+        );
+        Some(PainPoint {
+            id: id?,
+            session_id: session_id?,
+            user_id: user_id.map(Some).or_default()?,
+            occurred_at: occurred_at?,
+            title: title?,
+            excerpt: excerpt.or_default()?,
+        })
+    })
+}
+
+/// Reads what a client calls a session or a user. It is compared byte for byte, so nothing of it is
+/// trimmed.
+fn parse_subject(subject: &str) -> Result<String, Fault> {
+    if subject.is_empty() {
+        return Err(Fault::new(ViolationCode::TooShort, "must have at least 1 character"));
+    }
+    parse_text(subject, MAX_SUBJECT_CHARACTERS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use shared::json::MAX_BODY_DEPTH;
+    use shared::timestamp::Timestamp;
+    use uuid::Uuid;
+
+    const A: &str = "0b24dd5a-0000-4000-8000-00000000000a";
+    const B: &str = "0b24dd5a-0000-4000-8000-00000000000b";
+
+    fn json(text: &str) -> Json<'_> {
+        Json::parse(text, MAX_BODY_DEPTH).unwrap()
+    }
+
+    fn faults<T: std::fmt::Debug>(result: Result<T, Violations>) -> Vec<(String, ViolationCode)> {
+        let violations = result.unwrap_err();
+        violations.listed().iter().map(|v| (v.pointer.clone(), v.code)).collect()
+    }
+
+    /// A pain point with these members in place of the usual ones.
+    fn pain_point(id: &str, others: &str) -> String {
+        let members = [
+            ("sessionId", "\"s\""),
+            ("occurredAt", "\"2026-11-21T04:16:00Z\""),
+            ("title", "\"Rage click\""),
+        ];
+        let usual = members.iter().filter(|(name, _)| !others.contains(name));
+        let usual = usual.map(|(name, value)| format!("\"{name}\": {value}"));
+        let others = (!others.is_empty()).then(|| others.to_owned());
+        let all: Vec<String> =
+            [format!("\"id\": \"{id}\"")].into_iter().chain(usual).chain(others).collect();
+        format!("{{{}}}", all.join(", "))
+    }
+
+    fn upload(pain_points: &[String]) -> Result<Vec<PainPoint>, Violations> {
+        read_upload(&json(&format!("{{\"painPoints\": [{}]}}", pain_points.join(","))))
+    }
+
+    #[test]
+    fn reads_a_pain_point_with_all_of_its_members() {
+        let full = r#"{"id": "0B24DD5A-0000-4000-8000-00000000000A", "sessionId": " s ",
+            "userId": "ann", "occurredAt": "2026-11-21T05:16:00.0079+01:00",
+            "title": " Rage click ", "excerpt": " Five clicks\n"}"#;
+        let expected = PainPoint {
+            id: PainPointId::parse(A).unwrap(),
+            session_id: " s ".to_owned(),
+            user_id: Some("ann".to_owned()),
+            occurred_at: Timestamp::from_millis(1_795_234_560_007),
+            title: "Rage click".to_owned(),
+            excerpt: " Five clicks\n".to_owned(),
+        };
+        assert_eq!(upload(&[full.to_owned()]), Ok(vec![expected]));
+        for others in ["", "\"userId\": null, \"excerpt\": null"] {
+            let read = upload(&[pain_point(A, others)]).unwrap();
+            assert_eq!((&read[0].user_id, read[0].excerpt.as_str()), (&None, ""));
+        }
+    }
+
+    #[test]
+    fn names_all_that_is_wrong_with_a_pain_point() {
+        use ViolationCode as V;
+        let long = |count| "\u{e9}".repeat(count);
+        for (others, expected) in [
+            ("\"sessionId\": \"\"".to_owned(), vec![("sessionId", V::TooShort)]),
+            (format!("\"sessionId\": \"{}\"", long(201)), vec![("sessionId", V::TooLong)]),
+            ("\"sessionId\": \"a\\u0000\"".to_owned(), vec![("sessionId", V::InvalidFormat)]),
+            ("\"sessionId\": null".to_owned(), vec![("sessionId", V::Required)]),
+            ("\"userId\": \"\"".to_owned(), vec![("userId", V::TooShort)]),
+            ("\"userId\": 5".to_owned(), vec![("userId", V::InvalidType)]),
+            (format!("\"userId\": \"{}\"", long(201)), vec![("userId", V::TooLong)]),
+            ("\"occurredAt\": \"2026-11-21\"".to_owned(), vec![("occurredAt", V::InvalidFormat)]),
+            ("\"occurredAt\": 1795234560".to_owned(), vec![("occurredAt", V::InvalidType)]),
+            ("\"title\": \"  \"".to_owned(), vec![("title", V::TooShort)]),
+            ("\"title\": \"a\\nb\"".to_owned(), vec![("title", V::InvalidFormat)]),
+            (format!("\"title\": \"{}\"", long(201)), vec![("title", V::TooLong)]),
+            (format!("\"excerpt\": \"{}\"", long(2_001)), vec![("excerpt", V::TooLong)]),
+            ("\"kind\": \"rage\"".to_owned(), vec![("kind", V::UnknownField)]),
+            (
+                "\"title\": [], \"userId\": {}, \"excerpt\": 1".to_owned(),
+                vec![
+                    ("userId", V::InvalidType),
+                    ("title", V::InvalidType),
+                    ("excerpt", V::InvalidType),
+                ],
+            ),
+        ] {
+            let found = faults(upload(&[pain_point(A, ""), pain_point(B, &others)]));
+            let expected: Vec<_> = expected
+                .into_iter()
+                .map(|(name, code)| (format!("/painPoints/1/{name}"), code))
+                .collect();
+            assert_eq!(found, expected, "{others}");
+        }
+        let longest = format!(
+            "\"sessionId\": \"{0}\", \"userId\": \"{0}\", \"title\": \"{0}\", \"excerpt\": \"{1}\"",
+            long(200),
+            long(2_000)
+        );
+        assert!(upload(&[pain_point(A, &longest)]).is_ok());
+        let found = faults(upload(&["5".to_owned(), "{}".to_owned()]));
+        let missing = ["id", "sessionId", "occurredAt", "title"];
+        let mut expected = vec![("/painPoints/0".to_owned(), V::InvalidType)];
+        expected.extend(missing.map(|name| (format!("/painPoints/1/{name}"), V::Required)));
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn takes_1_to_500_pain_points() {
+        let numbered = |count: u128| -> Vec<String> {
+            let id = |n| Uuid::from_u128(0x4000_8000_0000_0000_0000 + n).to_string();
+            (0..count).map(|n| pain_point(&id(n), "")).collect()
+        };
+        assert_eq!(upload(&numbered(500)).unwrap().len(), 500);
+        let path = "/painPoints".to_owned();
+        let found = faults(upload(&numbered(501)));
+        assert_eq!(found, [(path.clone(), ViolationCode::TooManyItems)]);
+        assert_eq!(faults(upload(&[])), [(path.clone(), ViolationCode::TooFewItems)]);
+        for (body, pointer, code) in [
+            ("{}", "/painPoints", ViolationCode::Required),
+            (r#"{"painPoints": null}"#, "/painPoints", ViolationCode::Required),
+            (r#"{"painPoints": {}}"#, "/painPoints", ViolationCode::InvalidType),
+            ("[]", "", ViolationCode::InvalidType),
+        ] {
+            assert_eq!(faults(read_upload(&json(body))), [(pointer.to_owned(), code)], "{body}");
+        }
+    }
+
+    #[test]
+    fn a_pain_point_that_stands_there_twice_counts_once_and_two_of_one_id_are_refused() {
+        let upper = A.to_uppercase();
+        let same = [pain_point(A, ""), pain_point(B, ""), pain_point(&upper, "\"userId\": null")];
+        let read: Vec<_> = upload(&same).unwrap().iter().map(|p| p.id.to_string()).collect();
+        assert_eq!(read, [A, B]);
+        let differing = [
+            pain_point(A, ""),
+            pain_point(B, ""),
+            pain_point(&upper, "\"title\": \"x\""),
+            pain_point(A, "\"userId\": \"u\""),
+        ];
+        let found = faults(upload(&differing));
+        let expected = ["/painPoints/2/id", "/painPoints/3/id"];
+        assert_eq!(found, expected.map(|at| (at.to_owned(), ViolationCode::Duplicate)));
+    }
+
+    #[test]
+    fn reads_a_new_insight() {
+        let body = format!(
+            r#"{{"title": " Checkout ", "description": " d ", "painPoints": [{}]}}"#,
+            pain_point(A, "")
+        );
+        let draft = InsightDraft::read(&json(&body)).unwrap();
+        assert_eq!((draft.title.as_str(), draft.description.as_str()), ("Checkout", " d "));
+        let body = r#"{"title": "", "description": 1, "status": "open", "painPoints": []}"#;
+        let mut found = faults(InsightDraft::read(&json(body)));
+        found.sort();
+        let expected = [
+            ("/description", ViolationCode::InvalidType),
+            ("/painPoints", ViolationCode::TooFewItems),
+            ("/status", ViolationCode::UnknownField),
+            ("/title", ViolationCode::TooShort),
+        ];
+        assert_eq!(found, expected.map(|(at, code)| (at.to_owned(), code)));
+    }
+
+    fn split(body: &str) -> Result<SplitRequest, Violations> {
+        SplitRequest::read(&json(body))
+    }
+
+    #[test]
+    fn reads_a_split() {
+        let read = split(&format!(r#"{{"painPointIds": ["{B}", "{}"]}}"#, A.to_uppercase()));
+        let expected = SplitRequest {
+            pain_point_ids: [B, A].map(|id| PainPointId::parse(id).unwrap()).into(),
+            title: None,
+            description: String::new(),
+        };
+        assert_eq!(read.as_ref(), Ok(&expected));
+        let body =
+            format!(r#"{{"painPointIds": ["{B}", "{A}"], "title": null, "description": null}}"#);
+        assert_eq!(split(&body), Ok(expected));
+        for (body, pointer, code) in [
+            (r#"{"painPointIds": []}"#.to_owned(), "/painPointIds", ViolationCode::TooFewItems),
+            ("{}".to_owned(), "/painPointIds", ViolationCode::Required),
+            (
+                format!(r#"{{"painPointIds": ["{A}", "{B}", "{}"]}}"#, A.to_uppercase()),
+                "/painPointIds/2",
+                ViolationCode::Duplicate,
+            ),
+            (
+                format!(r#"{{"painPointIds": ["{A}", "{{{B}}}"]}}"#),
+                "/painPointIds/1",
+                ViolationCode::InvalidFormat,
+            ),
+            (
+                format!(r#"{{"painPointIds": ["{A}", 7]}}"#),
+                "/painPointIds/1",
+                ViolationCode::InvalidType,
+            ),
+            (
+                format!(r#"{{"painPointIds": ["{A}"], "title": " "}}"#),
+                "/title",
+                ViolationCode::TooShort,
+            ),
+            (
+                format!(r#"{{"painPointIds": ["{A}"], "description": "{}"}}"#, "x".repeat(2_001)),
+                "/description",
+                ViolationCode::TooLong,
+            ),
+        ] {
+            assert_eq!(faults(split(&body)), [(pointer.to_owned(), code)], "{body}");
+        }
+    }
+
+    #[test]
+    fn two_splits_are_the_same_if_they_move_the_same_pain_points_under_the_same_texts() {
+        let source = InsightId::parse(A).unwrap();
+        let other = InsightId::parse(B).unwrap();
+        let fingerprint = |ids: [&str; 2], texts: &str, source| {
+            let body = format!(r#"{{"painPointIds": ["{}", "{}"]{texts}}}"#, ids[0], ids[1]);
+            split(&body).unwrap().fingerprint(source)
+        };
+        let usual = fingerprint([A, B], "", source);
+        for (ids, texts) in [
+            ([B, A], ""),
+            ([&A.to_uppercase(), B], ""),
+            ([A, B], r#", "title": null, "description": """#),
+        ] {
+            assert_eq!(fingerprint(ids, texts, source), usual, "{ids:?} {texts}");
+        }
+        let c = "0b24dd5a-0000-4000-8000-00000000000c";
+        let mut all = vec![
+            usual,
+            fingerprint([A, B], "", other),
+            fingerprint([A, c], "", source),
+            fingerprint([A, B], r#", "title": "t""#, source),
+            fingerprint([A, B], r#", "description": "t""#, source),
+            fingerprint([A, B], r#", "title": "t", "description": "t""#, source),
+            fingerprint([A, B], r#", "title": "tt""#, source),
+        ];
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 7);
+    }
+
+    #[test]
+    fn a_merge_names_one_other_insight() {
+        let read = read_merge(&json(&format!(r#"{{"into": "{}"}}"#, A.to_uppercase())));
+        assert_eq!(read.map(|into| into.to_string()), Ok(A.to_owned()));
+        for (body, pointer, code) in [
+            ("{}", "/into", ViolationCode::Required),
+            (r#"{"into": null}"#, "/into", ViolationCode::Required),
+            (r#"{"into": "checkout"}"#, "/into", ViolationCode::InvalidFormat),
+            (r#"{"into": []}"#, "/into", ViolationCode::InvalidType),
+            ("7", "", ViolationCode::InvalidType),
+        ] {
+            assert_eq!(faults(read_merge(&json(body))), [(pointer.to_owned(), code)], "{body}");
+        }
+    }
+
+    #[test]
+    fn null_resets_what_a_patch_names_to_what_it_is_on_creation() {
+        let patch = |body: &str| InsightPatch::read(&json(body));
+        assert_eq!(patch("{}"), Ok(InsightPatch::default()));
+        let full = r#"{"title": " t ", "description": "d", "status": "ignored", "viewed": true}"#;
+        let expected = InsightPatch {
+            title: Some("t".to_owned()),
+            description: Some("d".to_owned()),
+            status: Some(InsightStatus::Ignored),
+            viewed: Some(true),
+        };
+        assert_eq!(patch(full), Ok(expected));
+        let expected = InsightPatch {
+            title: None,
+            description: Some(String::new()),
+            status: Some(InsightStatus::Open),
+            viewed: Some(false),
+        };
+        let nulls = r#"{"description": null, "status": null, "viewed": null}"#;
+        assert_eq!(patch(nulls), Ok(expected));
+        for (body, pointer, code) in [
+            (r#"{"title": null}"#, "/title", ViolationCode::Required),
+            (r#"{"title": " "}"#, "/title", ViolationCode::TooShort),
+            (r#"{"status": "merged"}"#, "/status", ViolationCode::InvalidValue),
+            (r#"{"status": "Open"}"#, "/status", ViolationCode::InvalidValue),
+            (r#"{"viewed": "true"}"#, "/viewed", ViolationCode::InvalidType),
+            (r#"{"mergedInto": null}"#, "/mergedInto", ViolationCode::UnknownField),
+        ] {
+            assert_eq!(faults(patch(body)), [(pointer.to_owned(), code)], "{body}");
+        }
+    }
+
+    /// Bodies that are nearly right.
+    fn any_body() -> impl Strategy<Value = String> {
+        let value = prop_oneof![
+            Just("null".to_owned()),
+            Just("true".to_owned()),
+            Just(format!("\"{A}\"")),
+            Just("\"2026-11-21T04:16:00Z\"".to_owned()),
+            Just("[]".to_owned()),
+            any::<i64>().prop_map(|number| number.to_string()),
+            "\\PC{0,4}".prop_map(|text| serde_json::to_string(&text).unwrap()),
+        ];
+        let names = ["title", "description", "painPoints", "painPointIds", "into", "status", "id"];
+        let object = |value: BoxedStrategy<String>| {
+            vec((proptest::sample::select(names.to_vec()), value), 0..6).prop_map(|members| {
+                let members: Vec<String> =
+                    members.iter().map(|(name, value)| format!("\"{name}\": {value}")).collect();
+                format!("{{{}}}", members.join(","))
+            })
+        };
+        let list = vec(prop_oneof![value.clone(), object(value.clone().boxed())], 0..4)
+            .prop_map(|items| format!("[{}]", items.join(",")));
+        object(prop_oneof![value, list].boxed())
+    }
+
+    proptest! {
+        #[test]
+        fn every_body_is_read_or_refused_with_reasons(body in any_body()) {
+            let body = json(&body);
+            let refusals = [
+                InsightDraft::read(&body).err(),
+                read_upload(&body).err(),
+                SplitRequest::read(&body).err(),
+                read_merge(&body).err(),
+                InsightPatch::read(&body).err(),
+            ];
+            prop_assert!(refusals.iter().flatten().all(|violations| !violations.is_empty()));
+        }
+    }
+}

@@ -1,0 +1,419 @@
+//! Table `replay-insights`, key `pk` / `sk`: insights and the chunks that hold their members. What
+//! else the table holds belongs to [`super::pain_points`].
+//!
+//! | pk | sk | item |
+//! | --- | --- | --- |
+//! | `project#ID` | `insight#ID` | an insight, with references to its chunks |
+//! | `chunk#ID` | `chunk` | up to 400 members of one insight |
+//! | `split#HASH` | `split` | the insight that a split made |
+//!
+//! An insight's item and its chunks are written together, in one transaction whose condition is the
+//! insight's version, and read apart: every chunk that is read must be of the revision that the
+//! insight refers to. So an insight is always seen as it was at one moment.
+
+use std::collections::{HashMap, HashSet};
+
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+use futures_util::future::try_join_all;
+use uuid::Uuid;
+
+use notifications::store::NotificationStore;
+use shared::dynamodb::StoreError;
+use shared::dynamodb::idempotency::{Idempotent, Replay};
+use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s, time_key};
+use shared::dynamodb::last_seen::{LastSeenList, index_attributes, position_of};
+use shared::dynamodb::request::IntoAction;
+use shared::dynamodb::transaction::{Commit, ConflictRetry, Reason};
+use shared::page::{Page, PageRequest};
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
+
+use super::InsightStore;
+use super::pain_points::BatchId;
+use crate::membership::{Chunk, ChunkReference, Membership};
+use crate::{Insight, InsightId, InsightStatus, Latest, PainPointId, StatusFilter};
+
+pub(super) const TABLE: &str = "replay-insights";
+/// The beginning of an insight's sort key.
+const INSIGHT: &str = "insight#";
+/// The most chunks that are read for one page of insights: 4.6 MB.
+const MAX_CHUNKS_OF_A_PAGE: usize = 200;
+
+/// What else the transaction writes that writes insights.
+#[derive(Debug, Clone, Copy)]
+pub enum RequestRecord {
+    /// Nothing else.
+    None,
+    /// That the pain points of a batch now belong to an insight.
+    Batch(BatchId),
+    /// Which insight a split of this fingerprint made.
+    Split {
+        /// The split.
+        fingerprint: u128,
+        /// The insight that it made.
+        made: InsightId,
+    },
+}
+
+/// What became of changes to insights.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InsightWrite {
+    /// All of them are stored.
+    Done,
+    /// None is stored: an insight is not as it was read.
+    Outdated,
+    /// None is stored: the batch took so long that others gave it up.
+    BatchAbandoned,
+    /// None is stored: the idempotency key was used before.
+    Replay(Replay),
+}
+
+/// Chunks that were read, by id and revision.
+type ReadChunks = HashMap<(Uuid, u32), Chunk>;
+
+fn keyed_chunk(item: &Item) -> Result<((Uuid, u32), Chunk), StoreError> {
+    read_chunk(item).map(|chunk| ((chunk.reference.id, chunk.reference.revision), chunk))
+}
+
+/// An insight whose members are still to be read.
+pub(super) struct Head {
+    insight: Insight,
+    pub(super) chunks: Vec<ChunkReference>,
+}
+
+impl InsightStore<'_> {
+    /// An insight with its members, as it was at one moment. Strongly consistent: what was answered
+    /// is seen, and what is written next rests on it.
+    pub async fn find_insight(
+        self,
+        project: ProjectId,
+        id: InsightId,
+    ) -> Result<Option<Insight>, StoreError> {
+        let found = self.read_insight(project, id).await?;
+        let kept_changing = "the insight kept changing while it was read";
+        found.ok_or_else(|| StoreError::Unavailable(kept_changing.into()))
+    }
+
+    /// Returns the ids of insights that exist, merged and damaged ones among them. Strongly consistent.
+    pub async fn existing_insights(
+        self,
+        project: ProjectId,
+        ids: &[String],
+    ) -> Result<HashSet<String>, StoreError> {
+        let place = |id| key(&project_pk(project), &format!("{INSIGHT}{id}"));
+        let items = self.db.get_all(TABLE, ids.iter().map(place).collect()).await?;
+        let id = |sk: &str| sk.strip_prefix(INSIGHT).map(str::to_owned);
+        items.iter().map(|item| ItemReader { table: TABLE, item }.parsed("sk", id)).collect()
+    }
+
+    /// As [`Self::find_insight`]; nothing where the insight and its chunks never fit together.
+    async fn read_insight(
+        self,
+        project: ProjectId,
+        id: InsightId,
+    ) -> Result<Option<Option<Insight>>, StoreError> {
+        let mut retry = ConflictRetry::default();
+        while retry.next_attempt().await {
+            let found = self.db.get(TABLE, insight_key(project, id)).await?;
+            let Some(item) = found else { return Ok(Some(None)) };
+            let head = read_head(project, &item)?;
+            let ids = head.chunks.iter().map(|chunk| chunk.id);
+            let items = self.chunk_items(ids).await?;
+            let mut chunks = items.iter().map(keyed_chunk).collect::<Result<_, _>>()?;
+            if let Some(insight) = assemble(head, &mut chunks) {
+                return Ok(Some(Some(insight)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Insights of a project, the one last seen latest first, merged ones last. Strongly consistent,
+    /// as [`Self::find_insight`]. A page ends early where its insights have very many members.
+    pub async fn list_insights(
+        self,
+        project: ProjectId,
+        status: Option<StatusFilter>,
+        page_request: &PageRequest,
+    ) -> Result<Page<Insight>, StoreError> {
+        let list = LastSeenList {
+            table: TABLE,
+            pk: project_pk(project),
+            status: status.map(StatusFilter::as_str),
+            is_local: true,
+        };
+        let key_at = |position: &str| Some(insight_key(project, read_position(position)?));
+        let read = |item: &Item| Ok((read_head(project, item)?, position_of(TABLE, item)?));
+        let heads = self.db.page_by_last_seen(&list, page_request, key_at, read).await?;
+        let mut insights = self.complete(project, heads).await?;
+        // One that was read again may have another status by now.
+        insights.items.retain(|insight| {
+            status.is_none_or(|status| status.as_str() == insight.status.as_str())
+        });
+        Ok(insights)
+    }
+
+    /// Reads the members of a page's insights.
+    async fn complete(
+        self,
+        project: ProjectId,
+        mut heads: Page<(Head, String)>,
+    ) -> Result<Page<Insight>, StoreError> {
+        let mut count = 0;
+        let affordable = heads.items.iter().take_while(|(head, _)| {
+            let first = count == 0;
+            count += head.chunks.len();
+            first || count <= MAX_CHUNKS_OF_A_PAGE
+        });
+        let affordable = affordable.count();
+        if affordable < heads.items.len() {
+            heads.items.truncate(affordable);
+            heads.end = heads.items.last().map(|(_, position)| position.clone());
+        }
+        // A merge while the query ran may show two insights with the same chunk.
+        let wanted = heads.items.iter().flat_map(|(head, _)| &head.chunks);
+        let items = self.chunk_items(wanted.map(|chunk| chunk.id)).await?;
+        let mut chunks = self.db.undamaged(&items, keyed_chunk)?;
+        let insights = heads.items.into_iter().map(|(head, _)| {
+            let id = head.insight.id;
+            let assembled = assemble(head, &mut chunks);
+            async move {
+                match assembled {
+                    None => self.read_listed(project, id).await,
+                    insight => Ok(insight),
+                }
+            }
+        });
+        let insights = try_join_all(insights).await?.into_iter().flatten().collect();
+        Ok(Page { items: insights, end: heads.end })
+    }
+
+    /// An insight of a list; nothing if it is gone or damaged, which is reported.
+    async fn read_listed(
+        self,
+        project: ProjectId,
+        id: InsightId,
+    ) -> Result<Option<Insight>, StoreError> {
+        let key = insight_key(project, id);
+        let read = self.read_insight(project, id).await;
+        let damaged = StoreError::Damaged { table: TABLE, attribute: "chunks" };
+        let read = read.and_then(|found| found.ok_or(damaged));
+        Ok(self.db.unless_damaged(&key, read)?.flatten())
+    }
+
+    async fn chunk_items(self, ids: impl Iterator<Item = Uuid>) -> Result<Vec<Item>, StoreError> {
+        // DynamoDB refuses a key that it is asked for twice.
+        let ids: HashSet<Uuid> = ids.collect();
+        let keys = ids.into_iter().map(chunk_key).collect();
+        self.db.get_all(TABLE, keys).await
+    }
+
+    /// Writes the insights that have changed, if they are still stored as they were read, and announces
+    /// those that are new, in one transaction.
+    pub async fn save_insights(
+        self,
+        insights: &[&Insight],
+        request_record: RequestRecord,
+        idempotent: Option<Idempotent<'_>>,
+        now: Timestamp,
+    ) -> Result<InsightWrite, StoreError> {
+        let changed = insights.iter().filter(|insight| insight.version != insight.stored_version);
+        let heads = changed.clone().map(|insight| self.put_head(insight));
+        let mut actions = heads.collect::<Result<Vec<_>, _>>()?;
+        let companion = actions.len();
+        if companion > 0 {
+            actions.extend(self.put_request_record(request_record)?);
+        }
+        for insight in changed {
+            if insight.stored_version == 0 {
+                actions.push(NotificationStore::new(self.db).announce(&insight.created(now))?);
+            }
+            for chunk in insight.members.changed() {
+                actions.push(self.put_chunk(chunk)?);
+            }
+            for id in insight.members.removed() {
+                actions.push(self.delete_chunk(id)?);
+            }
+        }
+        if actions.is_empty() && idempotent.is_none() {
+            return Ok(InsightWrite::Done);
+        }
+        match self.db.commit(actions, idempotent, now).await? {
+            Commit::Done => Ok(InsightWrite::Done),
+            Commit::Replay(replay) => Ok(InsightWrite::Replay(replay)),
+            Commit::Refused(cancellation) => {
+                let reasons = &cancellation.reasons;
+                if reasons.iter().take(companion).any(Reason::condition_failed) {
+                    Ok(InsightWrite::Outdated)
+                } else if reasons.get(companion).is_some_and(Reason::condition_failed) {
+                    Ok(InsightWrite::BatchAbandoned)
+                } else {
+                    Err(cancellation.into_error())
+                }
+            }
+        }
+    }
+
+    fn put_head(self, insight: &Insight) -> Result<TransactWriteItem, StoreError> {
+        let put = self
+            .db
+            .put(TABLE, write_head(insight))
+            .condition_expression("attribute_not_exists(pk)");
+        let put = match insight.stored_version {
+            0 => put,
+            version => put
+                .condition_expression("version = :stored")
+                .expression_attribute_values(":stored", version_number(version)),
+        };
+        put.into_action()
+    }
+
+    fn put_chunk(self, chunk: &Chunk) -> Result<TransactWriteItem, StoreError> {
+        let mut item = chunk_key(chunk.reference.id);
+        item.insert("revision".to_owned(), n(chunk.reference.revision));
+        item.insert("members".to_owned(), b(&chunk.pack()));
+        self.db.put(TABLE, item).into_action()
+    }
+
+    fn delete_chunk(self, id: Uuid) -> Result<TransactWriteItem, StoreError> {
+        self.db.delete(TABLE, chunk_key(id)).into_action()
+    }
+
+    fn put_request_record(
+        self,
+        request_record: RequestRecord,
+    ) -> Result<Option<TransactWriteItem>, StoreError> {
+        match request_record {
+            RequestRecord::None => Ok(None),
+            RequestRecord::Batch(batch) => self.put_committed(batch).map(Some),
+            RequestRecord::Split { fingerprint, made } => {
+                let mut item = split_key(fingerprint);
+                item.insert("made".to_owned(), s(made));
+                self.db.put(TABLE, item).into_action().map(Some)
+            }
+        }
+    }
+
+    /// The insight that the latest split of this fingerprint made. Strongly consistent: whoever asks
+    /// has found the pain points gone.
+    pub async fn find_split(self, fingerprint: u128) -> Result<Option<InsightId>, StoreError> {
+        let found = self.db.get(TABLE, split_key(fingerprint)).await?;
+        let made = |item: &Item| ItemReader { table: TABLE, item }.parsed("made", InsightId::parse);
+        found.as_ref().map(made).transpose()
+    }
+}
+
+/// An insight with its members, if all its chunks were read in the state that it refers to.
+fn assemble(head: Head, chunks: &mut ReadChunks) -> Option<Insight> {
+    let read = head.chunks.iter().map(|reference| {
+        let mut chunk = chunks.remove(&(reference.id, reference.revision))?;
+        // Who has left a chunk is told by the insight.
+        chunk.reference = *reference;
+        Some(chunk)
+    });
+    let members = Membership::read(read.collect::<Option<_>>()?);
+    Some(Insight { members, ..head.insight })
+}
+
+pub(super) fn project_pk(project: ProjectId) -> String {
+    format!("project#{project}")
+}
+
+pub(super) fn insight_key(project: ProjectId, id: InsightId) -> Item {
+    key(&project_pk(project), &format!("{INSIGHT}{id}"))
+}
+
+pub(super) fn chunk_key(id: Uuid) -> Item {
+    key(&format!("chunk#{}", id.as_hyphenated()), "chunk")
+}
+
+fn split_key(fingerprint: u128) -> Item {
+    key(&format!("split#{fingerprint:032x}"), "split")
+}
+
+fn version_number(version: u64) -> AttributeValue {
+    AttributeValue::N(version.to_string())
+}
+
+/// Where an insight stands among those of its project: by when it was last seen, and by its id.
+/// Those that nobody saw come before all others, and so last in a list.
+fn position(insight: &Insight) -> String {
+    let last_seen = insight.latest.as_ref().map(|latest| time_key(latest.occurred_at));
+    format!("{}#{}", last_seen.unwrap_or_default(), insight.id)
+}
+
+fn read_position(position: &str) -> Option<InsightId> {
+    InsightId::parse(position.split_once('#')?.1)
+}
+
+fn write_head(insight: &Insight) -> Item {
+    let mut item = item_at(
+        insight_key(insight.project_id, insight.id),
+        [
+            ("id", s(insight.id)),
+            ("version", version_number(insight.version)),
+            ("title", s(&insight.title)),
+            ("description", s(&insight.description)),
+            ("status", s(insight.status.as_str())),
+            ("viewed", AttributeValue::Bool(insight.viewed)),
+            ("chunks", b(&ChunkReference::pack_all(insight.members.references()))),
+        ],
+    );
+    let index_attributes = index_attributes(insight.status.as_str(), position(insight));
+    item.extend(index_attributes.map(|(name, value)| (name.to_owned(), value)));
+    if let Some(into) = insight.status.merged_into() {
+        item.insert("mergedInto".to_owned(), s(into));
+    }
+    if let Some(latest) = &insight.latest {
+        item.insert("latestPainPoint".to_owned(), s(latest.id));
+        item.insert("lastSeen".to_owned(), s(latest.occurred_at));
+        item.insert("excerpt".to_owned(), s(&latest.excerpt));
+    }
+    item
+}
+
+pub(super) fn read_head(project_id: ProjectId, item: &Item) -> Result<Head, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    let status = match reader.text("status")? {
+        "open" => InsightStatus::Open,
+        "resolved" => InsightStatus::Resolved,
+        "ignored" => InsightStatus::Ignored,
+        "merged" => InsightStatus::Merged { into: reader.parsed("mergedInto", InsightId::parse)? },
+        _ => return Err(reader.damaged("status")),
+    };
+    let latest = reader.optional_parsed("latestPainPoint", PainPointId::parse)?;
+    let latest = match latest {
+        None => None,
+        Some(id) => Some(Latest {
+            id,
+            occurred_at: reader.time("lastSeen")?,
+            excerpt: reader.text("excerpt")?.to_owned(),
+        }),
+    };
+    let version = reader.count("version")?;
+    let chunks = ChunkReference::unpack_all(reader.blob("chunks")?);
+    Ok(Head {
+        insight: Insight {
+            id: reader.parsed("id", InsightId::parse)?,
+            project_id,
+            version,
+            stored_version: version,
+            title: reader.text("title")?.to_owned(),
+            description: reader.text("description")?.to_owned(),
+            status,
+            viewed: reader.optional_boolean("viewed")?.unwrap_or_default(),
+            latest,
+            members: Membership::default(),
+        },
+        chunks: chunks.map_err(|_| reader.damaged("chunks"))?,
+    })
+}
+
+fn read_chunk(item: &Item) -> Result<Chunk, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    let id = |pk: &str| pk.strip_prefix("chunk#").and_then(|id| Uuid::try_parse(id).ok());
+    let revision = reader.optional_integer("revision")?;
+    let revision = revision.and_then(|revision| revision.try_into().ok());
+    let revision = revision.ok_or_else(|| reader.damaged("revision"))?;
+    let reference = ChunkReference::new(reader.parsed("pk", id)?, revision);
+    Chunk::unpack(reference, reader.blob("members")?).map_err(|_| reader.damaged("members"))
+}

@@ -1,0 +1,23 @@
+//! Table `replay-insights`.
+
+mod erasure;
+mod insights;
+mod pain_points;
+
+pub use insights::{InsightWrite, RequestRecord};
+pub use pain_points::{BatchId, Claim};
+
+use shared::dynamodb::Store;
+
+/// Table `replay-insights`.
+#[derive(Debug, Clone, Copy)]
+pub struct InsightStore<'a> {
+    db: &'a Store,
+}
+
+impl<'a> InsightStore<'a> {
+    /// Returns the store in these tables.
+    pub fn new(db: &'a Store) -> Self {
+        Self { db }
+    }
+}

@@ -1,0 +1,519 @@
+//! The request's own vocabulary: the values and labels of its categories, indexed once by the
+//! folded texts of their parts, so that no word of the query is ever compared with all of them.
+
+mod postings;
+
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+use crate::fold::{self, Key, Piece, PieceKind, Stems};
+use crate::lexicon::{Affix, Lexicon, Role};
+use crate::model::{Category, Filter, Kind, Request};
+use crate::word::Word;
+
+pub(crate) use postings::{Likeness, Posting};
+
+use postings::Postings;
+
+/// What a form names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// The value `index` of a category.
+    Value { category: usize, index: usize },
+    /// A category. `positive` is false where the form says the opposite of a boolean label.
+    Label { category: usize, positive: bool },
+}
+
+/// One way in which a value or a category is called.
+#[derive(Debug)]
+pub(crate) struct Form {
+    pub(crate) owner: Owner,
+    /// Its words and numbers.
+    pub(crate) atoms: Vec<Piece>,
+    /// The atoms that a full mention has to cover.
+    pub(crate) required: u64,
+}
+
+/// Some neighbouring atoms of a form.
+struct Part<'p> {
+    posting: Posting,
+    atoms: &'p [Piece],
+    /// The keys of the atoms, of their stems, and of all atoms but the last.
+    key: Key,
+    stem_key: Key,
+    lead_key: Key,
+    /// The atoms with their numbers as they are said.
+    said: &'p [&'p str],
+    whole: bool,
+    /// It may be called by words of the same meaning.
+    synonyms: bool,
+}
+
+impl Part<'_> {
+    fn posting(&self, likeness: Likeness) -> Posting {
+        Posting { likeness, ..self.posting }
+    }
+
+    /// Longer parts are found by their pairs.
+    fn is_short(&self) -> bool {
+        self.whole || self.atoms.len() <= 2
+    }
+}
+
+/// Longer names are indexed by their single words and as a whole.
+const MOST_ATOMS_IN_PARTS: usize = 8;
+/// Of longer names the rest is not indexed: nobody says it, and a request may hold thousands.
+const MOST_ATOMS: usize = 12;
+const MOST_CHARACTERS: usize = 160;
+const LONGEST_PART: usize = 4;
+/// How many postings a value has, about.
+const POSTINGS_OF_A_VALUE: usize = 16;
+
+/// The key under which a name with a version in it is stored without the version's dots, which are
+/// not always said (`seven two one` for 7.2.1). Digits that are written keep their dots.
+pub(crate) fn without_dots(key: Key) -> Key {
+    key.then("\u{1}")
+}
+
+/// The index of one request.
+pub(crate) struct Catalog<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) forms: Vec<Form>,
+    postings: Postings,
+    stems: Stems,
+    spellings: OnceCell<Vec<String>>,
+    lexicon: &'static Lexicon,
+}
+
+/// Values, each once, in request order.
+pub(crate) fn in_order(values: impl IntoIterator<Item = (usize, usize)>) -> Vec<(usize, usize)> {
+    let values: BTreeSet<_> = values.into_iter().collect();
+    values.into_iter().collect()
+}
+
+impl<'a> Catalog<'a> {
+    pub(crate) fn new(request: &'a Request, lexicon: &'static Lexicon) -> Self {
+        let values: usize = request.categories.iter().map(|category| category.values.len()).sum();
+        let mut catalog = Self {
+            request,
+            forms: Vec::new(),
+            postings: Postings::expecting(values * POSTINGS_OF_A_VALUE),
+            stems: Stems::default(),
+            spellings: OnceCell::new(),
+            lexicon,
+        };
+        let families = families(request);
+        for (index, category) in request.categories.iter().enumerate() {
+            catalog.add_labels(index, category, &families);
+            if matches!(category.kind, Kind::Text | Kind::Array) {
+                catalog.add_values(index, category);
+            }
+        }
+        catalog.postings.sort();
+        catalog
+    }
+
+    pub(crate) fn category(&self, index: usize) -> Option<&'a Category> {
+        self.request.categories.get(index)
+    }
+
+    pub(crate) fn kind(&self, index: usize) -> Kind {
+        self.category(index).map_or(Kind::Text, |category| category.kind)
+    }
+
+    /// Whether any text may be a value of the category.
+    pub(crate) fn is_open(&self, index: usize) -> bool {
+        self.category(index).is_some_and(Category::is_open)
+    }
+
+    pub(crate) fn value(&self, category: usize, index: usize) -> &'a str {
+        let value = self.category(category).and_then(|facts| facts.values.get(index));
+        value.map_or("", String::as_str)
+    }
+
+    /// How many different values these are; one value in two categories counts once.
+    pub(crate) fn distinct(&self, values: &[(usize, usize)]) -> usize {
+        let spellings = values.iter().map(|&(category, index)| self.value(category, index));
+        let names = spellings.collect::<HashSet<_>>().into_iter().map(fold::fold);
+        names.collect::<HashSet<_>>().len()
+    }
+
+    /// The category that holds how long ago what is searched was: `Age (days)`, `Days since
+    /// release`; not the age of something else, `Account age`.
+    pub(crate) fn age_category(&self) -> Option<usize> {
+        let is_age = |facts: &Category| {
+            let plain = fold::atoms(facts.plain_label());
+            let has = |atom: &Piece, class: Word| self.lexicon.is(&atom.folded, class);
+            fold::atoms(&facts.label).iter().any(|atom| has(atom, Word::Ago))
+                || matches!(&plain[..], [atom] if has(atom, Word::Age))
+        };
+        let categories = &self.request.categories;
+        categories.iter().position(|facts| facts.kind == Kind::Numeric && is_age(facts))
+    }
+
+    /// The current filters of a category.
+    pub(crate) fn current(&self, category: usize) -> impl Iterator<Item = &'a Filter> {
+        let id = self.category(category).map(|facts| facts.id.as_str());
+        let filters = self.request.current_filters.iter();
+        filters.filter(move |filter| id == Some(filter.category_id.as_str()))
+    }
+
+    /// Whether a current filter is of the category.
+    pub(crate) fn has_filter(&self, category: usize) -> bool {
+        self.current(category).next().is_some()
+    }
+
+    /// Whether a current filter has the value.
+    pub(crate) fn holds(&self, category: usize, value: &str) -> bool {
+        self.current(category).any(|filter| filter.value == value)
+    }
+
+    /// Whether a current filter asks for the value.
+    pub(crate) fn wants(&self, category: usize, value: &str) -> bool {
+        self.current(category).any(|filter| filter.value == value && !filter.operator.is_negative())
+    }
+
+    pub(crate) fn form(&self, index: u32) -> Option<&Form> {
+        self.forms.get(index as usize)
+    }
+
+    /// The parts stored under a key, whole forms first.
+    pub(crate) fn lookup(&self, key: Key) -> impl Iterator<Item = Posting> {
+        self.postings.of(key)
+    }
+
+    /// Whether anything is stored under a key.
+    pub(crate) fn has(&self, key: Key) -> bool {
+        self.lookup(key).next().is_some()
+    }
+
+    fn add_values(&mut self, category: usize, facts: &Category) {
+        for (index, value) in facts.values.iter().enumerate() {
+            let end = value.char_indices().nth(MOST_CHARACTERS).map_or(value.len(), |it| it.0);
+            let atoms = fold::first_atoms(value.get(..end).unwrap_or(value), 2 * MOST_ATOMS);
+            self.add_form(Owner::Value { category, index }, value, atoms);
+        }
+    }
+
+    fn add_labels(&mut self, category: usize, facts: &Category, families: &HashSet<String>) {
+        let owner = Owner::Label { category, positive: true };
+        let (label, id) = (fold::atoms(facts.plain_label()), fold::atoms(&facts.id));
+        if facts.kind == Kind::Boolean {
+            self.add_opposites(category, &label);
+        }
+        let same = label.iter().map(|it| &it.folded).eq(id.iter().map(|it| &it.folded));
+        self.add_form(owner, &facts.label, label);
+        let family = matches!(&id[..], [only] if families.contains(&only.folded));
+        if !same && !family {
+            self.add_form(owner, &facts.id, id);
+        }
+    }
+
+    /// `unhandled` for Handled, `logged out` for Logged in, `updates enabled` for Updates disabled.
+    fn add_opposites(&mut self, category: usize, atoms: &[Piece]) {
+        let owner = Owner::Label { category, positive: false };
+        for (index, atom) in atoms.iter().enumerate() {
+            let antonyms = self.lexicon.antonyms(&atom.folded).iter();
+            let mut opposites: Vec<String> = antonyms.map(|word| word.replace(' ', "")).collect();
+            if atom.folded.len() > 3 {
+                opposites.extend(self.lexicon.opposites(&atom.folded));
+            }
+            for opposite in opposites {
+                let mut changed = atoms.to_vec();
+                if let Some(piece) = changed.get_mut(index) {
+                    piece.folded = opposite;
+                }
+                self.add_form(owner, "", changed);
+            }
+        }
+    }
+
+    fn add_form(&mut self, owner: Owner, text: &str, mut atoms: Vec<Piece>) {
+        let lexicon = self.lexicon;
+        atoms.truncate(MOST_ATOMS);
+        let Ok(form) = u32::try_from(self.forms.len()) else { return };
+        if atoms.is_empty() {
+            return;
+        }
+        let is_label = matches!(owner, Owner::Label { .. });
+        // Nobody uses another word for an id, or for a syllable of a word.
+        let synonyms = match owner {
+            Owner::Label { category, .. } => {
+                self.category(category).is_none_or(|facts| facts.id != text || facts.label == text)
+            }
+            Owner::Value { .. } => true,
+        };
+        let parts = if atoms.len() <= MOST_ATOMS_IN_PARTS { LONGEST_PART } else { 1 };
+        let is_glued = |atom: &Piece| atom.kind == PieceKind::Number && atom.joint;
+        let mut required = 0;
+        for (index, atom) in atoms.iter().enumerate() {
+            let word = atom.folded.as_str();
+            let idle = lexicon.is(word, Word::IdleAtom)
+                || is_label && lexicon.is(word, Word::IdleLabelAtom)
+                || word == "v" && atoms.len() > 2 && atoms.get(index + 1).is_some_and(is_glued);
+            if !idle {
+                required |= 1 << index;
+            }
+        }
+        if required == 0 {
+            required = (1 << atoms.len()) - 1;
+        }
+        let stems: Vec<Option<Rc<str>>> =
+            atoms.iter().map(|atom| self.stems.of(&atom.folded)).collect();
+        let said: Vec<&str> = atoms.iter().map(|atom| in_digits(atom, text, lexicon)).collect();
+        let dotted = atoms.iter().any(|atom| atom.folded.contains('.'));
+        let is_joint = |at: usize| {
+            let word = |at| atoms.get(at).filter(|atom: &&Piece| atom.kind == PieceKind::Word);
+            word(at).is_some_and(|atom| atom.joint) && at.checked_sub(1).and_then(word).is_some()
+        };
+        for start in 0..atoms.len() {
+            let (mut key, mut stem_key) = (Key::of([]), Key::of([]));
+            let longest = if start == 0 { atoms.len() } else { parts };
+            let rest = atoms.iter().zip(&stems).skip(start);
+            for (len, (atom, stem)) in (1..=longest).zip(rest) {
+                let lead_key = key;
+                key = key.then(&atom.folded);
+                stem_key = stem_key.then(stem.as_deref().unwrap_or(&atom.folded));
+                let whole = len == atoms.len();
+                let part = atoms.get(start..start + len).unwrap_or_default();
+                if !whole && (len > parts || !is_part(part)) {
+                    continue;
+                }
+                let (Ok(first), Ok(count)) = (u8::try_from(start), u8::try_from(len)) else {
+                    break;
+                };
+                let likeness = Likeness::Exact;
+                let posting = Posting { form, start: first, len: count, likeness, whole };
+                let part = Part {
+                    posting: Posting { whole: required & !posting.cover() == 0, ..posting },
+                    atoms: part,
+                    key,
+                    stem_key,
+                    lead_key,
+                    said: said.get(start..start + len).unwrap_or_default(),
+                    whole,
+                    synonyms: synonyms
+                        && (len > 1 || whole || !is_joint(start) && !is_joint(start + 1)),
+                };
+                self.add_part(&part, text);
+                if dotted {
+                    self.add_version(&part);
+                }
+            }
+        }
+        // The opposite of a label is made up here: nobody shortens it.
+        if !matches!(owner, Owner::Label { positive: false, .. }) {
+            self.add_initials(form, &atoms);
+        }
+        self.forms.push(Form { owner, atoms, required });
+    }
+
+    /// The initials of a name of several words: `ip` of Intellectual property.
+    fn add_initials(&mut self, form: u32, atoms: &[Piece]) {
+        let lexicon = self.lexicon;
+        let Ok(len) = u8::try_from(atoms.len()) else { return };
+        // Two humps of a camelCase name are too short to be called by their initials.
+        let humps = atoms.iter().any(|atom| atom.joint);
+        if !(if humps { 3..=5 } else { 2..=5 }).contains(&len)
+            || atoms.iter().any(|atom| atom.kind != PieceKind::Word || atom.folded.len() < 2)
+        {
+            return;
+        }
+        let initials = |idle: bool| -> String {
+            let is_idle = |atom: &&Piece| lexicon.is(&atom.folded, Word::IdleAtom);
+            let said = atoms.iter().filter(|atom| idle || !is_idle(atom));
+            said.filter_map(|atom| atom.folded.chars().next()).collect()
+        };
+        let (all, weighty) = (initials(true), initials(false));
+        let shorter = (weighty != all && weighty.len() > 1).then_some(weighty);
+        for initials in [Some(all), shorter].into_iter().flatten() {
+            let taken = lexicon.is_verb(&initials) || lexicon.is(&initials, Word::Common);
+            if !taken && lexicon.unit(&initials).is_none() {
+                let likeness = Likeness::Initials;
+                let posting = Posting { form, start: 0, len, likeness, whole: true };
+                self.postings.push(Key::of([initials.as_str()]), posting);
+            }
+        }
+    }
+
+    fn add_part(&mut self, part: &Part<'_>, text: &str) {
+        let lexicon = self.lexicon;
+        let &Part { atoms, key, stem_key, said, whole, .. } = part;
+        let mut add = |key, likeness| self.postings.push(key, part.posting(likeness));
+        add(key, Likeness::Exact);
+        if stem_key != key {
+            add(stem_key, Likeness::Stem);
+        }
+        // A code of two letters has a plural too: `CDs`.
+        if let [code] = atoms
+            && code.folded.len() == 2
+            && text.get(code.span.clone()).is_some_and(|raw| raw.chars().all(char::is_uppercase))
+        {
+            let plural = format!("{}s", code.folded);
+            if !lexicon.is(&plural, Word::Function) && !lexicon.is(&plural, Word::Common) {
+                add(Key::of([plural.as_str()]), Likeness::Stem);
+            }
+        }
+        let singular = atoms.last().and_then(|last| fold::singular(&last.folded));
+        let depluralised = singular.map(|base| part.lead_key.then(&base));
+        if let ([single], Some(base_key)) = (atoms, depluralised)
+            && single.kind == PieceKind::Word
+        {
+            add(base_key, Likeness::Stem);
+        }
+        if atoms.len() > 1
+            && atoms.iter().skip(1).any(|atom| atom.joint)
+            && atoms.iter().all(|atom| atom.kind == PieceKind::Word)
+        {
+            let joined: String = atoms.iter().map(|atom| atom.folded.as_str()).collect();
+            let joined_key = Key::of([self.stems.of(&joined).as_deref().unwrap_or(&joined)]);
+            if joined_key != key && joined_key != stem_key {
+                add(joined_key, Likeness::Stem);
+            }
+        }
+        if part.is_short() && said.iter().zip(atoms).any(|(said, atom)| *said != atom.folded) {
+            add(Key::of(said.iter().copied()), Likeness::Stem);
+        }
+        if part.synonyms && (whole || is_concept_part(atoms, text)) {
+            for key in [Some(key), depluralised].into_iter().flatten() {
+                for &(concept, role) in lexicon.concepts_of(key) {
+                    let code = || text.chars().all(|it| !it.is_lowercase());
+                    if role == Role::Name || role == Role::Code && code() {
+                        add(Key::of_concept(concept), Likeness::Concept);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Indexes the versions of a part without their dots and by their first numbers.
+    fn add_version(&mut self, part: &Part<'_>) {
+        let mut add = |key, likeness| self.postings.push(key, part.posting(likeness));
+        if part.is_short() && part.atoms.iter().any(|atom| atom.folded.contains('.')) {
+            let parts = part.atoms.iter().flat_map(|atom| atom.folded.split('.'));
+            add(without_dots(Key::of(parts)), Likeness::Exact);
+        }
+        if let [version] = part.atoms
+            && version.folded.contains('.')
+        {
+            let mut prefix = version.folded.as_str();
+            while let Some((shorter, _)) = prefix.rsplit_once('.') {
+                add(Key::of([shorter]), Likeness::VersionPrefix);
+                prefix = shorter;
+            }
+        }
+    }
+
+    /// The words that a misspelt word may be meant for, made on first use: those of the request,
+    /// their synonyms, and long steering words.
+    pub(crate) fn spellings(&self) -> &[String] {
+        self.spellings.get_or_init(|| {
+            let mut words: Vec<String> = Vec::new();
+            for form in &self.forms {
+                let atoms = form.atoms.iter().map(|atom| atom.folded.as_str());
+                let joined: String = atoms.collect();
+                let long = form.atoms.iter().filter(|atom| {
+                    atom.kind == PieceKind::Word && atom.folded.chars().count() >= 4
+                });
+                words.extend(long.map(|atom| atom.folded.clone()));
+                if form.atoms.len() > 1 && joined.len() <= 32 {
+                    words.push(joined);
+                }
+                if let Owner::Label { category, positive: true } = form.owner
+                    && matches!(self.kind(category), Kind::Text | Kind::Array)
+                {
+                    words.extend(form.atoms.iter().flat_map(|atom| self.absences(atom)));
+                }
+            }
+            for (key, posting) in self.postings.all() {
+                if posting.likeness == Likeness::Concept {
+                    words.extend(self.names(key, posting));
+                }
+            }
+            words.extend(self.lexicon.phrase_words.iter().map(|&word| word.to_owned()));
+            words.sort_unstable();
+            words.dedup();
+            words
+        })
+    }
+
+    /// What says that a label's word is not there: `unassigned`.
+    fn absences(&self, atom: &Piece) -> impl Iterator<Item = String> {
+        let lexicon = self.lexicon;
+        let concepts = lexicon.concepts_of(Key::of([atom.folded.as_str()])).iter();
+        let words = concepts.flat_map(|found| lexicon.members(found.0));
+        let participles =
+            words.filter(|word| lexicon.has_affix(word, Affix::Past) && !word.contains(' '));
+        participles.flat_map(|word| lexicon.absent(word))
+    }
+
+    /// The long names of the concept by which a posting is stored.
+    fn names(&self, key: Key, posting: Posting) -> impl Iterator<Item = String> {
+        let atoms = self.form(posting.form).map_or(&[][..], |form| &form.atoms);
+        let start = usize::from(posting.start);
+        let part = atoms.get(start..start + usize::from(posting.len)).unwrap_or_default();
+        let said = Key::of(part.iter().map(|atom| atom.folded.as_str()));
+        let concepts = self.lexicon.concepts_of(said).iter().map(|found| found.0);
+        let own = concepts.filter(move |&concept| Key::of_concept(concept) == key);
+        let names = own.flat_map(|concept| self.lexicon.members(concept));
+        names.filter(|name| name.len() >= 5 && !name.contains(' ')).map(|name| fold::fold(name))
+    }
+}
+
+/// The ids with which several values of a category begin, though not all of it: `lab` beside
+/// lab-a, lab-b and field. They name those values; the category has its label.
+fn families(request: &Request) -> HashSet<String> {
+    let ids: HashSet<String> = request.categories.iter().map(|it| fold::fold(&it.id)).collect();
+    let mut families = HashSet::new();
+    for category in &request.categories {
+        let mut begun: HashMap<&String, usize> = HashMap::new();
+        for value in &category.values {
+            let end = value.char_indices().nth(MOST_CHARACTERS).map_or(value.len(), |it| it.0);
+            let atoms = fold::first_atoms(value.get(..end).unwrap_or(value), 3);
+            if let [first, _, ..] = &atoms[..]
+                && let Some(id) = ids.get(&first.folded)
+            {
+                *begun.entry(id).or_default() += 1;
+            }
+        }
+        let shared = begun.into_iter().filter(|it| (2..category.values.len()).contains(&it.1));
+        families.extend(shared.map(|it| it.0.clone()));
+    }
+    families
+}
+
+/// Whether some atoms of a name are worth an entry: a single letter that is glued to others is not.
+fn is_part(part: &[Piece]) -> bool {
+    let [single] = part else { return true };
+    single.kind == PieceKind::Number || single.folded.chars().nth(1).is_some() || !single.joint
+}
+
+/// A number of a name as it is said: the `III` of Phase III as 3, the `01` of Site 01 as 1.
+fn in_digits<'p>(atom: &'p Piece, text: &str, lexicon: &Lexicon) -> &'p str {
+    let folded = atom.folded.as_str();
+    let shorter = folded.trim_start_matches('0');
+    match atom.kind {
+        PieceKind::Number if !shorter.is_empty() && !shorter.starts_with('.') => shorter,
+        PieceKind::Word if folded.len() <= 4 && atom.span.start > 0 => {
+            let raw = text.get(atom.span.clone()).unwrap_or_default();
+            let capital = raw.bytes().all(|byte| byte.is_ascii_uppercase());
+            capital.then(|| lexicon.roman(folded)).flatten().unwrap_or(folded)
+        }
+        _ => folded,
+    }
+}
+
+/// Whether a part of a name may stand for its synonyms. Two letters inside a longer name are a
+/// code only in a name made of codes (`pt-BR`, `twilio-us`) or in capitals.
+fn is_concept_part(part: &[Piece], text: &str) -> bool {
+    let [single] = part else { return true };
+    let letters = single.folded.chars().count();
+    if letters > 2 {
+        return single.kind == PieceKind::Word;
+    }
+    let raw = text.get(single.span.clone()).unwrap_or_default();
+    let capital = raw.chars().all(char::is_uppercase);
+    let cut = !text.contains(char::is_whitespace) && !single.joint;
+    letters == 2 && single.kind == PieceKind::Word && (capital || cut)
+}

@@ -1,0 +1,103 @@
+//! The index of one request: the parts of all names, by the keys of their texts.
+
+use std::iter;
+
+use crate::fold::Key;
+
+/// How a part of a form is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Likeness {
+    /// The same folded text.
+    Exact,
+    /// The same stem.
+    Stem,
+    /// A word of the same meaning.
+    Concept,
+    /// Its initials.
+    Initials,
+    /// The first numbers of a version.
+    VersionPrefix,
+}
+
+/// A part of a form: its atoms `start..start + len`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Posting {
+    pub(crate) form: u32,
+    pub(crate) start: u8,
+    pub(crate) len: u8,
+    pub(crate) likeness: Likeness,
+    /// The part is the whole form, but for words that need not be said.
+    pub(crate) whole: bool,
+}
+
+impl Posting {
+    pub(crate) fn cover(self) -> u64 {
+        ((1_u64 << self.len) - 1) << self.start
+    }
+}
+
+/// How many postings share a bucket, about. Many short sorts are cheaper than a long one.
+const BUCKET: usize = 64;
+
+/// All postings of a request, in buckets that part the keys by their size.
+pub(super) struct Postings {
+    buckets: Vec<Vec<(Key, Posting)>>,
+}
+
+impl Postings {
+    pub(super) fn expecting(about: usize) -> Self {
+        let bucket = || Vec::with_capacity(BUCKET);
+        Self { buckets: iter::repeat_with(bucket).take(1 + about / BUCKET).collect() }
+    }
+
+    pub(super) fn push(&mut self, key: Key, posting: Posting) {
+        let bucket = key.share_of(self.buckets.len());
+        if let Some(bucket) = self.buckets.get_mut(bucket) {
+            bucket.push((key, posting));
+        }
+    }
+
+    /// Puts the postings of each key together, whole forms first, otherwise as they were pushed.
+    pub(super) fn sort(&mut self) {
+        for bucket in &mut self.buckets {
+            bucket.sort_by_key(|&(key, posting)| (key, !posting.whole));
+        }
+    }
+
+    /// The postings under a key.
+    pub(super) fn of(&self, key: Key) -> impl Iterator<Item = Posting> {
+        let bucket = self.buckets.get(key.share_of(self.buckets.len()));
+        let bucket = bucket.map_or(&[][..], Vec::as_slice);
+        let start = bucket.partition_point(|found| found.0 < key);
+        let rest = bucket.get(start..).unwrap_or_default();
+        rest.iter().take_while(move |found| found.0 == key).map(|&(_, posting)| posting)
+    }
+
+    /// All postings with their keys.
+    pub(super) fn all(&self) -> impl Iterator<Item = (Key, Posting)> {
+        self.buckets.iter().flatten().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_the_postings_of_a_key_together_with_whole_forms_first() {
+        let mut postings = Postings::expecting(1_000);
+        let words = ["red", "green", "blue"].map(|word| Key::of([word]));
+        for form in 0..300 {
+            let posting =
+                |whole| Posting { form, start: 0, len: 1, likeness: Likeness::Exact, whole };
+            postings.push(words[form as usize % 3], posting(form % 2 == 0));
+        }
+        postings.sort();
+        let forms: Vec<u32> = postings.of(words[0]).map(|posting| posting.form).collect();
+        let whole = (0..300).step_by(6);
+        let parts = (3..300).step_by(6);
+        assert_eq!(forms, whole.chain(parts).collect::<Vec<_>>());
+        assert_eq!(postings.all().count(), 300);
+        assert!(postings.of(Key::of(["yellow"])).next().is_none());
+    }
+}

@@ -1,0 +1,555 @@
+//! Stage 5: what each mention stands for, from the elements around it: the category of a value
+//! that several categories have (rule 11), parts and ordinary words that count only beside their
+//! label, and labels that are only there for their values.
+
+mod beside;
+mod doubt;
+mod edits;
+mod labels;
+mod rest;
+mod texts;
+
+pub(crate) use texts::{Text, trimmed};
+
+use std::collections::HashSet;
+
+use crate::catalog::{Catalog, Owner};
+use crate::cue::Class;
+use crate::element::Element;
+use crate::fold::{self, Key, Piece};
+use crate::lexicon::Lexicon;
+use crate::link::{Extent, LabelLink, Mention, Tier};
+use crate::model::{Kind, Operator};
+use crate::token::{Token, TokenKind, Tokens};
+use crate::word::Word;
+
+/// What a number is compared by.
+pub(crate) const COMPARES: [Class; 5] =
+    [Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::Between];
+
+/// What joins a list.
+pub(crate) const JOINS: [Class; 4] = [Class::And, Class::Or, Class::Comma, Class::Nor];
+
+/// What an element stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Role {
+    /// These values of a category.
+    Values { category: usize, indexes: Vec<usize> },
+    /// One of the categories whose labels it names.
+    Label,
+    /// A label that only says which category a value beside it belongs to.
+    Context(usize),
+    /// Neither: a steering phrase, a number, a text, or a word.
+    Other,
+}
+
+/// All that a stage needs to look around.
+pub(crate) struct Scene<'a> {
+    pub(crate) query: &'a str,
+    pub(crate) tokens: &'a Tokens,
+    pub(crate) catalog: &'a Catalog<'a>,
+    pub(crate) lexicon: &'a Lexicon,
+    pub(crate) elements: Vec<Element>,
+    pub(crate) roles: Vec<Role>,
+}
+
+impl<'a> Scene<'a> {
+    pub(crate) fn new(
+        tokens: &'a Tokens,
+        catalog: &'a Catalog<'a>,
+        elements: Vec<Element>,
+    ) -> Self {
+        let roles = vec![Role::Other; elements.len()];
+        let (query, lexicon) = (catalog.request.query.as_str(), tokens.lexicon);
+        let mut scene = Self { query, tokens, catalog, lexicon, elements, roles };
+        scene.assign_roles();
+        scene
+    }
+
+    pub(crate) fn element(&self, at: usize) -> Option<&Element> {
+        self.elements.get(at)
+    }
+
+    pub(crate) fn role(&self, at: usize) -> &Role {
+        self.roles.get(at).unwrap_or(&Role::Other)
+    }
+
+    pub(crate) fn set_role(&mut self, at: usize, role: Role) {
+        if let Some(slot) = self.roles.get_mut(at) {
+            *slot = role;
+        }
+    }
+
+    pub(crate) fn names_value(&self, at: usize) -> bool {
+        matches!(self.role(at), Role::Values { .. })
+    }
+
+    pub(crate) fn is_label(&self, at: usize) -> bool {
+        matches!(self.role(at), Role::Label)
+    }
+
+    /// The labels that an element stands for; none where it stands for something else.
+    pub(crate) fn as_labels(&self, at: usize) -> &[LabelLink] {
+        if self.is_label(at) { self.labels(at) } else { &[] }
+    }
+
+    /// Whether an element names nothing.
+    pub(crate) fn is_other(&self, at: usize) -> bool {
+        matches!(self.role(at), Role::Other)
+    }
+
+    pub(crate) fn is(&self, at: usize, class: Class) -> bool {
+        self.is_any(at, &[class])
+    }
+
+    pub(crate) fn is_any(&self, at: usize, classes: &[Class]) -> bool {
+        self.is_other(at) && self.element(at).is_some_and(|element| element.is_any(classes))
+    }
+
+    pub(crate) fn is_word(&self, at: usize) -> bool {
+        self.element(at).is_some_and(Element::is_word)
+    }
+
+    pub(crate) fn is_number(&self, at: usize) -> bool {
+        self.element(at).is_some_and(|element| element.number.is_some())
+    }
+
+    pub(crate) fn is_used(&self, at: usize) -> bool {
+        self.element(at).is_some_and(|element| element.used)
+    }
+
+    pub(crate) fn first_token(&self, at: usize) -> Option<&'a Token> {
+        self.element(at).and_then(|element| self.tokens.get(element.tokens.start))
+    }
+
+    /// The folded first word of an element.
+    pub(crate) fn word(&self, at: usize) -> &'a str {
+        self.first_token(at).map_or("", |token| token.folded.as_str())
+    }
+
+    /// The folded word that stands so many tokens before an element.
+    fn word_before(&self, at: usize, back: usize) -> &'a str {
+        let start = self.element(at).and_then(|element| element.tokens.start.checked_sub(back));
+        start.and_then(|at| self.tokens.get(at)).map_or("", |token| token.folded.as_str())
+    }
+
+    /// Whether the first word of an element is of a class.
+    pub(crate) fn says(&self, at: usize, class: Word) -> bool {
+        self.lexicon.is(self.word(at), class)
+    }
+
+    /// The labels that an element names, whatever role it has.
+    pub(crate) fn labels(&self, at: usize) -> &[LabelLink] {
+        let mention = self.element(at).and_then(|element| element.mention.as_ref());
+        mention.map_or(&[], |mention| &mention.labels)
+    }
+
+    /// Whether an element names a category, whatever role it has.
+    pub(crate) fn is_label_of(&self, at: usize, category: usize) -> bool {
+        self.labels(at).iter().any(|label| label.category == category)
+    }
+
+    /// Whether an element names a numeric category, whatever role it has.
+    pub(crate) fn labels_number(&self, at: usize) -> bool {
+        self.labels(at).iter().any(|label| self.catalog.kind(label.category) == Kind::Numeric)
+    }
+
+    /// Whether the element carries nothing and may be stepped over.
+    pub(crate) fn is_idle(&self, at: usize) -> bool {
+        self.is_other(at)
+            && self.element(at).is_some_and(|element| {
+                element.is_idle() || element.is_word() && self.says(at, Word::Article)
+            })
+    }
+
+    /// The next element after `at` that carries something.
+    pub(crate) fn next(&self, at: usize) -> usize {
+        let mut next = at + 1;
+        while self.is_idle(next) {
+            next += 1;
+        }
+        next
+    }
+
+    /// The last element before `at` that carries something.
+    pub(crate) fn previous(&self, at: usize) -> Option<usize> {
+        (0..at).rev().find(|&before| !self.is_idle(before))
+    }
+
+    /// Whether the last element before `at` that carries something is of a class.
+    pub(crate) fn follows_any(&self, at: usize, classes: &[Class]) -> bool {
+        self.previous(at).is_some_and(|before| self.is_any(before, classes))
+    }
+
+    /// Whether a clause ends at this element, or the query does.
+    pub(crate) fn is_boundary(&self, at: usize) -> bool {
+        at >= self.elements.len() || self.is_any(at, &[Class::Comma, Class::But, Class::Stop])
+    }
+
+    fn mention(&self, at: usize) -> Option<&Mention> {
+        self.element(at).filter(|element| !element.used)?.mention.as_ref()
+    }
+
+    /// The values that could be meant, before any doubt.
+    fn candidates(&self, at: usize) -> &[(usize, usize)] {
+        self.mention(at).map_or(&[], |mention| mention.values.as_slice())
+    }
+
+    fn assign_roles(&mut self) {
+        // Labels first, as far as no value competes.
+        for at in 0..self.elements.len() {
+            let Some(mention) = self.mention(at) else { continue };
+            if self.is_rather_a_phrase(at, mention) && self.continued_name(at, mention).is_none() {
+                if let Some(element) = self.elements.get_mut(at) {
+                    element.mention = None;
+                }
+                continue;
+            }
+            if mention.values.is_empty() && !mention.labels.is_empty() {
+                self.set_role(at, Role::Label);
+            }
+        }
+        for at in 0..self.elements.len() {
+            if !self.candidates(at).is_empty() {
+                let role = self.role_of_value(at);
+                self.set_role(at, role);
+            }
+        }
+        self.settle_by_named_labels();
+    }
+
+    /// A steering phrase that is also a part of a name steers: "contains" of Contains ads.
+    fn is_rather_a_phrase(&self, at: usize, mention: &Mention) -> bool {
+        let Some(element) = self.element(at).filter(|element| !element.cue.is_idle()) else {
+            return false;
+        };
+        let parts = mention.labels.iter().all(|label| !label.full)
+            && (mention.values.is_empty()
+                || matches!(mention.extent, Extent::Part | Extent::SharedPart));
+        // "contains" for the value Contained.
+        let inflected = mention.value_tier == Tier::Stem
+            && element.is_any(&[Class::Contains, Class::Except, Class::Remove, Class::No]);
+        parts || inflected
+    }
+
+    fn role_of_value(&mut self, at: usize) -> Role {
+        let Some(mention) = self.mention(at).cloned() else { return Role::Other };
+        let as_label = if mention.labels.is_empty() { Role::Other } else { Role::Label };
+        // "response 5xx" of a numeric category is no list of values.
+        let classed = mention.extent == Extent::Family
+            && self.before_copula(at).is_some_and(|before| {
+                self.labels(before).iter().any(|label| {
+                    self.catalog.kind(label.category) == Kind::Numeric
+                        && self.label_is(label.category, Word::Status)
+                })
+            });
+        if classed {
+            return Role::Other;
+        }
+        let named_label = mention.labels.iter().any(|label| {
+            label.full
+                && (mention.extent != Extent::Whole
+                    && mention.extent != Extent::Family
+                    && label.tier < Tier::Typo
+                    && label.tier <= mention.value_tier
+                    || label.tier < mention.value_tier
+                        && (mention.value_tier >= Tier::Concept || label.tier == Tier::Exact))
+        });
+        if named_label
+            || self.is_quantity(at, &mention)
+            || !mention.labels.is_empty() && self.reads_as_label(at, &mention)
+        {
+            return as_label;
+        }
+        if let Some((category, index)) = self.continued_name(at, &mention) {
+            return Role::Values { category, indexes: vec![index] };
+        }
+        let near = self.label_near(at, &mention.values).filter(|&(label, _)| {
+            // "return reason other"
+            let label_before = label + 1 == at || self.before_copula(at) == Some(label);
+            let beside =
+                label_before && self.word(at).len() > 2 && mention.value_tier == Tier::Exact;
+            beside || !self.is_function_word(at) || !self.is_doubtful(at, &mention)
+        });
+        // "assigned to dev": the label beside it wants a part, though another category has it whole.
+        if near.is_none()
+            && let Some((label, category)) = self.label_near(at, &mention.parts)
+            && let [index] = of_category(&mention.parts, category)[..]
+            && (label == at + 1
+                || self.labels(label).iter().any(|link| link.category == category && link.full))
+        {
+            self.set_role(label, Role::Context(category));
+            return Role::Values { category, indexes: vec![index] };
+        }
+        let values =
+            |category: usize| Role::Values { category, indexes: mention.in_category(category) };
+        if let Some((label, category)) = near {
+            let distinct = self.distinct(category, &mention);
+            let all =
+                self.wants_all(at) || mention.begins && !self.is_narrowed(at, &mention.values);
+            if mention.extent != Extent::SharedPart || distinct <= 1 || all {
+                self.set_role(label, Role::Context(category));
+                return values(category);
+            }
+        }
+        // "severity 1 and 2": the list before it tells the category.
+        if mention.needs_label
+            && let Some(category) = self.listed_category(at)
+            && self.distinct(category, &mention) == 1
+        {
+            return values(category);
+        }
+        let first = mention.values.first().map_or(0, |&(category, _)| category);
+        let doubtful = if mention.extent == Extent::SharedPart {
+            !self.wants_all(at) && !self.is_family(at, &mention)
+        } else {
+            let needs_label = mention.needs_label && !self.is_source(at, &mention);
+            near.is_none() && (needs_label || self.is_doubtful(at, &mention))
+        };
+        if doubtful { as_label } else { values(first) }
+    }
+
+    /// Whether the first word of several values stands as a condition, and so means all of them:
+    /// "not in ap", "on thinkpads"; not "a courier from Lyon".
+    fn is_family(&self, at: usize, mention: &Mention) -> bool {
+        const LEADS: [Class; 6] =
+            [Class::Not, Class::Except, Class::No, Class::Neither, Class::Nor, Class::Only];
+        let first = mention.values.first().map(|value| value.0);
+        let one = mention.values.iter().all(|value| Some(value.0) == first);
+        // What all values of a category begin with tells none of them.
+        let all = first.and_then(|category| self.catalog.category(category));
+        if all.is_some_and(|facts| facts.values.len() <= mention.values.len()) {
+            return false;
+        }
+        let before = |back, class| self.lexicon.is(self.word_before(at, back), class);
+        let place = if self.says(at, Word::Us) { Word::BeforeUs } else { Word::Preposition };
+        let placed = before(1, place) || before(1, Word::Definite) && before(2, place);
+        let led = self.follows_any(at, &LEADS) || self.is(at + 1, Class::Only);
+        let next = self.next(at);
+        let excepted = self.is(next, Class::Except)
+            && self.candidates(self.next(next)).iter().any(|it| mention.values.contains(it));
+        let alone = mention.value_tier == Tier::Exact
+            && (0..self.elements.len()).all(|other| other == at || self.is_idle(other));
+        mention.begins
+            && one
+            && !self.is_narrowed(at, &mention.values)
+            && (placed || led || alone || excepted || self.lists_with_value(at, mention))
+    }
+
+    /// Whether another mention tells which of these values is meant: "ios release 5.2.1".
+    fn is_narrowed(&self, at: usize, values: &[(usize, usize)]) -> bool {
+        (0..self.elements.len()).any(|other| {
+            let named = self.candidates(other);
+            // "us but not us-west-2"
+            let denied = || other > at && self.follows_any(other, &[Class::Not, Class::Except]);
+            other != at
+                && named.len() < values.len()
+                && named.iter().any(|it| values.contains(it))
+                && !denied()
+        })
+    }
+
+    /// An ordinary word that says where something came from: "from the app".
+    fn is_source(&self, at: usize, mention: &Mention) -> bool {
+        mention.extent == Extent::Part
+            && mention.value_tier <= Tier::Stem
+            && self.lexicon.is(self.word_before(at, 1), Word::Definite)
+            && self.lexicon.is(self.word_before(at, 2), Word::Source)
+    }
+
+    /// How many different values of a category a mention names.
+    fn distinct(&self, category: usize, mention: &Mention) -> usize {
+        let indexes = mention.in_category(category).into_iter();
+        let names: HashSet<_> = indexes.map(|index| self.catalog.value(category, index)).collect();
+        names.len()
+    }
+
+    fn is_function_word(&self, at: usize) -> bool {
+        let word = self.word(at);
+        // A code (NOR, the ISO code of Norway) that is spelt like a short steering word.
+        let code = word.len() <= 3
+            && self.lexicon.is_steering_word(word)
+            && self.mention(at).is_some_and(|mention| mention.value_tier >= Tier::Concept);
+        self.element(at).is_some_and(|element| element.tokens.len() == 1)
+            && (code || self.lexicon.is(word, Word::Function))
+    }
+
+    /// `both`, `all` and the like before a name that several values continue; also `5xx`, `2.4.x`.
+    fn wants_all(&self, at: usize) -> bool {
+        let skipped = |before: &usize| {
+            at - before <= 3
+                && (self.is_idle(*before)
+                    || self.is_any(*before, &[Class::Only, Class::Not, Class::Except]))
+        };
+        let lead = at - (0..at).rev().take_while(skipped).count();
+        if lead.checked_sub(1).is_some_and(|before| self.is(before, Class::Both)) {
+            return true;
+        }
+        let end = self.element(at).map_or(0, |element| element.tokens.end);
+        let mut after = self.tokens.get(end..).unwrap_or_default().iter();
+        let sign = after.find(|it| !it.glued || !matches!(it.folded.as_str(), "." | "-" | "_"));
+        sign.is_some_and(|it| it.glued && it.folded.chars().all(|sign| matches!(sign, 'x' | '*')))
+    }
+
+    /// A number that a comparison or a numeric label claims is no value.
+    fn is_quantity(&self, at: usize, mention: &Mention) -> bool {
+        let Some(element) = self.element(at).filter(|element| element.number.is_some()) else {
+            return false;
+        };
+        if self.label_near(at, &mention.values).is_some() {
+            return false;
+        }
+        let before = self.previous(at);
+        let compared = before.is_some_and(|before| {
+            self.is_any(before, &COMPARES) && !self.is(before, Class::Is)
+                || self.is(before, Class::ComparisonEnd)
+        });
+        let suffixed = self.is_any(at + 1, &[Class::AfterGte, Class::AfterLte]);
+        let united = element.tokens.len() == 1 && self.unit_of(at).is_some();
+        let labels_number =
+            |at: usize| self.before_copula(at).is_some_and(|before| self.labels_number(before));
+        // "response 404 and 500"
+        let join = before.filter(|&it| self.is_any(it, &[Class::And, Class::Or, Class::Comma]));
+        let joined = join.and_then(|join| self.previous(join));
+        let listed =
+            joined.is_some_and(|it| self.is_number(it) && self.is_other(it) && labels_number(it));
+        let labelled = self.labels_number(self.next(at)) || labels_number(at) || listed;
+        compared
+            || suffixed
+            || united
+            || labelled
+            || self.ends_range(at)
+            || self.is_edit_of_number(at, mention)
+    }
+
+    /// What stands before an element, a copula and a denial between them aside.
+    pub(crate) fn before_copula(&self, at: usize) -> Option<usize> {
+        const BETWEEN: [Class; 5] = [Class::Is, Class::Eq, Class::Ne, Class::Not, Class::Except];
+        let mut before = self.previous(at)?;
+        while self.is_any(before, &BETWEEN) {
+            before = self.previous(before)?;
+        }
+        Some(before)
+    }
+
+    /// "100-200", "between 100 and 200": whether a number ends the range that another begins.
+    fn ends_range(&self, at: usize) -> bool {
+        let Some(low) = at.checked_sub(2) else { return false };
+        let between = low.checked_sub(1).is_some_and(|it| self.is(it, Class::Between));
+        let to = self.word(low + 1) == "-" || self.is(low + 1, Class::To);
+        self.is_number(low) && self.is_other(low) && (to || between && self.is(low + 1, Class::And))
+    }
+
+    /// "make it 500": the one current filter of a number is changed, unless a filter of the value
+    /// is there too.
+    fn is_edit_of_number(&self, at: usize, mention: &Mention) -> bool {
+        let filtered = |category: usize| self.catalog.has_filter(category);
+        let before = self.previous(at);
+        let to = before.filter(|&it| self.is(it, Class::To)).and_then(|it| self.previous(it));
+        let raises = |at: usize| self.is(at, Class::Raise) && !self.is(at, Class::Polite);
+        to.or(before).is_some_and(raises)
+            && self.numeric().filter(|&it| filtered(it)).count() == 1
+            && !mention.values.iter().any(|value| filtered(value.0))
+    }
+
+    /// A span that names a label and a value alike is the label where what follows needs one.
+    fn reads_as_label(&self, at: usize, mention: &Mention) -> bool {
+        let next = self.after_unit(at);
+        let follows_is =
+            self.is_any(next, &[Class::Is, Class::Eq, Class::Ne]) && !self.is(next, Class::Polite);
+        let after = if follows_is { self.next(next) } else { next };
+        let own = |&(category, _): &(usize, usize)| {
+            mention.labels.iter().any(|label| label.category == category)
+        };
+        let value_follows = self.candidates(after).iter().any(own);
+        let number_label = self.labels_number(at);
+        let counted = number_label
+            && (self.previous(at).is_some_and(|before| self.is_number(before))
+                || self.is_number(after)
+                || self.is_any(after, &COMPARES) && self.is_number(self.next(after)));
+        // "winds stronger than 25"
+        let compared = number_label
+            && self.lexicon.comparative(self.word(after)).is_some()
+            && self.is_number(self.next(self.next(after)));
+        let denied = mention.value_tier > Tier::Exact
+            && mention.labels.iter().any(|label| {
+                self.catalog.kind(label.category) == Kind::Boolean
+                    && self.denied_rest_of_label(at, label.category).is_some()
+            });
+        counted
+            || compared
+            || denied
+            || value_follows
+                && mention.labels.iter().any(|label| label.full)
+                // `team mobile` where `team` could be a value too.
+                && !self.previous(at).is_some_and(|before| self.is_label(before))
+    }
+
+    /// The next element that carries something after a label and its unit: "battery (%)".
+    fn after_unit(&self, at: usize) -> usize {
+        let next = self.next(at);
+        let unit = self.is_word(next) && self.lexicon.unit(self.word(next)).is_some();
+        if unit { self.next(next) } else { next }
+    }
+
+    /// Where some elements stand in the query, in bytes; a quoted text with its quotes.
+    pub(crate) fn bytes(&self, elements: std::ops::Range<usize>) -> std::ops::Range<usize> {
+        let first = self.first_token(elements.start);
+        let last = elements.end.checked_sub(1).and_then(|last| self.element(last));
+        let last = last.and_then(|it| self.tokens.get(it.tokens.end.checked_sub(1)?));
+        let (Some(first), Some(last)) = (first, last) else { return 0..0 };
+        let quote = |token: &Token, sign: Option<char>| match token.kind {
+            TokenKind::Quoted => sign.map_or(0, char::len_utf8),
+            _ => 0,
+        };
+        let before = self.query.get(..first.span.start).unwrap_or_default();
+        let after = self.query.get(last.span.end..).unwrap_or_default();
+        let start = first.span.start - quote(first, before.chars().next_back());
+        let end = last.span.end + quote(last, after.chars().next());
+        start..end.max(first.span.start)
+    }
+
+    /// The text of the query under some elements.
+    pub(crate) fn query_text(&self, elements: std::ops::Range<usize>) -> &'a str {
+        self.query.get(self.bytes(elements)).unwrap_or_default()
+    }
+
+    /// The text of the query under some tokens.
+    pub(crate) fn text(&self, tokens: std::ops::Range<usize>) -> &'a str {
+        let tokens = self.tokens.get(tokens).unwrap_or_default();
+        let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { return "" };
+        self.query.get(first.span.start..last.span.end).unwrap_or_default()
+    }
+
+    pub(crate) fn label_atoms(&self, category: usize) -> impl Iterator<Item = Piece> {
+        let facts = self.catalog.category(category);
+        let names = facts.into_iter().flat_map(|facts| [&facts.label, &facts.id]);
+        names.flat_map(|name| fold::atoms(name))
+    }
+
+    /// Whether a word of a class stands in a category's label.
+    pub(crate) fn label_is(&self, category: usize, class: Word) -> bool {
+        self.label_atoms(category).any(|atom| self.lexicon.is(&atom.folded, class))
+    }
+
+    /// Whether a folded word stands in a category's label.
+    pub(crate) fn label_has(&self, category: usize, words: &[&str]) -> bool {
+        self.label_atoms(category).any(|atom| words.contains(&atom.folded.as_str()))
+    }
+}
+
+/// Of values of several categories, those of one.
+fn of_category(values: &[(usize, usize)], category: usize) -> Vec<usize> {
+    values.iter().filter(|value| value.0 == category).map(|value| value.1).collect()
+}
+
+impl Mention {
+    /// The values of one category that are meant.
+    fn in_category(&self, category: usize) -> Vec<usize> {
+        let mut indexes = of_category(&self.values, category);
+        if matches!(self.extent, Extent::Whole | Extent::Part) {
+            indexes.truncate(1);
+        }
+        indexes
+    }
+}

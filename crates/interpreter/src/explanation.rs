@@ -1,0 +1,92 @@
+//! Which words of the query led to which filters, and which led to nothing.
+
+use std::ops::Range;
+
+use crate::condition::Findings;
+use crate::context::{Role, Scene};
+use crate::cue::Class;
+use crate::model::{Filter, Understood};
+use crate::rules::Fired;
+use crate::word::Word;
+
+/// Cues that lead to nothing where they govern nothing.
+const GOVERNS: [Class; 8] = [
+    Class::Not,
+    Class::No,
+    Class::Except,
+    Class::Neither,
+    Class::AfterNot,
+    Class::Remove,
+    Class::Keep,
+    Class::Unexclude,
+];
+
+/// What was understood and what was not, from the rules that fired and the cues that governed.
+pub(crate) fn explain(
+    scene: &Scene<'_>,
+    findings: &Findings,
+) -> (Vec<Understood>, Vec<Range<usize>>) {
+    let mut parts: Vec<(Range<usize>, Vec<Filter>)> = Vec::new();
+    let mut rest_on = |elements: Range<usize>, filters: Vec<Filter>| match parts
+        .iter_mut()
+        .find(|part| part.0 == elements)
+    {
+        Some((_, known)) => known.extend(filters),
+        None => parts.push((elements, filters)),
+    };
+    let sense = |at: usize| findings.senses.get(at);
+    for fired in &findings.trace {
+        let governor = |at: usize| sense(at)?.governor.map(|governor| governor.at);
+        rest_on(fired.elements.clone(), fired.filters.clone());
+        for cue in fired.elements.clone().filter_map(governor).chain(fired.besides) {
+            if !fired.elements.contains(&cue) {
+                rest_on(cue..cue + 1, fired.filters.clone());
+            }
+        }
+    }
+    let of = |owns: &dyn Fn(&Fired) -> bool| -> Vec<Filter> {
+        findings.trace.iter().filter(|it| owns(it)).flat_map(|it| it.filters.clone()).collect()
+    };
+    let covered = |at: usize| findings.trace.iter().any(|fired| fired.elements.contains(&at));
+    for at in (0..scene.elements.len()).filter(|&at| !covered(at)) {
+        if let Some(owner) = sense(at).and_then(|sense| sense.part_of) {
+            rest_on(
+                at..at + 1,
+                of(&|it| it.elements.contains(&owner) || it.besides == Some(owner)),
+            );
+        } else if let Role::Context(category) = *scene.role(at) {
+            let id = scene.catalog.category(category).map(|facts| facts.id.as_str());
+            let own = |filter: &Filter| id == Some(filter.category_id.as_str());
+            rest_on(at..at + 1, of(&|fired| fired.filters.iter().any(own)));
+        }
+    }
+    let read = |at: usize| parts.iter().any(|part| part.0.contains(&at));
+    let unread = (0..scene.elements.len()).filter(|&at| !read(at) && carries_meaning(scene, at));
+    let ignored = unread.map(|at| scene.bytes(at..at + 1)).collect();
+    parts.sort_by_key(|part| (part.0.start, part.0.end));
+    let understand = |(elements, filters)| Understood { span: scene.bytes(elements), filters };
+    let understood = parts.into_iter().map(understand);
+    (understood.collect(), ignored)
+}
+
+/// Whether an element is more than a function word.
+fn carries_meaning(scene: &Scene<'_>, at: usize) -> bool {
+    let Some(element) = scene.element(at) else { return false };
+    let word = scene.word(at);
+    match scene.role(at) {
+        Role::Values { .. } => true,
+        Role::Label => {
+            !element.is(Class::Generic) || scene.labels(at).iter().any(|label| label.full)
+        }
+        Role::Context(_) => false,
+        Role::Other if let Some(number) = &element.number => !number.weak,
+        Role::Other if element.quoted || element.time => true,
+        Role::Other if element.is_word() => {
+            word.len() > 1
+                && word.chars().any(char::is_alphanumeric)
+                && !scene.says(at, Word::Function)
+                && !scene.says(at, Word::Article)
+        }
+        Role::Other => element.is_any(&GOVERNS) && !scene.is_idle(at),
+    }
+}

@@ -1,0 +1,361 @@
+//! Folding: what makes two spellings the same word. Compatibility decomposition, no marks, lower
+//! case; words are cut at punctuation, between letters and digits, and, in names, at `camelCase`.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::hash::Hasher;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::OnceLock;
+
+use rust_stemmers::{Algorithm, Stemmer};
+use unicode_normalization::char::{decompose_compatible, is_combining_mark};
+
+/// What a piece of a text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PieceKind {
+    /// Letters.
+    Word,
+    /// Digits, with the dots between them: `12`, `2.5`, `2.4.1`.
+    Number,
+    /// One other character that is no space.
+    Symbol,
+}
+
+/// A piece of a text.
+#[derive(Debug, Clone)]
+pub(crate) struct Piece {
+    pub(crate) kind: PieceKind,
+    /// The folded text.
+    pub(crate) folded: String,
+    /// Where it stands in the text, in bytes.
+    pub(crate) span: Range<usize>,
+    /// Whether nothing at all stands between it and the piece before: `p|1`, `OOM|Killed`.
+    pub(crate) joint: bool,
+}
+
+/// Whether names are cut at a change of case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CamelCase {
+    Split,
+    Keep,
+}
+
+/// Folds a whole text, keeping its punctuation.
+pub(crate) fn fold(text: &str) -> String {
+    let mut folded = String::with_capacity(text.len());
+    for character in text.chars() {
+        // The decomposition of ≠ would be the equals sign.
+        if character.is_ascii() || character == '≠' {
+            folded.push(character.to_ascii_lowercase());
+            continue;
+        }
+        decompose_compatible(character, |part| {
+            for lower in part.to_lowercase().filter(|_| !is_combining_mark(part)) {
+                match lower {
+                    'ß' => folded.push_str("ss"),
+                    'æ' => folded.push_str("ae"),
+                    'œ' => folded.push_str("oe"),
+                    'ø' => folded.push('o'),
+                    'đ' | 'ð' => folded.push('d'),
+                    'ł' => folded.push('l'),
+                    'ı' => folded.push('i'),
+                    'þ' => folded.push_str("th"),
+                    other if is_combining_mark(other) => {}
+                    other => folded.push(other),
+                }
+            }
+        });
+    }
+    folded
+}
+
+fn is_apostrophe(character: char) -> bool {
+    matches!(character, '\'' | '’' | '‘' | 'ʼ' | '`')
+}
+
+/// How many pieces most names have at most.
+const USUAL_PIECES: usize = 8;
+
+/// Cuts the beginning of a text into at most so many pieces.
+pub(crate) fn pieces(text: &str, camel: CamelCase, most: usize) -> Vec<Piece> {
+    let mut found: Vec<Piece> = Vec::with_capacity(USUAL_PIECES);
+    let mut at = 0;
+    while let Some(rest) = text.get(at..).filter(|_| found.len() < most)
+        && let Some(character) = rest.chars().next()
+    {
+        if character.is_whitespace() || character.is_control() {
+            at += character.len_utf8();
+            continue;
+        }
+        let (kind, length) = if character.is_ascii_digit() {
+            (PieceKind::Number, number_length(rest.as_bytes()))
+        } else if character.is_alphanumeric() {
+            (PieceKind::Word, word_length(rest, camel))
+        } else {
+            (PieceKind::Symbol, character.len_utf8())
+        };
+        let raw = rest.get(..length).unwrap_or_default();
+        let folded = if is_plain(raw) { raw.to_ascii_lowercase() } else { fold_piece(raw, kind) };
+        let joint = kind != PieceKind::Symbol
+            && found.last().is_some_and(|it| it.kind != PieceKind::Symbol && it.span.end == at);
+        let span = at..at + length;
+        if !folded.is_empty() {
+            found.push(Piece { kind, folded, span, joint });
+        }
+        at += length;
+    }
+    found
+}
+
+/// Digits, dots between digits, and commas that group thousands; or dots between thousands and a
+/// decimal comma: `1.000,50`.
+fn number_length(text: &[u8]) -> usize {
+    let digits = |from: usize| {
+        let rest = text.get(from..).unwrap_or_default();
+        rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+    };
+    let lead = digits(0);
+    let mut at = lead;
+    while text.get(at) == Some(&b'.') && digits(at + 1) == 3 {
+        at += 4;
+    }
+    let cents = digits(at + 1);
+    if lead <= 3 && at > lead && text.get(at) == Some(&b',') && (1..=2).contains(&cents) {
+        return at + 1 + cents;
+    }
+    at = lead;
+    let mut grouping = lead <= 3;
+    loop {
+        match (text.get(at), digits(at + 1)) {
+            (Some(b'.'), more @ 1..) => {
+                grouping = false;
+                at += 1 + more;
+            }
+            (Some(b','), 3) if grouping => at += 4,
+            _ => return at,
+        }
+    }
+}
+
+fn word_length(text: &str, camel: CamelCase) -> usize {
+    let mut previous = text.chars().next().unwrap_or_default();
+    let first = previous.len_utf8();
+    let mut at = first;
+    loop {
+        let mut rest = text.get(at..).unwrap_or_default().chars();
+        let character = rest.next().unwrap_or_default();
+        let (next, second) = (rest.next(), rest.next());
+        let letter = character.is_alphanumeric() && !character.is_ascii_digit()
+            || is_combining_mark(character)
+            || is_apostrophe(character) && next.is_some_and(char::is_alphabetic);
+        let hump = previous.is_lowercase() && character.is_uppercase();
+        let acronym_end = previous.is_uppercase()
+            && character.is_uppercase()
+            && [next, second].iter().all(|it| it.is_some_and(char::is_lowercase));
+        if !letter || camel == CamelCase::Split && (hump || acronym_end) {
+            // Names of programming languages: C#, C++.
+            return match (character, next) {
+                ('#', _) if at == first => at + 1,
+                ('+', Some('+')) if at == first => at + 2,
+                _ => at,
+            };
+        }
+        at += character.len_utf8();
+        previous = character;
+    }
+}
+
+/// Whether nothing of a piece is dropped or decomposed.
+fn is_plain(raw: &str) -> bool {
+    raw.bytes().all(|byte| byte.is_ascii() && !matches!(byte, b'\'' | b'`' | b','))
+}
+
+fn fold_piece(raw: &str, kind: PieceKind) -> String {
+    match (kind, raw.find('.'), raw.find(',')) {
+        (PieceKind::Number, Some(dot), Some(comma)) if dot < comma => {
+            raw.replace('.', "").replace(',', ".")
+        }
+        (PieceKind::Number, ..) => raw.replace(',', ""),
+        (PieceKind::Symbol, ..) => fold(raw),
+        (PieceKind::Word, ..) => {
+            let owner = raw.strip_suffix(['s', 'S']).and_then(|it| it.strip_suffix(is_apostrophe));
+            let word = owner.filter(|owner| !owner.is_empty()).unwrap_or(raw);
+            fold(&word.replace(is_apostrophe, ""))
+        }
+    }
+}
+
+/// The words and numbers of a name.
+pub(crate) fn atoms(name: &str) -> Vec<Piece> {
+    first_atoms(name, usize::MAX)
+}
+
+/// The first words and numbers of a name, out of at most so many pieces.
+pub(crate) fn first_atoms(name: &str, most: usize) -> Vec<Piece> {
+    let mut atoms = pieces(name, CamelCase::Split, most);
+    atoms.retain(|piece| piece.kind != PieceKind::Symbol);
+    atoms
+}
+
+fn has_stem(word: &str) -> bool {
+    (3..=40).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
+/// The stem of a folded word, by the Snowball English stemmer. Short words and numbers are their
+/// own stems.
+pub(crate) fn stem(word: &str) -> Cow<'_, str> {
+    thread_local!(static STEMMER: OnceCell<Stemmer> = const { OnceCell::new() });
+    if !has_stem(word) {
+        return Cow::Borrowed(word);
+    }
+    STEMMER
+        .with(|stemmer| {
+            stemmer.get_or_init(|| Stemmer::create(Algorithm::English)).stem(word).into_owned()
+        })
+        .into()
+}
+
+/// The stems of words that come again and again, each found once.
+#[derive(Default)]
+pub(crate) struct Stems(HashMap<Box<str>, Option<Rc<str>>>);
+
+impl Stems {
+    /// What [`stem`] gives; none where it is the word itself.
+    pub(crate) fn of(&mut self, word: &str) -> Option<Rc<str>> {
+        if !has_stem(word) {
+            return None;
+        }
+        if let Some(known) = self.0.get(word) {
+            return known.clone();
+        }
+        let stem = stem(word);
+        let found = (stem != word).then(|| Rc::from(stem));
+        self.0.insert(word.into(), found.clone());
+        found
+    }
+}
+
+/// Endings of plurals, and of their singulars.
+fn plurals() -> &'static [(&'static str, &'static str)] {
+    static PLURALS: OnceLock<Vec<(&str, &str)>> = OnceLock::new();
+    PLURALS.get_or_init(|| {
+        let lines = include_str!("../data/en/plurals.txt").lines();
+        let pairs = lines.filter_map(|line| line.strip_prefix('-')?.split_once("\t-"));
+        pairs.collect()
+    })
+}
+
+/// The word without its plural ending; none when it has none.
+pub(crate) fn singular(word: &str) -> Option<Cow<'_, str>> {
+    if word.len() < 3 {
+        return None;
+    }
+    let endings = plurals().iter().filter_map(|(plural, singular)| {
+        Some((plural.len(), word.strip_suffix(plural)?, *singular))
+    });
+    let (_, base, singular) = endings.max_by_key(|ending| ending.0)?;
+    if base.len() + singular.len() == word.len() {
+        return None;
+    }
+    if !singular.is_empty() {
+        return Some(format!("{base}{singular}").into());
+    }
+    // Two letters are a code, not the singular of a word.
+    (base.len() > 2).then_some(Cow::Borrowed(base))
+}
+
+/// A folded text as a number that two equal texts share. A collision can only make one request
+/// misread its own words: every answer is checked against the request afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Key(u64);
+
+/// Hashes keys, which are hashes already, by themselves.
+#[derive(Default)]
+pub(crate) struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, part: u64) {
+        self.0 = self.0.rotate_left(8) ^ part;
+    }
+}
+
+impl Key {
+    const START: Self = Self(0xcbf2_9ce4_8422_2325);
+
+    /// The key of the parts, written without spaces.
+    pub(crate) fn of<'a>(parts: impl IntoIterator<Item = &'a str>) -> Self {
+        parts.into_iter().fold(Self::START, Self::then)
+    }
+
+    /// The key of this text and the next part (FNV-1a).
+    pub(crate) fn then(self, part: &str) -> Self {
+        Self(part.bytes().fold(self.0, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        }))
+    }
+
+    /// Which of so many equal shares of all keys it falls into.
+    pub(crate) fn share_of(self, shares: usize) -> usize {
+        let share = (u128::from(self.0) * shares as u128) >> 64;
+        usize::try_from(share).unwrap_or_default()
+    }
+
+    /// The key of a concept of the lexicon, apart from all texts.
+    pub(crate) fn of_concept(concept: u16) -> Self {
+        Self(Self::START.then("\u{0}").0 ^ (u64::from(concept) << 40) ^ u64::from(concept))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folded(text: &str, camel: CamelCase) -> Vec<String> {
+        pieces(text, camel, usize::MAX).into_iter().map(|piece| piece.folded).collect()
+    }
+
+    #[test]
+    fn cuts_names_at_case_digits_and_punctuation() {
+        assert_eq!(folded("OOMKilled", CamelCase::Split), ["oom", "killed"]);
+        assert_eq!(folded("web@2.4.1", CamelCase::Keep), ["web", "@", "2.4.1"]);
+        assert_eq!(folded("H.264", CamelCase::Keep), ["h", ".", "264"]);
+        assert_eq!(folded("Gdańsk", CamelCase::Keep), ["gdansk"]);
+    }
+
+    #[test]
+    fn finds_the_same_stem_each_time() {
+        let mut stems = Stems::default();
+        for word in ["crashes", "crashes", "crash", "os", "café", "42"] {
+            assert_eq!(stems.of(word).as_deref().unwrap_or(word), stem(word));
+        }
+    }
+
+    #[test]
+    fn drops_apostrophes_and_possessive_endings() {
+        assert_eq!(folded("Won't O'Brien Apple's", CamelCase::Keep), ["wont", "obrien", "apple"]);
+    }
+
+    #[test]
+    fn reads_commas_between_groups_of_three_digits_as_part_of_the_number() {
+        assert_eq!(folded("1,500", CamelCase::Keep), ["1500"]);
+        assert_eq!(folded("1.000,50", CamelCase::Keep), ["1000.50"]);
+        assert_eq!(folded("1,2", CamelCase::Keep), ["1", ",", "2"]);
+    }
+
+    #[test]
+    fn keeps_the_signs_of_language_names() {
+        assert_eq!(folded("C# c++ 10+", CamelCase::Keep), ["c#", "c++", "10", "+"]);
+    }
+}

@@ -1,0 +1,190 @@
+//! Misspelt words: for a word that names nothing, the nearest word of the request (or steering
+//! word) within a distance that grows with its length. Also short forms: the first letters of
+//! exactly one word.
+
+use crate::catalog::Catalog;
+use crate::fold::{self, Key};
+use crate::token::{TokenKind, Tokens};
+use crate::word::Word;
+
+/// Bounds the work on hostile requests.
+const MOST_COMPARISONS: usize = 20_000;
+
+/// How sure it is that a word is spelt as it was meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Knowledge {
+    Sure,
+    /// Only its stem is known: `detecter` is of `detected`, unless it is a misspelt `detector`.
+    StemOnly,
+    /// A word of the language, which can be short for one of the request but not misspelt.
+    OtherWord,
+    None,
+}
+
+/// Whether this holds of a word or of its singular.
+fn in_any_number(word: &str, holds: impl Fn(&str) -> bool) -> bool {
+    holds(word) || fold::singular(word).is_some_and(|base| holds(&base))
+}
+
+impl Catalog<'_> {
+    /// For each token, the word that it is meant for when it is none itself.
+    pub(crate) fn corrections(&self, tokens: &Tokens) -> Vec<Option<String>> {
+        let mut budget = MOST_COMPARISONS;
+        (0..tokens.len()).map(|at| self.correction(tokens, at, &mut budget)).collect()
+    }
+
+    fn correction(&self, tokens: &Tokens, at: usize, budget: &mut usize) -> Option<String> {
+        let word = tokens.folded(at);
+        let knowledge = self.knowledge(tokens, at);
+        if knowledge == Knowledge::Sure {
+            return None;
+        }
+        let spellings = self.spellings();
+        let mut meant = match knowledge {
+            Knowledge::OtherWord => short_for(word, spellings).into_iter().collect(),
+            _ => nearest(word, spellings, budget),
+        };
+        // The plural of a misspelt word: `requsts`.
+        if meant.is_empty()
+            && knowledge == Knowledge::None
+            && let Some(base) = fold::singular(word).filter(|base| base.len() >= 6)
+        {
+            meant = nearest(&base, spellings, budget);
+        }
+        let beside = meant.iter().copied().find(|word| self.names_beside(tokens, at, word));
+        let other = |meant: &&str| fold::stem(meant) != fold::stem(word);
+        let meant = match knowledge {
+            Knowledge::StemOnly => beside.filter(other),
+            _ => beside.or(meant.first().copied()),
+        };
+        meant.map(str::to_owned)
+    }
+
+    /// Whether a word and the one beside it are a name together: of words that are equally near,
+    /// that one is meant (`smoke detecter`: detector, not detected).
+    fn names_beside(&self, tokens: &Tokens, at: usize, word: &str) -> bool {
+        let folded = |at: usize| tokens.get(at).map(|token| token.folded.as_str());
+        let before = at.checked_sub(1).and_then(folded).map(|before| [before, word]);
+        let after = folded(at + 1).map(|after| [word, after]);
+        before.into_iter().chain(after).any(|pair| self.has(Key::of(pair)))
+    }
+
+    /// Whether a word, or one of the same meaning, names something.
+    fn knows(&self, tokens: &Tokens, word: &str) -> bool {
+        let key = Key::of([word]);
+        let mut concepts = tokens.lexicon.concepts_of(key).iter();
+        self.has(key) || concepts.any(|found| self.has(Key::of_concept(found.0)))
+    }
+
+    fn knowledge(&self, tokens: &Tokens, at: usize) -> Knowledge {
+        let (word, lexicon) = (tokens.folded(at), tokens.lexicon);
+        let is_word = |at: usize| tokens.kind(at) == Some(TokenKind::Word);
+        let whole = is_word(at) && !tokens.is_joint(at) && !tokens.is_joint(at + 1);
+        // "audio books" for Audiobook.
+        let joins = |before: usize, after: usize| {
+            let pair = |last: &str| self.knows(tokens, &format!("{}{last}", tokens.folded(before)));
+            is_word(before) && is_word(after) && in_any_number(tokens.folded(after), pair)
+        };
+        if !whole
+            || !(4..=32).contains(&word.len())
+            || in_any_number(word, |word| lexicon.is(word, Word::Common))
+            || lexicon.unit(word).is_some()
+            || lexicon.comparative(word).is_some()
+            || lexicon.is_steering_word(word)
+            || joins(at, at + 1)
+            || at.checked_sub(1).is_some_and(|before| joins(before, at))
+            || in_any_number(word, |word| self.knows(tokens, word))
+        {
+            Knowledge::Sure
+        } else if self.knows(tokens, &fold::stem(word)) {
+            Knowledge::StemOnly
+        } else if in_any_number(word, |word| !lexicon.concepts_of(Key::of([word])).is_empty()) {
+            Knowledge::OtherWord
+        } else {
+            Knowledge::None
+        }
+    }
+}
+
+fn letters(word: &str) -> u32 {
+    let letters = word.bytes().filter(u8::is_ascii_lowercase);
+    letters.fold(0, |letters, byte| letters | 1 << (byte - b'a'))
+}
+
+/// What a word may cost at most to be the same word, by its length: where a misspelling is as likely
+/// as an ordinary word that only resembles it (`docs/semantics/error-filters.md`, "How well it reads").
+fn bound(length: usize) -> usize {
+    match length {
+        0..=3 => 0,
+        4..=5 => 2,
+        6..=8 => 3,
+        9..=10 => 4,
+        _ => 5,
+    }
+}
+
+/// How unlike two words are: 2 for each edit, and 1 more for a letter in another's place, which
+/// fingers seldom do and ordinary words often; 2 for another last letter, unless it only changed
+/// places or was left off: that inflects.
+fn cost(word: &str, other: &str) -> usize {
+    let mut surplus = [0_i8; 256];
+    for (bytes, step) in [(word.bytes(), 1), (other.bytes(), -1)] {
+        for byte in bytes {
+            if let Some(count) = surplus.get_mut(usize::from(byte)) {
+                *count = count.saturating_add(step);
+            }
+        }
+    }
+    let own: usize = surplus.iter().map(|count| usize::from(count.unsigned_abs())).sum();
+    let replaced = own.saturating_sub(word.len().abs_diff(other.len())) / 2;
+    let inflects = word.bytes().next_back() != other.bytes().next_back()
+        && own > 0
+        && !other.starts_with(word);
+    2 * strsim::osa_distance(word, other) + replaced + 2 * usize::from(inflects)
+}
+
+/// The words at the least cost, or the one that it is short for.
+fn nearest<'c>(word: &str, candidates: &'c [String], budget: &mut usize) -> Vec<&'c str> {
+    let length = word.chars().count();
+    let most = bound(length);
+    let &[first, second, ..] = word.as_bytes() else { return Vec::new() };
+    let own = letters(word);
+    let mut least = most;
+    let mut best: Vec<&str> = Vec::new();
+    for candidate in candidates {
+        let other = candidate.len();
+        if 2 * other.abs_diff(word.len()) > most || other < 4 {
+            continue;
+        }
+        let start = candidate.bytes().next().unwrap_or(0);
+        if start != first && (length < 5 || start != second) {
+            continue;
+        }
+        if (letters(candidate) ^ own).count_ones() as usize > most || *budget == 0 {
+            continue;
+        }
+        *budget -= 1;
+        let cost = cost(word, candidate);
+        if cost < least {
+            best.clear();
+            least = cost;
+        }
+        if cost == least {
+            best.push(candidate);
+        }
+    }
+    if best.is_empty() {
+        best.extend(short_for(word, candidates));
+    }
+    best
+}
+
+/// The only word that begins with these letters.
+fn short_for<'c>(word: &str, candidates: &'c [String]) -> Option<&'c str> {
+    let start = candidates.partition_point(|candidate| candidate.as_str() < word);
+    let mut matching =
+        candidates.get(start..)?.iter().take_while(|candidate| candidate.starts_with(word));
+    let found = matching.next()?;
+    // Longer words that only add to the found one (notification, notificationservice) are its own.
+    matching.all(|other| other.starts_with(found.as_str())).then_some(found.as_str())
+}

@@ -1,0 +1,362 @@
+//! Event markers (`docs/semantics/event-markers.md`): collections of what one draws as vertical
+//! lines on a chart, such as releases, incidents and campaigns.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use shared::json::{Fault, Fields, Json, JsonPath, ViolationCode, Violations, array, text};
+use shared::projects::project::ProjectId;
+use shared::text::{parse_label, parse_text, parse_time};
+use shared::timestamp::Timestamp;
+use shared::uuid_type;
+
+const MAX_NAME_CHARACTERS: usize = 200;
+const MAX_DESCRIPTION_CHARACTERS: usize = 2_000;
+/// The most events of one request.
+const MAX_EVENTS: usize = 100;
+const MAX_ATTRIBUTES: usize = 50;
+const MAX_ATTRIBUTE_KEY_CHARACTERS: usize = 100;
+const MAX_ATTRIBUTE_VALUE_CHARACTERS: usize = 1_000;
+
+uuid_type! {
+    /// The identifier of a collection, displayed in lower case.
+    CollectionId, parse_uuid
+}
+
+/// A collection of event markers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventMarkerCollection {
+    /// Its identifier, never used again after its deletion.
+    pub id: CollectionId,
+    /// The project that owns it.
+    pub project_id: ProjectId,
+    /// Its name for people.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// How many events it holds, exactly.
+    pub event_count: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it, or its events, were last changed.
+    pub updated_at: Timestamp,
+}
+
+/// One event of a collection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventMarker {
+    /// Its identifier.
+    pub id: Uuid,
+    /// Its name for people.
+    pub name: String,
+    /// When it happened.
+    pub occurred_at: Timestamp,
+    /// What happened.
+    pub description: String,
+    /// Whatever else is known of it.
+    pub attributes: BTreeMap<String, String>,
+}
+
+/// A collection as a client describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CollectionDraft {
+    name: String,
+    description: String,
+}
+
+impl CollectionDraft {
+    /// Reads the body of create-event-marker-collection.
+    pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
+        let mut violations = Violations::default();
+        let draft = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+            let name = fields.required("name", violations, text(parse_name));
+            let description = fields.optional("description", violations, text(parse_description));
+            Some(Self { name: name?, description: description.or_default()? })
+        });
+        violations.into_result(draft)
+    }
+
+    /// The collection, as it is created at `now`.
+    pub fn into_collection(
+        self,
+        id: CollectionId,
+        project_id: ProjectId,
+        now: Timestamp,
+    ) -> EventMarkerCollection {
+        EventMarkerCollection {
+            id,
+            project_id,
+            name: self.name,
+            description: self.description,
+            event_count: 0,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}
+
+/// An event as a client describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventDraft {
+    name: String,
+    occurred_at: Timestamp,
+    description: String,
+    attributes: BTreeMap<String, String>,
+}
+
+impl EventDraft {
+    /// Reads the body of add-event-markers.
+    pub fn read_all(body: &Json<'_>) -> Result<Vec<Self>, Violations> {
+        let mut violations = Violations::default();
+        let events = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+            fields.required("events", violations, |json, path, violations| {
+                if matches!(json, Json::Array(items) if items.is_empty()) {
+                    let message = "at least one event is needed";
+                    violations.note(path, ViolationCode::TooFewItems, message);
+                }
+                array(MAX_EVENTS, read_event)(json, path, violations)
+            })
+        });
+        violations.into_result(events)
+    }
+
+    /// The event under its identifier.
+    pub fn into_event(self, id: Uuid) -> EventMarker {
+        EventMarker {
+            id,
+            name: self.name,
+            occurred_at: self.occurred_at,
+            description: self.description,
+            attributes: self.attributes,
+        }
+    }
+}
+
+fn read_event(
+    json: &Json<'_>,
+    path: &JsonPath<'_>,
+    violations: &mut Violations,
+) -> Option<EventDraft> {
+    Fields::read(json, path, violations, |fields, violations| {
+        let name = fields.required("name", violations, text(parse_name));
+        let occurred_at = fields.required("occurredAt", violations, text(parse_time));
+        let description = fields.optional("description", violations, text(parse_description));
+        let attributes = fields.optional("attributes", violations, read_attributes);
+        Some(EventDraft {
+            name: name?,
+            occurred_at: occurred_at?,
+            description: description.or_default()?,
+            attributes: attributes.or_default()?,
+        })
+    })
+}
+
+fn read_attributes(
+    json: &Json<'_>,
+    path: &JsonPath<'_>,
+    violations: &mut Violations,
+) -> Option<BTreeMap<String, String>> {
+    let Json::Object(members) = json else {
+        let message = format_args!("must be an object, not {}", json.type_name());
+        violations.note(path, ViolationCode::InvalidType, message);
+        return None;
+    };
+    if members.len() > MAX_ATTRIBUTES {
+        let message = format_args!("at most {MAX_ATTRIBUTES} attributes are allowed");
+        violations.note(path, ViolationCode::TooManyItems, message);
+        return None;
+    }
+    let mut attributes = BTreeMap::new();
+    let mut complete = true;
+    for (key, value) in members {
+        let path = path.member(key);
+        if let Err(Fault { code, message }) = check_attribute_key(key) {
+            violations.note(&path, code, message);
+        }
+        let value = text(|value| parse_text(value, MAX_ATTRIBUTE_VALUE_CHARACTERS))(
+            value, &path, violations,
+        );
+        match value {
+            Some(value) => {
+                if attributes.insert(key.to_string(), value).is_some() {
+                    let message = "the attribute stands here twice; keep one";
+                    violations.note(&path, ViolationCode::Duplicate, message);
+                }
+            }
+            None => complete = false,
+        }
+    }
+    complete.then_some(attributes)
+}
+
+fn check_attribute_key(key: &str) -> Result<(), Fault> {
+    if key.is_empty() {
+        return Err(Fault::new(ViolationCode::TooShort, "an attribute needs a name"));
+    }
+    if key.contains('\0') {
+        let message = "NUL (\\u0000) is not allowed in text";
+        return Err(Fault::new(ViolationCode::InvalidFormat, message));
+    }
+    parse_text(key, MAX_ATTRIBUTE_KEY_CHARACTERS).map(drop)
+}
+
+fn parse_name(text: &str) -> Result<String, Fault> {
+    parse_label(text, 1, MAX_NAME_CHARACTERS)
+}
+
+fn parse_description(text: &str) -> Result<String, Fault> {
+    parse_text(text, MAX_DESCRIPTION_CHARACTERS)
+}
+
+/// The events that a request added, in its order.
+#[derive(Debug, Serialize)]
+pub struct AddedEvents<'e> {
+    /// The events.
+    pub events: &'e [EventMarker],
+}
+
+/// Which events of a collection are asked for: those from `from` on and before `to`, in milliseconds
+/// since the Unix epoch. Both may lie where no event can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeRange {
+    /// The first point inside.
+    pub from: i64,
+    /// The first point after it; `None` for no end.
+    pub to: Option<i64>,
+}
+
+impl TimeRange {
+    /// Reads one end of a range: whole milliseconds since the Unix epoch.
+    pub fn parse_bound(text: &str) -> Result<i64, Fault> {
+        text.parse().map_err(|_| {
+            let message = "must be a whole number of milliseconds since the Unix epoch";
+            Fault::new(ViolationCode::InvalidFormat, message)
+        })
+    }
+
+    /// A range with one end, both, or none; `from` must come before `to`.
+    pub fn new(from: Option<i64>, to: Option<i64>) -> Result<Self, Fault> {
+        if from.zip(to).is_some_and(|(from, to)| from >= to) {
+            return Err(Fault::new(ViolationCode::OutOfRange, "`from` must come before `to`"));
+        }
+        Ok(Self { from: from.unwrap_or(i64::MIN), to })
+    }
+}
+
+/// The deletion of a collection's events, still to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PurgeJob {
+    /// The collection that was deleted.
+    pub collection: CollectionId,
+    /// When it was deleted.
+    pub deleted_at: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn faults(body: &Value) -> Vec<(String, ViolationCode)> {
+        let body = body.to_string();
+        let violations = EventDraft::read_all(&Json::parse(&body, 8).unwrap()).err();
+        let violations = violations.unwrap_or_default();
+        violations.listed().iter().map(|v| (v.pointer.clone(), v.code)).collect()
+    }
+
+    fn event(members: &Value) -> Value {
+        let mut event = json!({"name": "v1.2.3", "occurredAt": "2026-11-21T04:16:00Z"});
+        for (name, value) in members.as_object().unwrap() {
+            event[name] = value.clone();
+        }
+        event
+    }
+
+    fn fault_of(members: &Value) -> Vec<(String, ViolationCode)> {
+        faults(&json!({"events": [event(members)]}))
+    }
+
+    #[test]
+    fn reads_events_with_defaults() {
+        let body = json!({"events": [event(&json!({"attributes": {"b": "2", "a": "é"}})), event(&json!({}))]});
+        let body = body.to_string();
+        let drafts = EventDraft::read_all(&Json::parse(&body, 8).unwrap()).unwrap();
+        let shown: Vec<Value> = drafts
+            .into_iter()
+            .map(|draft| serde_json::to_value(draft.into_event(Uuid::nil())).unwrap())
+            .collect();
+        let expected = |attributes: Value| {
+            json!({
+                "id": "00000000-0000-0000-0000-000000000000",
+                "name": "v1.2.3",
+                "occurredAt": "2026-11-21T04:16:00.000Z",
+                "description": "",
+                "attributes": attributes,
+            })
+        };
+        assert_eq!(shown, [expected(json!({"a": "é", "b": "2"})), expected(json!({}))]);
+    }
+
+    #[test]
+    fn takes_1_to_100_events() {
+        let of = |count: usize| faults(&json!({"events": vec![event(&json!({})); count]}));
+        assert_eq!(of(0), [("/events".to_owned(), ViolationCode::TooFewItems)]);
+        assert_eq!((of(1), of(100)), (vec![], vec![]));
+        assert_eq!(of(101), [("/events".to_owned(), ViolationCode::TooManyItems)]);
+        assert_eq!(faults(&json!({})), [("/events".to_owned(), ViolationCode::Required)]);
+        assert_eq!(faults(&json!([])), [(String::new(), ViolationCode::InvalidType)]);
+    }
+
+    #[test]
+    fn names_all_that_is_wrong_with_events() {
+        let body = json!({"events": [
+            {"name": " ", "occurredAt": 5, "when": 1},
+            {"name": "x".repeat(201), "description": "x".repeat(2_001), "attributes": []},
+        ], "extra": true});
+        let mut found = faults(&body);
+        found.sort();
+        let mut expected = [
+            ("/events/0/name", ViolationCode::TooShort),
+            ("/events/0/occurredAt", ViolationCode::InvalidType),
+            ("/events/0/when", ViolationCode::UnknownField),
+            ("/events/1/attributes", ViolationCode::InvalidType),
+            ("/events/1/description", ViolationCode::TooLong),
+            ("/events/1/name", ViolationCode::TooLong),
+            ("/events/1/occurredAt", ViolationCode::Required),
+            ("/extra", ViolationCode::UnknownField),
+        ]
+        .map(|(pointer, code)| (pointer.to_owned(), code));
+        expected.sort();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn attributes_have_limits() {
+        let many = |count: usize| {
+            let members = (0..count).map(|n| (format!("k{n}"), json!("v")));
+            fault_of(&json!({"attributes": Value::Object(members.collect())}))
+        };
+        let at = |pointer: &str, code| vec![(format!("/events/0/attributes{pointer}"), code)];
+        assert_eq!(many(50), []);
+        assert_eq!(many(51), at("", ViolationCode::TooManyItems));
+        let (key, value) = ("k".repeat(100), "é".repeat(1_000));
+        assert_eq!(fault_of(&json!({"attributes": {&key: &value}})), []);
+        let long_key = format!("{key}k");
+        let found = fault_of(&json!({"attributes": {&long_key: "v"}}));
+        assert_eq!(found, at(&format!("/{long_key}"), ViolationCode::TooLong));
+        let found = fault_of(&json!({"attributes": {"a": format!("{value}x")}}));
+        assert_eq!(found, at("/a", ViolationCode::TooLong));
+        assert_eq!(
+            fault_of(&json!({"attributes": {"a": 1}})),
+            at("/a", ViolationCode::InvalidType)
+        );
+        assert_eq!(fault_of(&json!({"attributes": {"": "v"}})), at("/", ViolationCode::TooShort));
+        let text = r#"{"events":[{"name":"n","occurredAt":"2026-11-21T04:16:00Z","attributes":{"a":"1","a":"2"}}]}"#;
+        let violations = EventDraft::read_all(&Json::parse(text, 8).unwrap()).unwrap_err();
+        assert_eq!(violations.listed()[0].code, ViolationCode::Duplicate);
+    }
+}

@@ -1,0 +1,421 @@
+//! Table `event-markers`, key `pk` / `sk`: collections, their events, and the purging of both.
+//!
+//! | pk | sk | item |
+//! | --- | --- | --- |
+//! | `project#ID` | `collection#ID` | a collection |
+//! | `events#ID` | time and id of the event | an event of the collection |
+//! | `purge-jobs` | the collection's id | a deleted collection whose events are still there |
+//!
+//! Every write of an event has the condition that its collection exists, in the same transaction:
+//! once a collection is deleted, no event can be added to it.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_dynamodb::types::{
+    AttributeValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem,
+};
+use uuid::Uuid;
+
+use shared::dynamodb::StoreError;
+use shared::dynamodb::idempotency::{Idempotent, Replay};
+use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, range_key, s, time_key};
+use shared::dynamodb::page::one_more_than;
+use shared::dynamodb::request::IntoAction;
+use shared::dynamodb::transaction::{Commit, MAX_ATTEMPTS, Reason};
+use shared::page::{Page, PageRequest};
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
+
+use super::MarkerStore;
+use crate::{CollectionId, EventMarker, EventMarkerCollection, PurgeJob, TimeRange};
+
+pub(super) const TABLE: &str = "event-markers";
+const PURGE_JOBS: &str = "purge-jobs";
+/// A transaction has at most 100 actions; one is the collection's, one the stored answer's.
+const MAX_EVENTS_AT_ONCE: usize = 98;
+
+/// What became of a new collection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CollectionCreation {
+    /// It is stored.
+    Created,
+    /// The idempotency key was used before.
+    Replay(Replay),
+}
+
+/// What became of new events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EventAddition {
+    /// They are stored.
+    Added,
+    /// The collection does not exist, or not any more.
+    CollectionGone,
+    /// The idempotency key was used before.
+    Replay(Replay),
+}
+
+/// What became of a deletion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CollectionDeletion {
+    /// The collection is gone, and its events are queued for purging.
+    Deleted,
+    /// The collection does not exist, or not any more.
+    CollectionGone,
+}
+
+/// A collection, with the few events that its last writer could not put at once.
+struct Found {
+    collection: EventMarkerCollection,
+    pending: Vec<EventMarker>,
+}
+
+impl MarkerStore<'_> {
+    /// Stores a new collection.
+    pub async fn create_collection(
+        self,
+        collection: &EventMarkerCollection,
+        idempotent: Option<Idempotent<'_>>,
+    ) -> Result<CollectionCreation, StoreError> {
+        let put = self
+            .db
+            .put(TABLE, write_collection(collection))
+            .condition_expression("attribute_not_exists(pk)");
+        let actions = vec![put.into_action()?];
+        match self.db.commit(actions, idempotent, collection.created_at).await? {
+            Commit::Done => Ok(CollectionCreation::Created),
+            Commit::Replay(replay) => Ok(CollectionCreation::Replay(replay)),
+            Commit::Refused(cancellation) => Err(cancellation.into_error()),
+        }
+    }
+
+    /// A collection of a project. Strongly consistent: what is deleted is gone from the answer on,
+    /// and the count includes every event that was added.
+    pub async fn find_collection(
+        self,
+        project: ProjectId,
+        collection: CollectionId,
+    ) -> Result<Option<EventMarkerCollection>, StoreError> {
+        Ok(self.find(project, collection).await?.map(|found| found.collection))
+    }
+
+    async fn find(
+        self,
+        project: ProjectId,
+        collection: CollectionId,
+    ) -> Result<Option<Found>, StoreError> {
+        let found = self.db.get(TABLE, collection_key(project, collection)).await?;
+        found.as_ref().map(read_collection).transpose()
+    }
+
+    /// Collections of a project, the newest first. Strongly consistent, as [`Self::find_collection`].
+    pub async fn list_collections(
+        self,
+        project: ProjectId,
+        page_request: &PageRequest,
+    ) -> Result<Page<EventMarkerCollection>, StoreError> {
+        let mut query = self
+            .db
+            .query(TABLE)
+            .consistent_read(true)
+            .scan_index_forward(false)
+            .key_condition_expression("pk = :pk AND begins_with(sk, :collection)")
+            .expression_attribute_values(":pk", s(project_pk(project)))
+            .expression_attribute_values(":collection", s("collection#"))
+            .limit(one_more_than(page_request.limit));
+        if let Some(after) = &page_request.after {
+            query = query.set_exclusive_start_key(Some(key(&project_pk(project), after)));
+        }
+        let answer = query.send().await?;
+        let more = answer.last_evaluated_key.is_some();
+        self.db.page(answer.items.unwrap_or_default(), more, page_request.limit, end_of, |item| {
+            read_collection(item).map(|found| found.collection)
+        })
+    }
+
+    /// Adds events to a collection, all of them or none, and counts them.
+    pub async fn add_events(
+        self,
+        project: ProjectId,
+        collection: CollectionId,
+        events: &[EventMarker],
+        now: Timestamp,
+        idempotent: Option<Idempotent<'_>>,
+    ) -> Result<EventAddition, StoreError> {
+        let (at_once, rest) = events.split_at(events.len().min(MAX_EVENTS_AT_ONCE));
+        for _ in 0..MAX_ATTEMPTS {
+            let mut actions = vec![self.count_events(project, collection, events, rest, now)?];
+            for event in at_once {
+                actions.push(self.put_event(collection, event)?);
+            }
+            let cancellation = match self.db.commit(actions, idempotent, now).await? {
+                Commit::Done if rest.is_empty() => return Ok(EventAddition::Added),
+                Commit::Done => {
+                    // The events are stored and counted, so the answer is yes, whatever comes now:
+                    // whoever reads or writes next settles what this could not.
+                    let _ = self.settle(project, collection, rest).await;
+                    return Ok(EventAddition::Added);
+                }
+                Commit::Replay(replay) => return Ok(EventAddition::Replay(replay)),
+                Commit::Refused(cancellation) => cancellation,
+            };
+            let counting = cancellation.reasons.first();
+            if !counting.is_some_and(Reason::condition_failed) {
+                return Err(cancellation.into_error());
+            }
+            // The collection is not there, or has events pending: those come first.
+            match counting.and_then(|reason| reason.item.as_ref()) {
+                None => return Ok(EventAddition::CollectionGone),
+                Some(item) => {
+                    let found = read_collection(item)?;
+                    self.settle(project, collection, &found.pending).await?;
+                }
+            }
+        }
+        Err(StoreError::Contended("the collection kept having events pending".into()))
+    }
+
+    /// Counts new events, if the collection exists. Those that the transaction has no room for are
+    /// left with the collection, which every reader reads first.
+    fn count_events(
+        self,
+        project: ProjectId,
+        collection: CollectionId,
+        events: &[EventMarker],
+        rest: &[EventMarker],
+        now: Timestamp,
+    ) -> Result<TransactWriteItem, StoreError> {
+        let count = i64::try_from(events.len()).unwrap_or(i64::MAX);
+        let mut update = self
+            .db
+            .update(TABLE, collection_key(project, collection))
+            .expression_attribute_values(":count", n(count))
+            .expression_attribute_values(":now", s(now))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        update = if rest.is_empty() {
+            update
+                .condition_expression("attribute_exists(pk)")
+                .update_expression("ADD eventCount :count SET updatedAt = :now")
+        } else {
+            update
+                .condition_expression("attribute_exists(pk) AND attribute_not_exists(pending)")
+                .update_expression("ADD eventCount :count SET updatedAt = :now, pending = :pending")
+                .expression_attribute_values(":pending", write_pending(collection, rest))
+        };
+        update.into_action()
+    }
+
+    fn put_event(
+        self,
+        collection: CollectionId,
+        event: &EventMarker,
+    ) -> Result<TransactWriteItem, StoreError> {
+        self.db.put(TABLE, write_event(collection, event)).into_action()
+    }
+
+    /// Puts the events that were left with a collection. Does nothing if somebody else did, or if
+    /// the collection was deleted in the meantime.
+    async fn settle(
+        self,
+        project: ProjectId,
+        collection: CollectionId,
+        pending: &[EventMarker],
+    ) -> Result<(), StoreError> {
+        if pending.is_empty() {
+            return Ok(());
+        }
+        let update = self
+            .db
+            .update(TABLE, collection_key(project, collection))
+            .condition_expression("pending = :pending")
+            .update_expression("REMOVE pending")
+            .expression_attribute_values(":pending", write_pending(collection, pending));
+        let mut actions = vec![update.into_action()?];
+        for event in pending {
+            actions.push(self.put_event(collection, event)?);
+        }
+        // A condition that fails tells that somebody else has put them.
+        self.db.commit_all(actions).await.map(drop)
+    }
+
+    /// Events of a collection, the oldest first; `None` if there is no such collection.
+    ///
+    /// The collection is read first, both strongly consistently: what it has pending is either seen
+    /// there and put, or was put before the events are read. Reading both at the same time would save
+    /// a round trip, and now and then miss what is put in between.
+    pub async fn list_events(
+        self,
+        project: ProjectId,
+        collection: CollectionId,
+        range: TimeRange,
+        page_request: &PageRequest,
+    ) -> Result<Option<Page<EventMarker>>, StoreError> {
+        let Some(found) = self.find(project, collection).await? else { return Ok(None) };
+        self.settle(project, collection, &found.pending).await.map_err(|error| match error {
+            // A reader has no data of its own that others could have changed.
+            StoreError::Contended(cause) => StoreError::Unavailable(cause),
+            other => other,
+        })?;
+        self.query_events(collection, range, page_request).await.map(Some)
+    }
+
+    async fn query_events(
+        self,
+        collection: CollectionId,
+        range: TimeRange,
+        page_request: &PageRequest,
+    ) -> Result<Page<EventMarker>, StoreError> {
+        // All keys have one length: what follows a key is greater, and less than any later key.
+        let after = page_request.after.as_ref().map(|after| format!("{after}!"));
+        // The range may be another one than that of the page before.
+        let first = range_key(range.from).max(after.unwrap_or_default());
+        let end = range.to.map_or_else(|| "~".to_owned(), range_key);
+        if first > end {
+            return Ok(Page { items: Vec::new(), end: None });
+        }
+        let answer = self
+            .db
+            .query(TABLE)
+            .consistent_read(true)
+            .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :end")
+            .expression_attribute_values(":pk", s(events_pk(collection)))
+            .expression_attribute_values(":first", s(first))
+            // No event has this key, a time without an id, so the end is left out.
+            .expression_attribute_values(":end", s(end))
+            .limit(one_more_than(page_request.limit))
+            .send()
+            .await?;
+        let more = answer.last_evaluated_key.is_some();
+        self.db.page(answer.items.unwrap_or_default(), more, page_request.limit, end_of, read_event)
+    }
+
+    /// Deletes a collection and queues its events for purging, in one transaction whose cost does
+    /// not depend on how many they are.
+    pub async fn delete_collection(
+        self,
+        project: ProjectId,
+        collection: CollectionId,
+        now: Timestamp,
+    ) -> Result<CollectionDeletion, StoreError> {
+        let delete = self
+            .db
+            .delete(TABLE, collection_key(project, collection))
+            .condition_expression("attribute_exists(pk)");
+        let mut job = key(PURGE_JOBS, &collection.to_string());
+        job.insert("deletedAt".to_owned(), s(now));
+        let actions = vec![delete.into_action()?, self.db.put(TABLE, job).into_action()?];
+        Ok(match self.db.commit_all(actions).await? {
+            None => CollectionDeletion::Deleted,
+            Some(_) => CollectionDeletion::CollectionGone,
+        })
+    }
+}
+
+/// Where a page that ends with `item` ends.
+fn end_of(item: &Item) -> Result<String, StoreError> {
+    ItemReader { table: TABLE, item }.text("sk").map(str::to_owned)
+}
+
+pub(super) fn project_pk(project: ProjectId) -> String {
+    format!("project#{project}")
+}
+
+fn collection_key(project: ProjectId, collection: CollectionId) -> Item {
+    key(&project_pk(project), &format!("collection#{collection}"))
+}
+
+pub(super) fn events_pk(collection: CollectionId) -> String {
+    format!("events#{collection}")
+}
+
+/// The key of a purge job.
+pub(super) fn job_key(collection: CollectionId) -> Item {
+    key(PURGE_JOBS, &collection.to_string())
+}
+
+/// The partition of all purge jobs.
+pub(super) fn jobs_pk() -> AttributeValue {
+    s(PURGE_JOBS)
+}
+
+pub(super) fn read_job(item: &Item) -> Result<PurgeJob, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    Ok(PurgeJob {
+        collection: reader.parsed("sk", CollectionId::parse)?,
+        deleted_at: reader.time("deletedAt")?,
+    })
+}
+
+fn write_collection(collection: &EventMarkerCollection) -> Item {
+    item_at(
+        collection_key(collection.project_id, collection.id),
+        [
+            ("id", s(collection.id)),
+            ("projectId", s(collection.project_id)),
+            ("name", s(&collection.name)),
+            ("description", s(&collection.description)),
+            ("eventCount", AttributeValue::N(collection.event_count.to_string())),
+            ("createdAt", s(collection.created_at)),
+            ("updatedAt", s(collection.updated_at)),
+        ],
+    )
+}
+
+fn read_collection(item: &Item) -> Result<Found, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    let pending = match item.get("pending") {
+        None => Vec::new(),
+        Some(AttributeValue::L(events)) => events
+            .iter()
+            .map(|event| read_event(event.as_m().map_err(|_| reader.damaged("pending"))?))
+            .collect::<Result<_, _>>()?,
+        Some(_) => return Err(reader.damaged("pending")),
+    };
+    let collection = EventMarkerCollection {
+        id: reader.parsed("id", CollectionId::parse)?,
+        project_id: reader.parsed("projectId", ProjectId::parse)?,
+        name: reader.text("name")?.to_owned(),
+        description: reader.text("description")?.to_owned(),
+        event_count: reader.count("eventCount")?,
+        created_at: reader.time("createdAt")?,
+        updated_at: reader.time("updatedAt")?,
+    };
+    Ok(Found { collection, pending })
+}
+
+fn write_event(collection: CollectionId, event: &EventMarker) -> Item {
+    let sk = format!("{}#{}", time_key(event.occurred_at), event.id);
+    let values = event.attributes.iter().map(|(key, value)| (key.clone(), s(value)));
+    item_at(
+        key(&events_pk(collection), &sk),
+        [
+            ("id", s(event.id)),
+            ("name", s(&event.name)),
+            ("occurredAt", s(event.occurred_at)),
+            ("description", s(&event.description)),
+            ("attributes", AttributeValue::M(values.collect())),
+        ],
+    )
+}
+
+fn write_pending(collection: CollectionId, events: &[EventMarker]) -> AttributeValue {
+    let items = events.iter().map(|event| AttributeValue::M(write_event(collection, event)));
+    AttributeValue::L(items.collect())
+}
+
+fn read_event(item: &Item) -> Result<EventMarker, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    let attributes = item.get("attributes").and_then(|attributes| attributes.as_m().ok());
+    let attributes = attributes.ok_or_else(|| reader.damaged("attributes"))?;
+    let mut read = BTreeMap::new();
+    for (key, value) in attributes {
+        let value = value.as_s().map_err(|_| reader.damaged("attributes"))?;
+        read.insert(key.clone(), value.clone());
+    }
+    Ok(EventMarker {
+        id: reader.parsed("id", |text| Uuid::try_parse(text).ok())?,
+        name: reader.text("name")?.to_owned(),
+        occurred_at: reader.time("occurredAt")?,
+        description: reader.text("description")?.to_owned(),
+        attributes: read,
+    })
+}

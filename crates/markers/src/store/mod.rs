@@ -1,0 +1,22 @@
+//! Table `event-markers`.
+
+mod collections;
+mod erasure;
+mod purge;
+
+pub use collections::{CollectionCreation, CollectionDeletion, EventAddition};
+
+use shared::dynamodb::Store;
+
+/// Table `event-markers`.
+#[derive(Debug, Clone, Copy)]
+pub struct MarkerStore<'a> {
+    db: &'a Store,
+}
+
+impl<'a> MarkerStore<'a> {
+    /// Returns the store in these tables.
+    pub fn new(db: &'a Store) -> Self {
+        Self { db }
+    }
+}

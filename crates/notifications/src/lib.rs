@@ -1,0 +1,15 @@
+//! Notifications that are sent (`docs/notifications.md`): addresses, what is gathered for whom, mails.
+
+pub mod address;
+pub mod feed;
+pub mod gathering;
+pub mod happening;
+pub mod http;
+mod keys;
+pub mod mail;
+pub mod notification_type;
+pub mod preferences;
+pub mod store;
+pub mod token;
+
+pub use keys::TokenKeyCache;

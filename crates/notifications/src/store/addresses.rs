@@ -1,0 +1,300 @@
+//! Addresses, in table `notifications`, and the key of tokens.
+//!
+//! | pk | sk | item |
+//! | --- | --- | --- |
+//! | `addresses#ORGANIZATION` | user | where a user gets mail |
+//! | `asked#HASH` | `asked` | times of an address's confirmation emails in the last day |
+//! | `token-key` | `token-key` | what tokens are signed with |
+
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+
+use shared::dynamodb::StoreError;
+use shared::dynamodb::item::{Item, ItemReader, b, item, item_at, key, n, s};
+use shared::dynamodb::request::IntoAction;
+use shared::projects::api_key::UserId;
+use shared::projects::project::Organization;
+use shared::timestamp::Timestamp;
+
+use super::{NotificationStore, TABLE};
+use crate::address::{
+    DAY, EmailAddress, Nonce, PendingAddress, Refusal, ReplacedAddress, UserAddress,
+};
+use crate::store::outbox::shard_pk;
+use crate::token::TokenKey;
+
+/// A user of an organization.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct UserName {
+    /// The organization.
+    pub organization: Organization,
+    /// The user.
+    pub user: UserId,
+}
+
+/// A user who has an address, or is to have one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownUser {
+    /// Who it is.
+    pub name: UserName,
+    /// Where the user gets mail; none if that is damaged.
+    pub address: Option<UserAddress>,
+}
+
+impl NotificationStore<'_> {
+    /// Where a user gets mail. Strongly consistent: what is written next rests on it, and mail must not go
+    /// to where it went before.
+    pub async fn find_address(self, name: &UserName) -> Result<UserAddress, StoreError> {
+        let found = self.db.get(TABLE, address_key(name)).await?;
+        found.as_ref().map_or(Ok(UserAddress::default()), read_address)
+    }
+
+    /// Replaces where a user gets mail, if it is still stored as it was read; with `asks`, mail is to be
+    /// sent that asks for a confirmation. Answers whether it is stored.
+    pub async fn replace_address(
+        self,
+        name: &UserName,
+        address: &UserAddress,
+        asks: bool,
+    ) -> Result<bool, StoreError> {
+        let mut actions = vec![self.put_address(name, address)?];
+        if asks {
+            actions.push(self.db.put(TABLE, confirmation_key(name)).into_action()?);
+        }
+        Ok(self.db.commit_all(actions).await?.is_none())
+    }
+
+    /// Returns the times of an address's confirmation emails in order, over all users.
+    pub async fn times_asked(self, email: &EmailAddress) -> Result<Vec<Timestamp>, StoreError> {
+        let found = self.db.get(TABLE, asked_key(email)).await?;
+        let times = found.as_ref().map(|item| read_times(ItemReader { table: TABLE, item }));
+        Ok(times.transpose()?.unwrap_or_default())
+    }
+
+    /// Replaces a user's address and the times of confirmation emails to `email`, if both are still stored as
+    /// they were read. Returns whether they are stored.
+    pub async fn replace_asked(
+        self,
+        name: &UserName,
+        address: &UserAddress,
+        email: &EmailAddress,
+        [read, times]: [&[Timestamp]; 2],
+    ) -> Result<bool, StoreError> {
+        let latest = read.last().max(times.last());
+        let ends = latest.map_or(0, |latest| latest.plus(DAY).as_seconds());
+        let item =
+            item_at(asked_key(email), [(ASKED, s(write_times(times))), ("expiresAt", n(ends))]);
+        let put = self
+            .db
+            .put(TABLE, item)
+            .condition_expression("attribute_not_exists(pk) OR asked = :read")
+            .expression_attribute_values(":read", s(write_times(read)));
+        let actions = vec![self.put_address(name, address)?, put.into_action()?];
+        Ok(self.db.commit_all(actions).await?.is_none())
+    }
+
+    pub(super) fn put_address(
+        self,
+        name: &UserName,
+        address: &UserAddress,
+    ) -> Result<TransactWriteItem, StoreError> {
+        let (condition, values) = still_as_read(address);
+        self.db
+            .put(TABLE, write_address(name, address))
+            .condition_expression(condition)
+            .set_expression_attribute_values(values)
+            .into_action()
+    }
+
+    /// The check that an address is still stored as it was read.
+    pub(super) fn check_address(
+        self,
+        name: &UserName,
+        read: &UserAddress,
+    ) -> Result<TransactWriteItem, StoreError> {
+        let (condition, values) = still_as_read(read);
+        self.db
+            .check(TABLE, address_key(name))
+            .condition_expression(condition)
+            .set_expression_attribute_values(values)
+            .into_action()
+    }
+
+    /// All users of an organization who have an address or are to have one. Strongly consistent.
+    pub async fn list_addresses(
+        self,
+        organization: &Organization,
+    ) -> Result<Vec<KnownUser>, StoreError> {
+        let mut items = self
+            .db
+            .query(TABLE)
+            .consistent_read(true)
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", s(addresses_pk(organization)))
+            .into_paginator()
+            .items()
+            .send();
+        let mut users = Vec::new();
+        while let Some(item) = items.next().await {
+            let item = item?;
+            let Some(user) = self.db.unless_damaged(&item, read_user(&item))? else { continue };
+            let name = UserName { organization: organization.clone(), user };
+            let address = self.db.unless_damaged(&item, read_address(&item))?;
+            users.push(KnownUser { name, address });
+        }
+        Ok(users)
+    }
+
+    /// What tokens are signed with: `new`, unless there is a key already.
+    pub(crate) async fn token_key(self, new: TokenKey) -> Result<TokenKey, StoreError> {
+        let place = || key("token-key", "token-key");
+        loop {
+            if let Some(found) = self.db.get(TABLE, place()).await? {
+                return Ok(TokenKey(ItemReader { table: TABLE, item: &found }.bytes("key")?));
+            }
+            self.db.put_unless_there(TABLE, "pk", item_at(place(), [("key", b(&new.0))])).await?;
+        }
+    }
+}
+
+/// The condition that an address is stored as it was read, and its values.
+fn still_as_read(read: &UserAddress) -> (&'static str, Option<Item>) {
+    match read.revision {
+        0 => ("attribute_not_exists(pk)", None),
+        revision => ("revision = :read", Some(item([(":read", count(revision))]))),
+    }
+}
+
+fn addresses_pk(organization: &Organization) -> String {
+    format!("addresses#{organization}")
+}
+
+pub(super) fn address_key(name: &UserName) -> Item {
+    key(&addresses_pk(&name.organization), name.user.as_str())
+}
+
+/// That a user is to be asked for a confirmation. An organization has no `/`.
+pub(super) fn confirmation_key(name: &UserName) -> Item {
+    let UserName { organization, user } = name;
+    key(&shard_pk(organization.as_str()), &format!("{CONFIRMATIONS}{organization}/{user}"))
+}
+
+/// Returns the key of an address's confirmation emails. It does not contain the address.
+fn asked_key(email: &EmailAddress) -> Item {
+    // Most providers ignore case.
+    let hash = Sha256::digest(email.as_str().to_ascii_lowercase());
+    key(&format!("{ASKED}#{}", BASE64_URL_SAFE_NO_PAD.encode(hash)), ASKED)
+}
+
+/// Attribute: times of confirmation emails.
+const ASKED: &str = "asked";
+
+fn write_times(times: &[Timestamp]) -> String {
+    let times: Vec<String> = times.iter().map(|at| at.as_millis().to_string()).collect();
+    times.join(" ")
+}
+
+fn read_times(reader: ItemReader<'_>) -> Result<Vec<Timestamp>, StoreError> {
+    let times = reader.optional_parsed(ASKED, |text| {
+        let times = text.split_whitespace();
+        times.map(|at| at.parse().ok().map(Timestamp::from_millis)).collect::<Option<Vec<_>>>()
+    });
+    Ok(times?.unwrap_or_default())
+}
+
+/// What the keys of users begin with who are to be asked.
+pub(super) const CONFIRMATIONS: &str = "confirm#";
+
+fn read_user(item: &Item) -> Result<UserId, StoreError> {
+    ItemReader { table: TABLE, item }.parsed("sk", |text| UserId::parse(text).ok())
+}
+
+/// A count that only grows, far below what a number may be.
+fn count(value: u64) -> AttributeValue {
+    n(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+fn write_address(name: &UserName, address: &UserAddress) -> Item {
+    let revision = address.revision.saturating_add(1);
+    let mut item = item_at(address_key(name), [("revision", count(revision))]);
+    let mut set = |name: &str, value| item.insert(name.to_owned(), value);
+    if let Some(email) = &address.confirmed {
+        set("email", s(email));
+    }
+    if let Some(pending) = &address.pending {
+        set("pendingEmail", s(&pending.email));
+        set("pendingNonce", b(&pending.nonce.0));
+        set("pendingEnds", n(pending.ends.as_millis()));
+    }
+    if let Some(used) = &address.used {
+        set("usedNonce", b(&used.0));
+    }
+    if let Some(refusal) = &address.refusal {
+        set("refusedAt", n(refusal.at.as_millis()));
+        set("refusal", s(&refusal.reason));
+    }
+    if address.held_back > 0 {
+        set("heldBack", count(address.held_back));
+    }
+    if !address.asked.is_empty() {
+        set(ASKED, s(write_times(&address.asked)));
+    }
+    if !address.replaced.is_empty() {
+        let replaced: Vec<String> = address.replaced.iter().map(write_replaced).collect();
+        set(REPLACED, s(replaced.join(" ")));
+    }
+    item
+}
+
+/// Attribute: replaced addresses.
+const REPLACED: &str = "replaced";
+
+/// Four words for each address: the address, its nonce, its end, and `told` or `untold`.
+fn write_replaced(replaced: &ReplacedAddress) -> String {
+    let ReplacedAddress { email, nonce, ends, is_told } = replaced;
+    let nonce = BASE64_URL_SAFE_NO_PAD.encode(nonce.0);
+    let told = if *is_told { TOLD } else { "untold" };
+    format!("{email} {nonce} {} {told}", ends.as_millis())
+}
+
+const TOLD: &str = "told";
+
+fn read_replaced(text: &str) -> Option<Vec<ReplacedAddress>> {
+    let words: Vec<&str> = text.split(' ').collect();
+    let read = |words: &[&str]| {
+        let &[email, nonce, ends, told] = words else { return None };
+        Some(ReplacedAddress {
+            email: EmailAddress::stored(email)?,
+            nonce: Nonce(BASE64_URL_SAFE_NO_PAD.decode(nonce).ok()?.try_into().ok()?),
+            ends: Timestamp::from_millis(ends.parse().ok()?),
+            is_told: told == TOLD,
+        })
+    };
+    words.chunks(4).map(read).collect()
+}
+
+fn read_address(item: &Item) -> Result<UserAddress, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    let email = |attribute| reader.optional_parsed(attribute, EmailAddress::stored);
+    let pending = email("pendingEmail")?.map(|email| {
+        let nonce = Nonce(reader.bytes("pendingNonce")?);
+        Ok::<_, StoreError>(PendingAddress { email, nonce, ends: reader.millis("pendingEnds")? })
+    });
+    let used = item.contains_key("usedNonce").then(|| reader.bytes("usedNonce").map(Nonce));
+    let refusal = reader.optional_text("refusal")?.map(|reason| {
+        Ok::<_, StoreError>(Refusal { at: reader.millis("refusedAt")?, reason: reason.to_owned() })
+    });
+    let replaced = reader.optional_parsed(REPLACED, read_replaced)?;
+    Ok(UserAddress {
+        confirmed: email("email")?,
+        pending: pending.transpose()?,
+        used: used.transpose()?,
+        replaced: replaced.unwrap_or_default(),
+        asked: read_times(reader)?,
+        refusal: refusal.transpose()?,
+        held_back: reader.optional_count("heldBack")?.unwrap_or_default(),
+        revision: reader.count("revision")?,
+    })
+}

@@ -1,0 +1,35 @@
+//! Tables `notifications` and `email-preferences`.
+
+mod addresses;
+mod announced;
+mod dispatch;
+mod erasure;
+mod feed;
+pub mod outbox;
+mod passes;
+mod preferences;
+
+pub use addresses::{KnownUser, UserName};
+pub use dispatch::{
+    BatchPage, EVENTS_AT_ONCE, EventBatch, LEASE, Outlets, Shard, TAKEN_AT_ONCE, Waiting,
+};
+pub use erasure::NotificationSweep;
+pub use feed::{Feed, Looked};
+pub use passes::Pass;
+
+use outbox::OUTBOX_TABLE as TABLE;
+
+use shared::dynamodb::Store;
+
+/// Tables `notifications` and `email-preferences`.
+#[derive(Debug, Clone, Copy)]
+pub struct NotificationStore<'a> {
+    db: &'a Store,
+}
+
+impl<'a> NotificationStore<'a> {
+    /// Returns the store in these tables.
+    pub fn new(db: &'a Store) -> Self {
+        Self { db }
+    }
+}

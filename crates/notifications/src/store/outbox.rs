@@ -1,0 +1,141 @@
+//! The outbox, in table `notifications`: what happened and was not announced yet. Its items are written by
+//! the transactions that make things happen (`docs/notifications.md`).
+//!
+//! | pk | sk | item |
+//! | --- | --- | --- |
+//! | `shard#SHARD` | `outbox#SCENE#KIND#SUBJECT#OCCASION` | something that happened |
+
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+
+use shared::dynamodb::StoreError;
+use shared::dynamodb::item::{Item, ItemReader, item, key, n, s};
+use shared::dynamodb::request::IntoAction;
+use shared::projects::api_key::{ApiKeyRecord, UserId};
+use shared::projects::project::{Organization, ProjectId};
+
+use super::NotificationStore;
+use crate::happening::{Happening, HappeningKind, Scene};
+
+/// The table of all that is on its way.
+pub(crate) const OUTBOX_TABLE: &str = "notifications";
+/// What the sort keys of the outbox begin with.
+pub(crate) const OUTBOX: &str = "outbox#";
+/// Over how many partitions that is spread.
+pub(crate) const SHARDS: u32 = 4;
+
+impl NotificationStore<'_> {
+    /// The action that announces what the other actions of its transaction make happen. It has no
+    /// condition: theirs decide.
+    pub fn announce(self, happening: &Happening) -> Result<TransactWriteItem, StoreError> {
+        let mut item = outbox_key(happening);
+        item.extend(write_happening(happening));
+        self.db.put(OUTBOX_TABLE, item).into_action()
+    }
+
+    /// Stores a new key and announces it to its user.
+    pub async fn create_api_key(self, record: &ApiKeyRecord) -> Result<(), StoreError> {
+        let announcement = self.announce(&Happening::of_new_key(record))?;
+        self.db.create_api_key(record, announcement).await
+    }
+}
+
+/// The partition of what a name belongs to: a project's id, or an organization.
+pub(crate) fn shard_pk(name: &str) -> String {
+    numbered_shard_pk(crc32fast::hash(name.as_bytes()) % SHARDS)
+}
+
+/// The partition of a number below [`SHARDS`].
+pub(crate) fn numbered_shard_pk(shard: u32) -> String {
+    format!("shard#{shard}")
+}
+
+/// The partition of a scene's happenings.
+pub(crate) fn scene_pk(scene: &Scene) -> String {
+    match scene {
+        Scene::Project(project) => shard_pk(&project.to_string()),
+        Scene::User(organization, _) => shard_pk(organization.as_str()),
+    }
+}
+
+/// Where a happening waits.
+pub(crate) fn outbox_key(happening: &Happening) -> Item {
+    key(&scene_pk(&happening.scene), &format!("{OUTBOX}{}", happening.id()))
+}
+
+/// A happening as the attributes of an item, or of a map in one.
+pub(crate) fn write_happening(happening: &Happening) -> Item {
+    let Happening { kind, scene, subject, occasion, at, title, detail, weight, actor } = happening;
+    let count = |value: u64| n(i64::try_from(value).unwrap_or(i64::MAX));
+    let mut written = item([
+        ("kind", s(kind.as_str())),
+        ("subject", s(subject)),
+        ("occasion", count(*occasion)),
+        ("at", n(at.as_millis())),
+        ("title", s(title)),
+        ("detail", s(detail)),
+        ("weight", count(*weight)),
+    ]);
+    let mut set = |name: &str, value: AttributeValue| written.insert(name.to_owned(), value);
+    let (project, concerned) = match scene {
+        Scene::Project(project) => (Some(project), None),
+        Scene::User(organization, user) => (None, Some((organization, user))),
+    };
+    if let Some(project) = project {
+        set("project", s(project));
+    }
+    if let Some((organization, user)) = concerned {
+        set("organization", s(organization));
+        set("user", s(user));
+    }
+    if let Some(actor) = actor {
+        set("actor", s(actor));
+    }
+    written
+}
+
+/// Reads what [`write_happening`] wrote.
+pub(crate) fn read_happening(item: &Item) -> Result<Happening, StoreError> {
+    let reader = ItemReader { table: OUTBOX_TABLE, item };
+    let user = |text: &str| UserId::parse(text).ok();
+    let scene = if let Some(project) = reader.optional_parsed("project", ProjectId::parse)? {
+        Scene::Project(project)
+    } else {
+        let organization = reader.parsed("organization", |text| Organization::parse(text).ok())?;
+        Scene::User(organization, reader.parsed("user", user)?)
+    };
+    Ok(Happening {
+        kind: reader.parsed("kind", HappeningKind::parse)?,
+        scene,
+        subject: reader.text("subject")?.to_owned(),
+        occasion: reader.count("occasion")?,
+        at: reader.millis("at")?,
+        title: reader.text("title")?.to_owned(),
+        detail: reader.text("detail")?.to_owned(),
+        weight: reader.count("weight")?,
+        actor: reader.optional_parsed("actor", user)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::timestamp::Timestamp;
+
+    #[test]
+    fn a_happening_is_read_as_it_was_written() {
+        let organization = Organization::parse("default").unwrap();
+        let user = UserId::parse("mira#1/x").unwrap();
+        let scenes = [
+            Scene::Project(ProjectId::new(uuid::Uuid::nil())),
+            Scene::User(organization, user.clone()),
+        ];
+        for (scene, kind) in scenes.into_iter().zip(HappeningKind::ALL) {
+            let at = Timestamp::from_millis(1_795_234_560_000);
+            let plain = Happening::new(kind, scene, "subject", "title", at);
+            let full = plain.clone().detailed("d").at_occasion(7).weighing(9).by(&user);
+            for happening in [plain, full] {
+                assert_eq!(read_happening(&write_happening(&happening)).unwrap(), happening);
+            }
+        }
+    }
+}

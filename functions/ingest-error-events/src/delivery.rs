@@ -1,0 +1,265 @@
+//! What a delivery of an SDK needs, each of it remembered by a warm function: the project that it is
+//! for, the log that its row goes to, and the error that it belongs to.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::time::Duration;
+
+use errors::grouping::Fingerprint;
+use errors::http::DROPPED_CATEGORIES;
+use errors::ingestion::IngestionFault;
+use errors::log::visit::early_visit;
+use errors::store::{ErrorOfEvent, ErrorStore, FingerprintEntry, SeenEvent};
+use errors::{ErrorDescription, ErrorId, ErrorLimits, KnownError, NewError};
+use shared::app::App;
+use shared::cache::TimedCache;
+use shared::dynamodb::StoreError;
+use shared::http::{Incoming, Problem};
+use shared::projects::dsn::{IngestId, PublicKey};
+use shared::projects::project::ProjectId;
+use shared::projects::store::IngestAccess;
+use shared::telemetry::{ERRORS_AT_CAP, log_bound_met};
+use shared::timestamp::Timestamp;
+
+/// How long anything is remembered: the longest that a key which was replaced may go on working.
+const MAX_AGE: Duration = Duration::from_mins(1);
+/// How many of each are remembered.
+const CAPACITY: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
+
+/// What deliveries had in common lately.
+#[derive(Debug)]
+struct DeliveryCache {
+    projects: TimedCache<IngestId, IngestAccess>,
+    /// Keys that were not those of a project. A new one is random, so that nobody has asked with it before.
+    refused: TimedCache<(IngestId, PublicKey), ()>,
+    /// Over how many partitions the rows of a project are spread.
+    logs: TimedCache<ProjectId, u8>,
+    errors: TimedCache<(ProjectId, Fingerprint), KnownError>,
+    /// Projects that had no room for further errors.
+    full: TimedCache<ProjectId, ()>,
+}
+
+impl Default for DeliveryCache {
+    fn default() -> Self {
+        Self {
+            projects: TimedCache::new(CAPACITY, MAX_AGE),
+            refused: TimedCache::new(CAPACITY, MAX_AGE),
+            logs: TimedCache::new(CAPACITY, MAX_AGE),
+            errors: TimedCache::new(CAPACITY, MAX_AGE),
+            full: TimedCache::new(CAPACITY, MAX_AGE),
+        }
+    }
+}
+
+/// The project of an ingest id, if the key is its own. Fails with 403 otherwise, for an unknown project as
+/// for a wrong key.
+pub(crate) async fn find_ingest_project(
+    app: &App,
+    incoming: &Incoming,
+    ingest_id: Option<IngestId>,
+    key: PublicKey,
+) -> Result<IngestAccess, Problem> {
+    let refused = || Problem::from(IngestionFault::Unauthorized);
+    let ingest_id = ingest_id.ok_or_else(refused)?;
+    let now = app.clock.now();
+    let cache = app.cache::<DeliveryCache>();
+    // A key that is not the remembered one may be new.
+    let remembered = cache.projects.get(&ingest_id, now);
+    let access = match remembered.filter(|access| access.public_key == key) {
+        Some(access) => access,
+        None if cache.refused.holds(&(ingest_id, key), now) => return Err(refused()),
+        None => {
+            let found = app.store.find_ingest_access(ingest_id).await?;
+            if let Some(access) = &found {
+                cache.projects.insert(ingest_id, access.clone(), now);
+            }
+            let found = found.filter(|access| access.public_key == key);
+            let Some(access) = found else {
+                cache.refused.insert((ingest_id, key), (), now);
+                return Err(refused());
+            };
+            access
+        }
+    };
+    incoming.note_project(access.project);
+    Ok(access)
+}
+
+/// Counts a delivery to a project, by whether it holds an event. Fails with 429 beyond the limit of either
+/// kind. A page sends envelopes without an event for each visit: they must not use up the events' limit.
+pub(crate) async fn count_delivery(
+    app: &App,
+    access: &IngestAccess,
+    has_event: bool,
+) -> Result<(), Problem> {
+    let counted = app.count_delivery(access.project, access.events_per_minute, has_event).await;
+    counted.map_err(|over| if has_event { over } else { over.limiting(DROPPED_CATEGORIES) })
+}
+
+/// Opens the log of a project for an event, by whose random `draw` the log may be visited early: it will
+/// be packed. Answers over how many partitions its rows are spread.
+pub(crate) async fn open_log(app: &App, project: ProjectId, draw: u32) -> Result<u8, StoreError> {
+    let now = app.clock.now();
+    let cache = app.cache::<DeliveryCache>();
+    let (early, known) = (early_visit(draw, now), cache.logs.get(&project, now));
+    if let (None, Some(shards)) = (early, known) {
+        return Ok(shards);
+    }
+    let shards = ErrorStore::new(&app.store).want_packing(project, early, now).await?;
+    cache.logs.insert(project, shards, now);
+    Ok(shards)
+}
+
+/// Spreads the rows of a project over more partitions, of which `shards` took no more.
+pub async fn add_log_shards(app: &App, project: ProjectId, shards: u8) -> Result<u8, StoreError> {
+    let shards = ErrorStore::new(&app.store).add_log_shards(project, shards).await?;
+    app.cache::<DeliveryCache>().logs.insert(project, shards, app.clock.now());
+    Ok(shards)
+}
+
+/// What an event counts under: the error of its kind, or the one of the kinds that found no room.
+#[derive(Debug, Clone)]
+pub(crate) struct FoundError {
+    /// What the error is about.
+    pub(crate) description: ErrorDescription,
+    /// The error, which may be about to be made.
+    pub(crate) error: ErrorOfEvent,
+}
+
+/// How far what is remembered can be relied on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Remembered {
+    /// As always.
+    Counts,
+    /// Not at all: it turned out to be wrong.
+    IsOld,
+}
+
+/// Finds the error of an event of this description, or what it is to become if it is the first of its
+/// kind.
+pub(crate) async fn find_error_of(
+    app: &App,
+    project: ProjectId,
+    description: ErrorDescription,
+    remembered: Remembered,
+) -> Result<FoundError, StoreError> {
+    let entry = find_fingerprint(app, project, description.fingerprint, remembered).await?;
+    if entry.error.is_some() || has_room(app, project).await? {
+        let error = error_of_event(app, &description, &entry);
+        return Ok(FoundError { description, error });
+    }
+    let description = ErrorDescription::of_overflow(&error_limits(app));
+    let entry = find_fingerprint(app, project, description.fingerprint, remembered).await?;
+    let error = error_of_event(app, &description, &entry);
+    Ok(FoundError { description, error })
+}
+
+async fn find_fingerprint(
+    app: &App,
+    project: ProjectId,
+    fingerprint: Fingerprint,
+    remembered: Remembered,
+) -> Result<FingerprintEntry, StoreError> {
+    let now = app.clock.now();
+    let cache = app.cache::<DeliveryCache>();
+    let known = cache.errors.get(&(project, fingerprint), now);
+    if let (Some(known), Remembered::Counts) = (known, remembered) {
+        let (error, event_shards) = (Some(known.id), known.event_shards);
+        return Ok(FingerprintEntry { error, event_shards, deleted_at: None });
+    }
+    let entry = ErrorStore::new(&app.store).find_fingerprint(project, fingerprint, now).await?;
+    if let Some(known) = entry.known() {
+        cache.errors.insert((project, fingerprint), known, now);
+    }
+    Ok(entry)
+}
+
+/// Reserves room for one more error of a project, if there is any.
+async fn has_room(app: &App, project: ProjectId) -> Result<bool, StoreError> {
+    let now = app.clock.now();
+    let cache = app.cache::<DeliveryCache>();
+    if cache.full.get(&project, now).is_some() {
+        return Ok(false);
+    }
+    let has_room =
+        ErrorStore::new(&app.store).reserve_error(project, &error_limits(app), now).await?;
+    if !has_room {
+        cache.full.insert(project, (), now);
+        log_bound_met(ERRORS_AT_CAP, &format!("errors#{project}"), now);
+    }
+    Ok(has_room)
+}
+
+fn error_limits(app: &App) -> ErrorLimits {
+    let (limits, default) = (app.limits(), ErrorLimits::default());
+    ErrorLimits {
+        errors: limits.errors_per_project.map_or(default.errors, NonZeroU32::get),
+        new_errors_per_hour: limits
+            .new_errors_per_hour
+            .map_or(default.new_errors_per_hour, NonZeroU32::get),
+    }
+}
+
+fn error_of_event(
+    app: &App,
+    description: &ErrorDescription,
+    entry: &FingerprintEntry,
+) -> ErrorOfEvent {
+    if let Some(known) = entry.known() {
+        return ErrorOfEvent::Known(known);
+    }
+    let id = ErrorId::new(app.ids.new_uuid(app.clock.now()));
+    let known = KnownError { id, event_shards: entry.event_shards };
+    let description = description.clone();
+    ErrorOfEvent::New(Box::new(NewError { known, description, events_since: entry.deleted_at }))
+}
+
+/// Remembers the error that was made with an event.
+pub(crate) fn remember_error(
+    app: &App,
+    project: ProjectId,
+    fingerprint: Fingerprint,
+    error: KnownError,
+) {
+    app.cache::<DeliveryCache>().errors.insert((project, fingerprint), error, app.clock.now());
+}
+
+/// Makes a counted event known to its error. Answers whether the event is still there: it may have been
+/// deleted with its error.
+pub(crate) async fn see_error(
+    app: &App,
+    project: ProjectId,
+    description: &ErrorDescription,
+    occurred_at: Timestamp,
+    received_at: Timestamp,
+) -> Result<bool, StoreError> {
+    let now = app.clock.now();
+    let cache = app.cache::<DeliveryCache>();
+    let fingerprint = description.fingerprint;
+    let known = cache.errors.get(&(project, fingerprint), now);
+    let new = ErrorId::new(app.ids.new_uuid(now));
+    let seen = SeenEvent { occurred_at, received_at, now };
+    let seen =
+        ErrorStore::new(&app.store).see_error(project, known, description, &seen, new).await?;
+    if let Some(known) = seen {
+        cache.errors.insert((project, fingerprint), known, now);
+    }
+    Ok(seen.is_some())
+}
+
+/// Spreads the keys of an error's events over more partitions, of which one took no more. Answers the
+/// error as it is then.
+pub(crate) async fn add_event_shards(
+    app: &App,
+    project: ProjectId,
+    found: FoundError,
+) -> Result<FoundError, StoreError> {
+    let ErrorOfEvent::Known(known) = &found.error else { return Ok(found) };
+    let (known, now) = (*known, app.clock.now());
+    let FoundError { description, .. } = found;
+    let Some(known) = ErrorStore::new(&app.store).add_event_shards(project, known, now).await?
+    else {
+        return find_error_of(app, project, description, Remembered::IsOld).await;
+    };
+    remember_error(app, project, description.fingerprint, known);
+    Ok(FoundError { description, error: ErrorOfEvent::Known(known) })
+}

@@ -1,7 +1,0 @@
-//! Event markers: collections of what one draws as vertical lines on a chart.
-
-mod event_marker;
-mod http;
-pub mod store;
-
-pub use event_marker::*;

@@ -1,0 +1,153 @@
+//! How many errors a project has at most, and for how long it has them.
+
+use std::num::NonZeroU32;
+
+use serde_json::{Value, json};
+
+use errors::store::ErrorStore;
+use shared::quotas::Limits;
+use tests::errors::SentEvent;
+
+use super::{DAY, HOUR, LIST_EVENTS, Tracker};
+
+const OVERFLOW: &str = "More kinds of errors than 3, or 2 an hour";
+
+/// A project that has three errors at most, and two new ones in an hour.
+async fn small() -> Tracker {
+    let mut tracker = Tracker::start().await;
+    let limits = Limits {
+        errors_per_project: NonZeroU32::new(3),
+        new_errors_per_hour: NonZeroU32::new(2),
+        ..Limits::default()
+    };
+    tracker.test.app = tracker.test.app.with_limits(limits);
+    tracker
+}
+
+fn event(tracker: &Tracker, number: u64, kind: &str) -> SentEvent {
+    SentEvent::new(number, tracker.now(), &format!("{kind}Error"), "x")
+}
+
+/// The counts of all errors, by title.
+async fn counts(tracker: &Tracker) -> Vec<(String, u64)> {
+    let of = |error: &Value| {
+        (error["title"].as_str().unwrap().to_owned(), error["count"].as_u64().unwrap())
+    };
+    let mut counts: Vec<_> = tracker.errors().await.iter().map(of).collect();
+    counts.sort();
+    counts
+}
+
+#[tokio::test]
+async fn events_of_kinds_beyond_the_bound_count_under_one_error() {
+    let tracker = small().await;
+    for (number, kind) in (1..).zip(["A", "B", "C", "C", "D"]) {
+        tracker.deliver(&event(&tracker, number, kind)).await;
+    }
+    // Delivered once more, they count where they did.
+    tracker.deliver(&event(&tracker, 3, "C")).await;
+    let [a, b, overflow] = [("AError: x", 1), ("BError: x", 1), (OVERFLOW, 3)]
+        .map(|(title, count)| (title.to_owned(), count));
+    assert_eq!(counts(&tracker).await, [a.clone(), b.clone(), overflow.clone()]);
+    assert_eq!(tracker.total(&json!({})).await, 5);
+    let errors = tracker.errors().await;
+    let error = errors.iter().find(|error| error["title"] == OVERFLOW).unwrap();
+    let events = tracker.pages(&tracker.call_for(LIST_EVENTS, error), 10).await.concat();
+    let types = events.iter().map(|it| it["event"]["exception"]["values"][0]["type"].as_str());
+    assert_eq!(types.collect::<Vec<_>>(), [Some("DError"), Some("CError"), Some("CError")]);
+
+    // An hour later there is room for one more, and no longer for another.
+    tracker.test.pass(HOUR);
+    for (number, kind) in (6..).zip(["C", "D", "A"]) {
+        tracker.deliver(&event(&tracker, number, kind)).await;
+    }
+    let expected =
+        [("AError: x".to_owned(), 2), b, ("CError: x".to_owned(), 1), (OVERFLOW.to_owned(), 4)];
+    assert_eq!(counts(&tracker).await, expected);
+    tracker.pack().await;
+    assert_eq!(counts(&tracker).await, expected);
+    assert_eq!(tracker.total(&json!({})).await, 8);
+}
+
+#[tokio::test]
+async fn room_that_was_reserved_in_vain_is_given_back_within_a_day() {
+    let tracker = small().await;
+    let store = &tracker.test.app.store;
+    let limits = errors::ErrorLimits { errors: 3, new_errors_per_hour: 9 };
+    tracker.deliver(&event(&tracker, 1, "A")).await;
+    for expected in [true, true, false] {
+        let reserved =
+            ErrorStore::new(store).reserve_error(tracker.project.id, &limits, tracker.now()).await;
+        assert_eq!(reserved.unwrap(), expected);
+    }
+    tracker.test.pass(DAY + HOUR);
+    tracker.run_schedule().await;
+    for kind in ["B", "C"] {
+        tracker.deliver(&event(&tracker, u64::from(kind.as_bytes()[0]), kind)).await;
+    }
+    assert_eq!(counts(&tracker).await.len(), 3);
+    assert!(counts(&tracker).await.iter().all(|(title, _)| title != OVERFLOW));
+}
+
+#[tokio::test]
+async fn first_events_of_a_kind_that_come_at_once_make_one_error() {
+    let tracker = Tracker::start().await;
+    let events: Vec<SentEvent> = (0..24).map(|number| event(&tracker, number, "A")).collect();
+    tracker.deliver_all(&events).await;
+    assert_eq!(counts(&tracker).await, [("AError: x".to_owned(), 24)]);
+}
+
+#[tokio::test]
+async fn an_error_expires_400_days_after_its_last_event() {
+    let tracker = Tracker::start().await;
+    tracker.deliver(&event(&tracker, 1, "A")).await;
+    tracker.deliver(&event(&tracker, 2, "B")).await;
+    tracker.test.pass(399 * DAY);
+    tracker.deliver(&event(&tracker, 3, "B")).await;
+    tracker.test.pass(2 * DAY);
+    let errors = tracker.errors().await;
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert_eq!((&errors[0]["title"], &errors[0]["count"]), (&json!("BError: x"), &json!(1)));
+
+    // One of its kind that comes then is new, in the place of what expired.
+    tracker.deliver(&event(&tracker, 4, "A")).await;
+    let errors = tracker.errors().await;
+    assert_eq!(errors.len(), 2);
+    let new = errors.iter().find(|error| error["title"] == "AError: x").unwrap();
+    assert_eq!((&new["count"], &new["firstSeen"]), (&json!(1), &json!(tracker.now())));
+}
+
+#[tokio::test]
+async fn the_events_of_a_hot_error_are_listed_over_all_of_their_partitions() {
+    let tracker = Tracker::start().await;
+    let store = &tracker.test.app.store;
+    let mut sent = 0_u64;
+    for shards in [1, 2, 4, 8, 16, 16] {
+        for _ in 0..3 {
+            tracker.test.pass(super::MINUTE / 60);
+            tracker.deliver(&event(&tracker, sent, "A")).await;
+            sent += 1;
+        }
+        let fingerprint = tracker.items_of("fingerprints#").await;
+        assert_eq!(fingerprint[0]["eventShards"].as_n().unwrap(), &shards.to_string());
+        let id = tracker.the_error().await["errorId"].as_str().unwrap().to_owned();
+        let id = errors::ErrorId::parse(&id).unwrap();
+        let known = errors::KnownError { id, event_shards: shards };
+        let spread =
+            ErrorStore::new(store).add_event_shards(tracker.project.id, known, tracker.now()).await;
+        assert_eq!(spread.unwrap().unwrap().event_shards, (shards * 2).min(16));
+        // What a warm function remembers.
+        tracker.test.pass(super::MINUTE);
+    }
+    let keys = tracker.items_of("error-events#").await;
+    assert!(keys.iter().any(|item| !super::text(item, "pk").ends_with("#00")));
+    let call = tracker.call_for(LIST_EVENTS, &tracker.the_error().await);
+    for limit in [1, 2, 5, 100] {
+        let events = tracker.pages(&call, limit).await.concat();
+        let ids: Vec<_> = events.iter().map(|event| event["eventId"].as_str().unwrap()).collect();
+        let expected: Vec<String> =
+            (0..sent).rev().map(|number| event(&tracker, number, "A").id).collect();
+        assert_eq!(ids, expected, "{limit}");
+    }
+    assert_eq!(tracker.the_error().await["count"], sent);
+}

@@ -1,0 +1,137 @@
+//! Events that are delivered more than once.
+
+use futures_util::future::join_all;
+use serde_json::json;
+use tests::app::{PROJECT, app_over};
+use tests::errors::SentEvent;
+
+use super::{DAY, ENVELOPE, HOUR, MINUTE, Tracker, delivery};
+
+#[tokio::test]
+async fn an_event_counts_once_however_often_it_is_delivered() {
+    let tracker = Tracker::start().await;
+    let event = SentEvent::new(1, tracker.ago(HOUR), "TypeError", "x is not a function");
+    for _ in 0..3 {
+        tracker.deliver(&event).await;
+    }
+    let error = tracker.the_error().await;
+    assert_eq!(error["count"], 1);
+    assert_eq!(tracker.event_ids(&error).await, [event.id.as_str()]);
+    assert_eq!(tracker.total(&json!({})).await, 1);
+    for prefix in ["event#", "log#", "error-events#"] {
+        let expected = if prefix == "event#" { 2 } else { 1 };
+        assert_eq!(tracker.items_of(prefix).await.len(), expected, "{prefix}");
+    }
+}
+
+#[tokio::test]
+async fn an_event_counts_once_when_it_is_delivered_many_times_at_once() {
+    let tracker = Tracker::start().await;
+    let event = SentEvent::new(1, tracker.ago(3 * DAY), "TypeError", "x is not a function");
+    join_all((0..20).map(|_| tracker.deliver(&event))).await;
+    let error = tracker.the_error().await;
+    assert_eq!(error["count"], 1);
+    assert_eq!(tracker.event_ids(&error).await.len(), 1);
+    assert_eq!(tracker.total(&json!({})).await, 1);
+}
+
+#[tokio::test]
+async fn of_several_events_with_one_id_the_first_counts() {
+    let tracker = Tracker::start().await;
+    let first = SentEvent::new(1, tracker.ago(HOUR), "TypeError", "x is not a function");
+    tracker.deliver(&first).await;
+    let before = tracker.errors().await;
+    for other in [
+        SentEvent::new(1, tracker.ago(MINUTE), "ValueError", "another error"),
+        SentEvent::new(1, tracker.ago(9 * DAY), "TypeError", "x is not a function"),
+        SentEvent::new(1, tracker.now(), "TypeError", "x is not a function"),
+        first.clone().with("release", "2.0"),
+    ] {
+        tracker.deliver(&other).await;
+        assert_eq!(tracker.errors().await, before, "{other:?}");
+    }
+    let call = tracker.call_for(super::LIST_EVENTS, &before[0]);
+    let events = tracker.pages(&call, 100).await.concat();
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0]["event"]["exception"]["values"][0]["type"], "TypeError");
+    assert!(events[0]["event"]["release"].is_null());
+    let filled = tracker.filled(&tracker.since(11 * HOUR + 57 * MINUTE)).await;
+    assert_eq!(filled, [("2026-11-21T03:15".to_owned(), 1, 1)]);
+    assert_eq!(tracker.total(&json!({})).await, 1);
+}
+
+#[tokio::test]
+async fn a_repeated_delivery_opens_no_error_that_was_resolved_in_between() {
+    let tracker = Tracker::start().await;
+    // Without a time of its own, an event happens when it arrives.
+    let mut payload = SentEvent::new(1, tracker.now(), "TypeError", "x").payload();
+    payload.as_object_mut().unwrap().remove("timestamp");
+    let deliver = async || {
+        let call = delivery(&tracker.project, super::STORE).bytes(payload.to_string());
+        assert_eq!(call.send(&tracker.test.app).await.status, 200);
+    };
+    deliver().await;
+    let error = tracker.the_error().await;
+    tracker.test.pass(5 * MINUTE);
+    tracker.set_status(&error, "resolved").await;
+    tracker.test.pass(5 * MINUTE);
+    deliver().await;
+    let mut expected = error.clone();
+    expected["status"] = json!("resolved");
+    assert_eq!(tracker.the_error().await, expected);
+}
+
+#[tokio::test]
+async fn the_same_id_in_two_projects_is_two_events() {
+    let tracker = Tracker::start().await;
+    let other = tracker.other_project("other").await;
+    let event = SentEvent::new(1, tracker.ago(HOUR), "TypeError", "x is not a function");
+    for project in [&tracker.project, &other] {
+        for _ in 0..2 {
+            assert_eq!(tracker.deliver_to(project, &event).await.status, 200);
+        }
+    }
+    let mut both = tracker.since(DAY);
+    both["projectIds"] = json!([PROJECT, "other"]);
+    let counts: Vec<_> = tracker
+        .filled(&both)
+        .await
+        .into_iter()
+        .map(|(_, events, errors)| (events, errors))
+        .collect();
+    assert_eq!(counts, [(2, 2)]);
+}
+
+#[tokio::test]
+async fn a_delivery_that_was_cut_off_is_completed_by_the_next_one() {
+    // What is left after each step of a delivery, and what the next one makes of it.
+    for lost in
+        [&["errors#", "fingerprints#"][..], &["log#", "error-events#", "errors#", "fingerprints#"]]
+    {
+        let tracker = Tracker::start().await;
+        let event = SentEvent::new(1, tracker.ago(HOUR), "TypeError", "x is not a function");
+        tracker.deliver(&event).await;
+        let whole = tracker.the_error().await;
+        for prefix in lost {
+            for item in tracker.items_of(prefix).await {
+                tracker.remove(&item).await;
+            }
+        }
+        if lost.contains(&"log#") {
+            for item in tracker.items_of("event#").await {
+                if super::text(&item, "sk") == "claim" {
+                    tracker.remove(&item).await;
+                }
+            }
+        }
+        assert!(tracker.errors().await.is_empty());
+        // Another process: none that was cut off remembers anything.
+        let (app, _) = app_over(&tracker.test.engine.endpoint());
+        let call = delivery(&tracker.project, ENVELOPE).bytes(event.envelope());
+        assert_eq!(call.send(&app).await.status, 200);
+        let mut error = tracker.the_error().await;
+        error["errorId"] = whole["errorId"].clone();
+        assert_eq!(error, whole);
+        assert_eq!(tracker.total(&json!({})).await, 1);
+    }
+}

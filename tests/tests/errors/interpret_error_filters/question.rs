@@ -1,0 +1,275 @@
+//! What a request may be, and what is said of one that is not right.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use ::interpret_error_filters::question::Question;
+use interpreter::{Filter, Kind, Operator};
+use shared::json::{Json, ViolationCode, Violations};
+
+/// A body whose members are those given, and else valid.
+fn body(members: &[(&str, Value)]) -> Value {
+    let mut body = json!({
+        "projectId": "shop",
+        "query": "firefox",
+        "categories": [
+            {"id": "browser", "label": "Browser", "values": ["Chrome", "Firefox"],
+             "isNumeric": false, "isBoolean": false, "isArray": false},
+        ],
+        "currentFilters": [],
+    });
+    for (name, value) in members {
+        body[*name] = value.clone();
+    }
+    body
+}
+
+fn read(body: &Value) -> Result<Question, Violations> {
+    Question::read(&Json::parse(&body.to_string(), 8).unwrap())
+}
+
+/// Places and codes of what is wrong.
+fn faults(body: &Value) -> Vec<(String, ViolationCode)> {
+    let violations = read(body).expect_err("it is refused");
+    violations.listed().iter().map(|it| (it.pointer.clone(), it.code)).collect()
+}
+
+fn fault(body: &Value) -> (String, ViolationCode) {
+    let mut faults = faults(body);
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    faults.remove(0)
+}
+
+fn filter(category_id: &str, operator: &str, value: &str) -> Value {
+    json!({"categoryId": category_id, "operator": operator, "value": value})
+}
+
+#[test]
+fn reads_a_question() {
+    let question = read(&body(&[
+        ("query", json!(" \n not firefox ")),
+        ("currentFilters", json!([filter("browser", "is_not", "Chrome")])),
+    ]))
+    .unwrap();
+    assert_eq!(question.project.written, "shop");
+    let request = question.request();
+    assert_eq!(request.query, "not firefox");
+    assert_eq!(request.categories[0].values, ["Chrome", "Firefox"]);
+    let current = Filter {
+        category_id: "browser".to_owned(),
+        operator: Operator::IsNot,
+        value: "Chrome".to_owned(),
+    };
+    assert_eq!(request.current_filters, [current]);
+}
+
+#[test]
+fn a_category_needs_an_id_and_a_label_only() {
+    let category = json!({"id": "c", "label": "", "values": null, "isNumeric": null});
+    let read_kind = |category: &Value| {
+        let question = read(&body(&[("categories", json!([category]))])).unwrap();
+        let category = question.request().categories.into_iter().next().unwrap();
+        assert_eq!(category.values, Vec::<String>::new());
+        category.kind
+    };
+    assert_eq!(read_kind(&category), Kind::Text);
+    for (flag, kind) in
+        [("isNumeric", Kind::Numeric), ("isBoolean", Kind::Boolean), ("isArray", Kind::Array)]
+    {
+        let mut category = category.clone();
+        category[flag] = json!(true);
+        assert_eq!(read_kind(&category), kind);
+    }
+}
+
+#[test]
+fn every_member_is_required() {
+    for name in ["projectId", "query", "categories", "currentFilters"] {
+        let mut missing = body(&[]);
+        missing.as_object_mut().unwrap().remove(name);
+        let expected = (format!("/{name}"), ViolationCode::Required);
+        assert_eq!(fault(&missing), expected);
+        assert_eq!(fault(&body(&[(name, Value::Null)])), expected);
+    }
+}
+
+#[test]
+fn everything_that_is_wrong_is_told_at_once() {
+    let wrong = json!({
+        "projectId": 7,
+        "query": " ",
+        "categories": [
+            {"id": "", "label": 1, "values": ["a", 2], "isNumeric": "yes", "kind": "text"},
+            {"id": "os", "label": "OS"},
+            {"id": "os"},
+            "level",
+        ],
+        "currentFilters": [
+            filter("os", "equals", "x"),
+            {"categoryId": "os", "value": 5},
+            {"categoryId": "gone", "operator": "equals", "value": "x", "label": "Gone"},
+        ],
+        "limit": 3,
+    });
+    let mut found = faults(&wrong);
+    found.sort();
+    let expected = [
+        ("/categories/0/id", ViolationCode::TooShort),
+        ("/categories/0/isNumeric", ViolationCode::InvalidType),
+        ("/categories/0/kind", ViolationCode::UnknownField),
+        ("/categories/0/label", ViolationCode::InvalidType),
+        ("/categories/0/values/1", ViolationCode::InvalidType),
+        ("/categories/2/id", ViolationCode::Duplicate),
+        ("/categories/2/label", ViolationCode::Required),
+        ("/categories/3", ViolationCode::InvalidType),
+        ("/currentFilters/0/operator", ViolationCode::InvalidValue),
+        ("/currentFilters/1/operator", ViolationCode::Required),
+        ("/currentFilters/1/value", ViolationCode::InvalidType),
+        ("/currentFilters/2/label", ViolationCode::UnknownField),
+        ("/limit", ViolationCode::UnknownField),
+        ("/projectId", ViolationCode::InvalidType),
+        ("/query", ViolationCode::TooShort),
+    ];
+    assert_eq!(found, expected.map(|(at, code)| (at.to_owned(), code)));
+}
+
+#[test]
+fn texts_may_be_as_long_as_allowed_and_no_longer() {
+    let long = |extra: usize| json!("ü".repeat(500 + extra));
+    let category = |member: &str, value: Value| {
+        let mut category = json!({"id": "c", "label": "C"});
+        category[member] = value;
+        json!([category])
+    };
+    let current = |member: &str, value: Value| {
+        let mut filter = filter("gone", "is", "x");
+        filter[member] = value;
+        json!([filter])
+    };
+    for (pointer, body_with) in [
+        ("/query", &(|text| body(&[("query", text)])) as &dyn Fn(Value) -> Value),
+        ("/categories/0/id", &|text| body(&[("categories", category("id", text))])),
+        ("/categories/0/label", &|text| body(&[("categories", category("label", text))])),
+        ("/categories/0/values/0", &|text| {
+            body(&[("categories", category("values", json!([text])))])
+        }),
+        ("/currentFilters/0/categoryId", &|text| {
+            body(&[("currentFilters", current("categoryId", text))])
+        }),
+        ("/currentFilters/0/operator", &|text| {
+            body(&[("currentFilters", current("operator", text))])
+        }),
+        ("/currentFilters/0/value", &|text| body(&[("currentFilters", current("value", text))])),
+    ] {
+        assert!(read(&body_with(long(0))).is_ok(), "{pointer}");
+        assert_eq!(fault(&body_with(long(1))), (pointer.to_owned(), ViolationCode::TooLong));
+    }
+}
+
+#[test]
+fn lists_may_be_as_long_as_allowed_and_no_longer() {
+    let categories = |count: usize, values: usize| {
+        let category = |index: usize| {
+            let values: Vec<String> = (0..values).map(|value| format!("v{value}")).collect();
+            json!({"id": format!("c{index}"), "label": "C", "values": values})
+        };
+        body(&[("categories", (0..count).map(category).collect())])
+    };
+    assert!(read(&categories(0, 0)).is_ok());
+    assert!(read(&categories(50, 40)).is_ok());
+    assert!(read(&categories(1, 2_000)).is_ok());
+    let refused = ("/categories".to_owned(), ViolationCode::TooManyItems);
+    for (count, values) in [(51, 0), (50, 41), (1, 2_001)] {
+        assert_eq!(fault(&categories(count, values)), refused, "{count} {values}");
+    }
+    let current = |count: usize| {
+        let filters: Value = (0..count).map(|at| filter("gone", "is", &at.to_string())).collect();
+        body(&[("currentFilters", filters)])
+    };
+    assert!(read(&current(50)).is_ok());
+    let refused = ("/currentFilters".to_owned(), ViolationCode::TooManyItems);
+    assert_eq!(fault(&current(51)), refused);
+}
+
+#[test]
+fn filters_of_unknown_categories_stay_as_they_were_sent_and_where_they_were() {
+    let (first, second) = (filter("gone", "matches", "Ä b"), filter("gone", "", ""));
+    let question = read(&body(&[(
+        "currentFilters",
+        json!([
+            first,
+            filter("browser", "is", "Chrome"),
+            second,
+            filter("browser", "is_not", "Edge"),
+            first
+        ]),
+    )]))
+    .unwrap();
+    let answer = |filters: Vec<Filter>| serde_json::to_value(question.answer(filters)).unwrap();
+    assert_eq!(answer(Vec::new()), json!({"filters": [first, second]}));
+    let known = question.request().current_filters;
+    assert_eq!(
+        answer(known.clone()),
+        json!({"filters": [
+            first,
+            filter("browser", "is", "Chrome"),
+            second,
+            filter("browser", "is_not", "Edge"),
+        ]})
+    );
+    let new = Filter { value: "Firefox".to_owned(), ..known[0].clone() };
+    assert_eq!(
+        answer(vec![known[1].clone(), new]),
+        json!({"filters": [
+            first,
+            second,
+            filter("browser", "is_not", "Edge"),
+            filter("browser", "is", "Firefox"),
+        ]})
+    );
+}
+
+/// Bodies that are nearly right.
+fn any_body() -> impl Strategy<Value = Value> {
+    let text = prop_oneof![
+        Just("a".to_owned()),
+        Just("is".to_owned()),
+        Just("\0".to_owned()),
+        "\\PC{0,4}",
+    ];
+    let scalar = prop_oneof![
+        4 => text.prop_map(Value::from),
+        1 => Just(Value::Null),
+        1 => any::<bool>().prop_map(Value::from),
+        1 => any::<i32>().prop_map(Value::from),
+    ];
+    let names = ["id", "label", "values", "isArray", "categoryId", "operator", "value", "x"];
+    let list = vec(scalar.clone(), 0..3).prop_map(Value::from);
+    let object =
+        vec((proptest::sample::select(names.to_vec()), prop_oneof![scalar.clone(), list]), 0..5)
+            .prop_map(|members| {
+                members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Value>()
+            });
+    let objects = vec(object, 0..4).prop_map(Value::from);
+    (scalar, objects.clone(), objects).prop_map(|(query, categories, filters)| {
+        body(&[("query", query), ("categories", categories), ("currentFilters", filters)])
+    })
+}
+
+proptest! {
+    #[test]
+    fn every_body_is_answered_or_refused_with_reasons(body in any_body()) {
+        match read(&body) {
+            Ok(question) => {
+                let unchanged = question.answer(question.request().current_filters);
+                let sent = body["currentFilters"].as_array().unwrap();
+                prop_assert!(unchanged.filters.len() <= sent.len());
+                for filter in unchanged.filters {
+                    prop_assert!(sent.contains(&serde_json::to_value(filter).unwrap()));
+                }
+            }
+            Err(violations) => prop_assert!(!violations.is_empty()),
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! What list-errors, get-error and list-error-events tell.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tests::app::left_out;
+use tests::call::Call;
+use tests::errors::SentEvent;
+
+use super::{
+    DAY, GET, HOUR, LIST, LIST_EVENTS, MINUTE, TABLE, Tracker, column, etag, number, text,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[tokio::test]
+async fn an_error_has_exactly_the_fields_of_the_contract() {
+    let tracker = Tracker::start().await;
+    let first = SentEvent::new(1, tracker.ago(3 * DAY), "TypeError", "Cannot read x\nof undefined")
+        .with("transaction", "GET /cart");
+    tracker.deliver(&first).await;
+    tracker.deliver(&SentEvent { id: "b".repeat(32), at: tracker.now(), ..first.clone() }).await;
+    let error = tracker.the_error().await;
+    let expected = json!({
+        "errorId": error["errorId"],
+        "title": "TypeError: Cannot read x",
+        "type": "TypeError",
+        "message": "Cannot read x\nof undefined",
+        "culprit": "GET /cart",
+        "status": "open",
+        "firstSeen": "2026-11-18T04:16:00.000Z",
+        "lastSeen": "2026-11-21T04:16:00.000Z",
+        "count": 2,
+    });
+    assert_eq!(error, expected);
+    let reply = tracker.get(&error).await;
+    assert_eq!((&reply.body, etag(&reply)), (&expected, "\"1\""));
+}
+
+#[tokio::test]
+async fn an_event_is_shown_as_it_was_sent() {
+    let tracker = Tracker::start().await;
+    let event = SentEvent::new(1, tracker.ago(HOUR), "TypeError", "x")
+        .with("environment", "staging")
+        .with("release", "shop@1.2.3")
+        .with("browser", "Firefox")
+        .with("country", "de");
+    tracker.deliver(&event).await;
+    let error = tracker.the_error().await;
+    let pages = tracker.pages(&tracker.call_for(LIST_EVENTS, &error), 100).await;
+    let [shown] = &pages[0][..] else { panic!("{pages:?}") };
+    let members: Vec<&String> = shown.as_object().unwrap().keys().collect();
+    assert_eq!(members, ["event", "eventId", "occurredAt"]);
+    assert_eq!(shown["eventId"], event.id);
+    assert_eq!(shown["occurredAt"], "2026-11-21T03:16:00.000Z");
+    let sent = event.payload();
+    for member in ["event_id", "exception", "environment", "release", "contexts", "timestamp"] {
+        assert_eq!(shown["event"][member], sent[member], "{member}");
+    }
+}
+
+#[tokio::test]
+async fn counts_and_times_are_exact_after_many_events_before_and_after_packing() {
+    let tracker = Tracker::start().await;
+    // In a shuffled order, from 29 days ago until 30 s ahead.
+    let steps = 120_u64;
+    let events: Vec<SentEvent> = (0..steps)
+        .map(|number| {
+            let step = number * 77 % steps;
+            let ahead = tracker.now().plus(30 * SECOND);
+            let back = Duration::from_mins(step * 347) + Duration::from_millis(step);
+            let error = if step.is_multiple_of(3) { "ValueError" } else { "TypeError" };
+            SentEvent::new(number, ahead.minus(back), error, "x")
+        })
+        .collect();
+    tracker.deliver_all(&events).await;
+    let expected = |error_type: &str| {
+        let times = events.iter().filter(|event| event.error_type == error_type);
+        let times: Vec<String> = times.map(|event| event.at.to_string()).collect();
+        let (first, last) = (times.iter().min().unwrap(), times.iter().max().unwrap());
+        (json!(error_type), json!(first), json!(last), json!(times.len()))
+    };
+    for _ in 0..2 {
+        let errors = tracker.errors().await;
+        let shown = |error: &Value| {
+            let field = |name: &str| error[name].clone();
+            (field("type"), field("firstSeen"), field("lastSeen"), field("count"))
+        };
+        let mut found: Vec<_> = errors.iter().map(shown).collect();
+        found.sort_by_key(|(error_type, ..)| error_type.to_string());
+        assert_eq!(found, [expected("TypeError"), expected("ValueError")]);
+        for error in &errors {
+            assert_eq!(&tracker.get(error).await.body, error);
+            let mut expected: Vec<&SentEvent> =
+                events.iter().filter(|event| event.error_type == error["type"]).collect();
+            expected.sort_by_key(|event| std::cmp::Reverse(event.at));
+            let expected: Vec<&str> = expected.iter().map(|event| event.id.as_str()).collect();
+            assert_eq!(tracker.event_ids(error).await, expected);
+        }
+        tracker.test.pass(DAY);
+        tracker.run_schedule().await;
+        assert!(!tracker.runs().await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn errors_come_page_by_page_the_one_last_seen_latest_first() {
+    let tracker = Tracker::start().await;
+    let events: Vec<SentEvent> = (0..9_u8)
+        .map(|index| {
+            let at = tracker.ago(Duration::from_mins(u64::from(index * 5 % 9) * 10));
+            let error_type = format!("Error{}", char::from(b'A' + index));
+            SentEvent::new(index.into(), at, &error_type, "x")
+        })
+        .collect();
+    tracker.deliver_all(&events).await;
+    let by_time = |events: &[SentEvent]| {
+        let mut sorted: Vec<&SentEvent> = events.iter().collect();
+        sorted.sort_by_key(|event| std::cmp::Reverse(event.at));
+        sorted.iter().map(|event| event.error_type.clone()).collect::<Vec<_>>()
+    };
+    for limit in [1, 2, 4, 9, 10, 100] {
+        let pages = tracker.pages(&tracker.call(LIST), limit).await;
+        assert_eq!(column(&pages.concat(), "type"), by_time(&events), "{limit}");
+        assert_eq!(pages.len(), 9_usize.div_ceil(limit).max(1));
+    }
+    // What happens again comes first.
+    let oldest = by_time(&events).pop().unwrap();
+    let again = SentEvent::new(100, tracker.now().plus(SECOND), &oldest, "x");
+    tracker.deliver(&again).await;
+    assert_eq!(tracker.errors().await[0]["type"], oldest);
+}
+
+#[tokio::test]
+async fn a_list_may_be_of_one_status() {
+    let tracker = Tracker::start().await;
+    for (index, status) in ["open", "resolved", "ignored"].into_iter().cycle().take(9).enumerate() {
+        let number = u8::try_from(index).unwrap();
+        let at = tracker.ago(Duration::from_mins(u64::from(number) * 10));
+        let error_type = format!("Error{}", char::from(b'A' + number));
+        tracker.deliver(&SentEvent::new(number.into(), at, &error_type, "x")).await;
+        let errors = tracker.errors().await;
+        let error = errors.iter().find(|error| error["type"] == error_type).unwrap();
+        tracker.set_status(error, status).await;
+    }
+    for (status, expected) in [
+        ("open", ["ErrorA", "ErrorD", "ErrorG"]),
+        ("resolved", ["ErrorB", "ErrorE", "ErrorH"]),
+        ("ignored", ["ErrorC", "ErrorF", "ErrorI"]),
+    ] {
+        for limit in [1, 2, 3, 100] {
+            let call = tracker.call(LIST).query("status", status);
+            let listed = tracker.pages(&call, limit).await.concat();
+            assert_eq!(column(&listed, "type"), expected);
+            assert!(listed.iter().all(|error| error["status"] == status));
+        }
+    }
+    for wrong in ["", "Open", "merged", "open,ignored"] {
+        let reply = tracker.call(LIST).query("status", wrong).send(&tracker.test.app).await;
+        assert_eq!(reply.violations(), [("query:status", "invalid_value")], "{wrong:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_cursor_is_good_for_its_own_list_only() {
+    let tracker = Tracker::start().await;
+    tracker.other_project("other").await;
+    for number in 0..4_u8 {
+        let error_type = if number < 2 { "TypeError" } else { "ValueError" };
+        tracker.deliver(&SentEvent::new(number.into(), tracker.now(), error_type, "x")).await;
+    }
+    let errors = tracker.errors().await;
+    let of_errors = tracker.call(LIST);
+    let of_events = tracker.call_for(LIST_EVENTS, &errors[0]);
+    let cursor = async |call: &tests::call::Call| {
+        let reply = call.clone().query("limit", 1).send(&tracker.test.app).await;
+        reply.body["nextCursor"].as_str().unwrap().to_owned()
+    };
+    let elsewhere = Call::of(LIST).parameter("idOrSlug", "other").key(&tracker.test.key);
+    let (errors_next, events_next) = (cursor(&of_errors).await, cursor(&of_events).await);
+    for (call, cursor) in [
+        (of_errors.clone(), events_next.clone()),
+        (of_events, errors_next.clone()),
+        (tracker.call_for(LIST_EVENTS, &errors[1]), events_next),
+        (elsewhere, errors_next.clone()),
+        (of_errors.clone(), String::new()),
+        (of_errors, format!("A{}", &errors_next[1..])),
+    ] {
+        let reply = call.query("cursor", cursor).send(&tracker.test.app).await;
+        assert_eq!(reply.violations(), [("query:cursor", "invalid_value")]);
+    }
+}
+
+#[tokio::test]
+async fn events_come_page_by_page_the_latest_first() {
+    let tracker = Tracker::start().await;
+    let events: Vec<SentEvent> = (0..23_u64)
+        .map(|number| {
+            // Some at the same moment: then by their ids.
+            let at = tracker.ago(Duration::from_secs(number * 7 % 23 / 2 * 3_000));
+            SentEvent::new(number, at, "TypeError", "x")
+        })
+        .collect();
+    tracker.deliver_all(&events).await;
+    let mut expected: Vec<&SentEvent> = events.iter().collect();
+    expected.sort_by(|a, b| (b.at, &b.id).cmp(&(a.at, &a.id)));
+    let expected: Vec<&str> = expected.iter().map(|event| event.id.as_str()).collect();
+    let error = tracker.the_error().await;
+    for limit in [1, 5, 22, 23, 24, 100] {
+        let pages = tracker.pages(&tracker.call_for(LIST_EVENTS, &error), limit).await;
+        assert_eq!(column(&pages.concat(), "eventId"), expected, "{limit}");
+    }
+}
+
+#[tokio::test]
+async fn large_events_are_listed_in_smaller_pages_but_all_of_them() {
+    let tracker = Tracker::start().await;
+    let events: Vec<SentEvent> =
+        (0..12).map(|number| SentEvent::new(number, tracker.now(), "TypeError", "x")).collect();
+    for event in &events {
+        let mut payload = event.payload();
+        payload["extra"] = json!({"x": "y".repeat(250_000)});
+        let call = super::delivery(&tracker.project, super::STORE).bytes(payload.to_string());
+        assert_eq!(call.send(&tracker.test.app).await.status, 200);
+    }
+    let error = tracker.the_error().await;
+    let pages = tracker.pages(&tracker.call_for(LIST_EVENTS, &error), 100).await;
+    assert!(pages.len() > 1);
+    for page in &pages {
+        assert!(json!(page).to_string().len() < 5_000_000);
+    }
+    let mut ids = column(&pages.concat(), "eventId");
+    ids.sort();
+    assert_eq!(ids, events.iter().map(|event| event.id.clone()).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn events_that_have_expired_are_not_listed_and_do_not_hide_those_after_them() {
+    let tracker = Tracker::start().await;
+    let events: Vec<SentEvent> = (0..8_u64)
+        .map(|number| {
+            let at = tracker.ago(Duration::from_mins(number));
+            SentEvent::new(number, at, "TypeError", "x")
+        })
+        .collect();
+    tracker.deliver_all(&events).await;
+    let now = number(tracker.now().as_seconds());
+    // The time of receipt decides, so later events may expire first. All but the last two are due.
+    for item in tracker.items_of("error-events#").await {
+        if events[..6].iter().any(|event| text(&item, "sk").ends_with(&event.id)) {
+            tracker.tamper(&item, "expiresAt", now.clone()).await;
+        }
+    }
+    let error = tracker.the_error().await;
+    for limit in [1, 2, 3, 100] {
+        let pages = tracker.pages(&tracker.call_for(LIST_EVENTS, &error), limit).await;
+        let ids = column(&pages.concat(), "eventId");
+        assert_eq!(ids, [events[6].id.as_str(), events[7].id.as_str()], "{limit}");
+    }
+}
+
+#[tokio::test]
+async fn many_first_events_at_once_make_one_error() {
+    let tracker = Tracker::start().await;
+    let events: Vec<SentEvent> = (0..24_u64)
+        .map(|number| {
+            let at = tracker.ago(Duration::from_mins(number * 13 % 24 * 5));
+            SentEvent::new(number, at, "TypeError", "x")
+        })
+        .collect();
+    join_all(events.iter().map(|event| tracker.deliver(event))).await;
+    let error = tracker.the_error().await;
+    assert_eq!(error["count"], 24);
+    assert_eq!(error["firstSeen"], tracker.ago(23 * 5 * MINUTE).to_string());
+    assert_eq!(error["lastSeen"], tracker.now().to_string());
+    assert_eq!(tracker.items_of("fingerprints#").await.len(), 1);
+}
+
+#[tokio::test]
+async fn without_errors_lists_are_empty() {
+    let tracker = Tracker::start().await;
+    let reply = tracker.call(LIST).send(&tracker.test.app).await;
+    assert_eq!((reply.status, reply.body), (200, json!({"items": [], "nextCursor": null})));
+}
+
+#[tokio::test]
+async fn a_damaged_error_is_left_out_of_the_list_alone() {
+    let tracker = Tracker::start().await;
+    let kinds = ["AError", "BError", "CError"];
+    for (number, kind) in (0..).zip(kinds) {
+        tracker.deliver(&SentEvent::new(number, tracker.now(), kind, "x")).await;
+    }
+    let errors = tracker.errors().await;
+    let bad = errors.iter().find(|error| error["type"] == "BError").unwrap();
+    let bad = bad["errorId"].as_str().unwrap();
+    let pk = format!("errors#{}", tracker.project.id);
+    let status = AttributeValue::S("closed".to_owned());
+    tracker.test.tamper(TABLE, [("pk", &pk), ("sk", bad)], "status", status).await;
+    for limit in [1, 2, 100] {
+        let listed = tracker.pages(&tracker.call(LIST), limit).await.concat();
+        let mut types = column(&listed, "type");
+        types.sort();
+        assert_eq!(types, ["AError", "CError"], "{limit}");
+    }
+    assert_eq!(left_out(bad), BTreeSet::from([(TABLE, "status")]));
+    let alone = tracker.call(GET).parameter("errorId", bad).send(&tracker.test.app).await;
+    assert_eq!(alone.problem(), (500, "internal"));
+}

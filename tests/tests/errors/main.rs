@@ -1,0 +1,341 @@
+//! Error tracking against a real engine: what SDKs deliver, the other operations list and count.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod access;
+mod bounds_of_errors;
+mod breakdown_errors;
+mod capacity;
+mod deletion;
+mod duplicates;
+mod encodings;
+mod failures;
+mod filter_loop;
+mod ingest_error_events;
+mod interpret_error_filters;
+mod kills;
+mod listing;
+mod merging;
+mod model;
+mod noisy_neighbour;
+mod packing;
+mod partition_limits;
+mod poison;
+mod query_error_timeseries;
+mod query_errors;
+mod quotas;
+mod reproductions;
+mod update_error;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use errors::ErrorId;
+use errors::log::manifest::{MergeLimits, Run, RunId};
+use errors::store::{ErrorStore, PackingLimits, QueueEntry, Step};
+use local::demo;
+use shared::app::{Deadline, Operation};
+use shared::projects::project::{Project, ProjectId};
+use shared::timestamp::Timestamp;
+use tests::app::{PROJECT, TestApp};
+use tests::call::{Call, Reply};
+use tests::errors::{SentEvent, project};
+
+type Item = HashMap<String, AttributeValue>;
+
+const TABLE: &str = "errors";
+const MINUTE: Duration = Duration::from_mins(1);
+const HOUR: Duration = Duration::from_hours(1);
+const DAY: Duration = Duration::from_hours(24);
+
+/// However few rows there are.
+const EVERYTHING: PackingLimits = PackingLimits {
+    rows: 20_000,
+    bytes: 4_000_000,
+    waits: false,
+    merging: MergeLimits { events: 1_000_000, bytes: 8_000_000, values: 32_000_000, fan_in: 16 },
+};
+
+/// The paths of ingest-error-events.
+const ENVELOPE: &str = "/api/{ingestId}/envelope/";
+const STORE: &str = "/api/{ingestId}/store/";
+const LIST: &Operation = &list_errors::OPERATION;
+const GET: &Operation = &get_error::OPERATION;
+const UPDATE: &Operation = &::update_error::OPERATION;
+const LIST_EVENTS: &Operation = &list_error_events::OPERATION;
+const QUERY: &Operation = &::query_error_timeseries::OPERATION;
+const QUERY_ERRORS: &Operation = &::query_errors::OPERATION;
+const BREAKDOWN: &Operation = &::breakdown_errors::OPERATION;
+const CATEGORIES: &Operation = &list_error_categories::OPERATION;
+
+/// A test app whose project receives events.
+struct Tracker {
+    test: TestApp,
+    project: Project,
+}
+
+/// The runs of a manifest.
+fn runs_of(manifest: &Item) -> Vec<Run> {
+    let run = |(name, run): (&String, &AttributeValue)| {
+        let id = RunId::parse(name.strip_prefix("r_")?).unwrap();
+        Some(Run::from_bytes(id, run.as_b().unwrap().as_ref()).unwrap())
+    };
+    manifest.iter().filter_map(run).collect()
+}
+
+impl Tracker {
+    async fn start() -> Self {
+        let test = TestApp::start().await;
+        let project = project(&test.patient_store(), test.project_id).await;
+        Self { test, project }
+    }
+
+    /// Another project of the same organization.
+    async fn other_project(&self, slug: &str) -> Project {
+        let store = self.test.patient_store();
+        let id = demo::ensure_project(&store, slug, slug).await.unwrap();
+        project(&store, id).await
+    }
+
+    fn now(&self) -> Timestamp {
+        self.test.app.clock.now()
+    }
+
+    fn ago(&self, time: Duration) -> Timestamp {
+        self.now().minus(time)
+    }
+
+    /// Delivers an event to a project, as official SDKs do.
+    async fn deliver_to(&self, project: &Project, event: &SentEvent) -> Reply {
+        envelope(project, event).send(&self.test.app).await
+    }
+
+    /// Delivers an event that is taken.
+    async fn deliver(&self, event: &SentEvent) {
+        let reply = self.deliver_to(&self.project, event).await;
+        assert_eq!((reply.status, &reply.body), (200, &json!({ "id": event.id })));
+    }
+
+    /// Delivers many events, some at a time, all of which are taken.
+    async fn deliver_all(&self, events: &[SentEvent]) {
+        for events in events.chunks(4) {
+            join_all(events.iter().map(|event| self.deliver(event))).await;
+        }
+    }
+
+    /// Packs what is due, as the schedule does.
+    async fn run_schedule(&self) {
+        let deadline = Deadline::after(Duration::from_mins(1));
+        (pack_error_log::JOB.run)(&self.test.app, deadline).await.unwrap();
+    }
+
+    /// Packs all rows of the project as two minutes from now, however few they are, and answers in how
+    /// many steps.
+    async fn pack(&self) -> usize {
+        self.pack_within(&EVERYTHING).await
+    }
+
+    async fn pack_within(&self, limits: &PackingLimits) -> usize {
+        let mut steps = 0;
+        loop {
+            match self.pack_step(self.project.id, limits, self.now().plus(2 * MINUTE)).await {
+                Step::Packed { has_more, .. } => {
+                    steps += 1;
+                    if !has_more {
+                        return steps;
+                    }
+                }
+                Step::Left(_) => return steps,
+                Step::Lost => {}
+                Step::ProjectGone => panic!("the project is gone"),
+            }
+        }
+    }
+
+    async fn pack_step(&self, project: ProjectId, limits: &PackingLimits, now: Timestamp) -> Step {
+        let app = &self.test.app;
+        let new_id = || ErrorId::new(app.ids.new_uuid(app.clock.now()));
+        ErrorStore::new(&app.store).pack_step(project, limits, &new_id, now).await.unwrap()
+    }
+
+    /// Merges as much as there is to merge of the project.
+    async fn merge_within(&self, limits: &MergeLimits) {
+        let store = &self.test.app.store;
+        while ErrorStore::new(store).merge_step(self.project.id, limits, self.now()).await.unwrap()
+        {
+        }
+    }
+
+    /// The runs that the project's manifests name, by day.
+    async fn runs(&self) -> Vec<(String, usize)> {
+        let mut manifests = self.items_of(&format!("manifest#{}", self.project.id)).await;
+        manifests.sort_by_key(|item| text(item, "sk").to_owned());
+        let runs = |item: &Item| item.keys().filter(|name| name.starts_with("r_")).count();
+        manifests.iter().map(|item| (text(item, "sk").to_owned(), runs(item))).collect()
+    }
+
+    /// The project in the queue.
+    async fn queued(&self) -> Option<QueueEntry> {
+        let queue = ErrorStore::new(&self.test.app.store).list_packing_queue().await.unwrap();
+        queue.into_iter().find(|entry| entry.project == self.project.id)
+    }
+
+    async fn query(&self, body: &Value) -> Reply {
+        let call = Call::of(QUERY).key(&self.test.key).json(body);
+        call.send_until_answered(&self.test.app).await
+    }
+
+    /// The buckets of a query that is answered: start, events, errors.
+    async fn buckets(&self, body: &Value) -> Vec<(String, u64, u64)> {
+        let reply = self.query(body).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        let bucket = |bucket: &Value| {
+            let start = bucket["bucketStart"].as_str().unwrap();
+            let date = bucket["date"].as_str().unwrap();
+            assert!(start.starts_with(date) && date.len() == 10, "{bucket}");
+            let count = |name: &str| bucket[name].as_u64().unwrap();
+            (start.to_owned(), count("errors"), count("uniqueErrors"))
+        };
+        reply.body.as_array().unwrap().iter().map(bucket).collect()
+    }
+
+    /// Buckets in which something is counted: their starts without what all have in common.
+    async fn filled(&self, body: &Value) -> Vec<(String, u64, u64)> {
+        let buckets = self.buckets(body).await;
+        let filled = buckets.into_iter().filter(|(_, events, errors)| events + errors > 0);
+        filled.map(|(start, events, errors)| (start[..16].to_owned(), events, errors)).collect()
+    }
+
+    /// The members of a query of the project since some time ago.
+    fn since(&self, time: Duration) -> Value {
+        let to = self.now().plus(2 * MINUTE).as_millis();
+        json!({"projectIds": [PROJECT], "from": self.ago(time).as_millis(), "to": to})
+    }
+
+    /// How many events of the last 31 days pass, all together.
+    async fn total(&self, more: &Value) -> u64 {
+        let mut body = self.since(31 * DAY);
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        self.buckets(&body).await.iter().map(|(_, events, _)| events).sum()
+    }
+
+    /// All errors of the project, in the order of the list.
+    async fn errors(&self) -> Vec<Value> {
+        self.pages(&self.call(LIST), 100).await.concat()
+    }
+
+    /// The only error of the project.
+    async fn the_error(&self) -> Value {
+        let errors = self.errors().await;
+        let [error] = &errors[..] else { panic!("{} errors", errors.len()) };
+        error.clone()
+    }
+
+    /// The ids of all events of an error, the latest first.
+    async fn event_ids(&self, error: &Value) -> Vec<String> {
+        let pages = self.pages(&self.call_for(LIST_EVENTS, error), 100).await;
+        column(&pages.concat(), "eventId")
+    }
+
+    fn call(&self, operation: &'static Operation) -> Call {
+        Call::of(operation).parameter("idOrSlug", PROJECT).key(&self.test.key)
+    }
+
+    /// A call for one error.
+    fn call_for(&self, operation: &'static Operation, error: &Value) -> Call {
+        self.call(operation).parameter("errorId", error["errorId"].as_str().unwrap())
+    }
+
+    async fn get(&self, error: &Value) -> Reply {
+        let reply = self.call_for(GET, error).send(&self.test.app).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        reply
+    }
+
+    async fn set_status(&self, error: &Value, status: &str) -> Reply {
+        let body = json!({ "status": status });
+        let reply = self.call_for(UPDATE, error).json(&body).send(&self.test.app).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        reply
+    }
+
+    /// All pages of a list, from the first to the last.
+    async fn pages(&self, call: &Call, limit: usize) -> Vec<Vec<Value>> {
+        self.test.pages(call, limit).await
+    }
+
+    /// All items of the table whose partition key begins so.
+    async fn items_of(&self, prefix: &str) -> Vec<Item> {
+        let items = self.test.items(TABLE).await;
+        items.into_iter().filter(|item| text(item, "pk").starts_with(prefix)).collect()
+    }
+
+    /// All items of a partition of the table.
+    async fn items_of_partition(&self, pk: &str) -> Vec<Item> {
+        let table = format!("{}{TABLE}", local::environment::table_prefix());
+        let query = self.test.client.query().table_name(table).consistent_read(true);
+        let query = query.key_condition_expression("pk = :pk");
+        let query = query.expression_attribute_values(":pk", AttributeValue::S(pk.to_owned()));
+        let mut items = query.into_paginator().items().send();
+        let mut found = Vec::new();
+        while let Some(item) = items.next().await {
+            found.push(item.unwrap());
+        }
+        found
+    }
+
+    /// Sets an attribute of an item of the table behind the operations' backs.
+    async fn tamper(&self, item: &Item, attribute: &str, value: AttributeValue) {
+        let key = [("pk", text(item, "pk")), ("sk", text(item, "sk"))];
+        self.test.tamper(TABLE, key, attribute, value).await;
+    }
+
+    /// Puts an item behind the operations' backs.
+    async fn put(&self, item: &Item) {
+        let table = format!("{}{TABLE}", local::environment::table_prefix());
+        let put = self.test.client.put_item().table_name(table).set_item(Some(item.clone()));
+        put.send().await.unwrap();
+    }
+
+    /// Removes an item of the table behind the operations' backs.
+    async fn remove(&self, item: &Item) {
+        let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
+        let table = format!("{}{TABLE}", local::environment::table_prefix());
+        let delete = self.test.client.delete_item().table_name(table).set_key(Some(key.into()));
+        delete.send().await.unwrap();
+    }
+}
+
+/// The delivery of an event, as official SDKs make it.
+fn envelope(project: &Project, event: &SentEvent) -> Call {
+    delivery(project, ENVELOPE).bytes(event.envelope())
+}
+
+/// A delivery to a project, without a body.
+fn delivery(project: &Project, path: &str) -> Call {
+    Call::of(&::ingest_error_events::OPERATION)
+        .path(path)
+        .parameter("ingestId", project.ingest_id)
+        .query("sentry_key", project.public_key)
+}
+
+/// A member of each item, in the order of the list.
+fn column(items: &[Value], member: &str) -> Vec<String> {
+    items.iter().map(|item| item[member].as_str().unwrap().to_owned()).collect()
+}
+
+fn text<'i>(item: &'i Item, attribute: &str) -> &'i str {
+    item[attribute].as_s().unwrap()
+}
+
+fn number(value: i64) -> AttributeValue {
+    AttributeValue::N(value.to_string())
+}
+
+fn etag(reply: &Reply) -> &str {
+    reply.headers["etag"].to_str().unwrap()
+}

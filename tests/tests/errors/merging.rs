@@ -1,0 +1,191 @@
+//! Merging: fewer runs, and the same counts.
+
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures_util::future::join_all;
+use serde_json::json;
+
+use errors::log::manifest::{MergeLimits, Run, RunForm};
+use errors::store::{ErrorStore, PackingLimits};
+use tests::errors::SentEvent;
+
+use super::packing::{all_counts, with_two_days};
+use super::{DAY, EVERYTHING, HOUR, MINUTE, Tracker, runs_of, text};
+
+const FEW: MergeLimits =
+    MergeLimits { events: 1_000_000, bytes: 8_000_000, values: 32_000_000, fan_in: 3 };
+
+async fn run_count(tracker: &Tracker) -> usize {
+    tracker.runs().await.iter().map(|(_, runs)| runs).sum()
+}
+
+async fn packed_one_by_one() -> Tracker {
+    let (tracker, _) = with_two_days().await;
+    tracker.pack_within(&PackingLimits { rows: 1, ..EVERYTHING }).await;
+    assert_eq!(run_count(&tracker).await, 48);
+    tracker
+}
+
+#[tokio::test]
+async fn merging_changes_no_count() {
+    let tracker = packed_one_by_one().await;
+    let (counts, errors) = (all_counts(&tracker).await, tracker.errors().await);
+    tracker.merge_within(&FEW).await;
+    assert!(run_count(&tracker).await <= 3 * 2 * 3, "three days of at most two of each level");
+    assert_eq!(all_counts(&tracker).await, counts);
+    assert_eq!(tracker.errors().await, errors);
+    // What was replaced is deleted an hour later.
+    let bundles = tracker.items_of("bundle#").await.len();
+    assert!(bundles >= 48);
+    tracker.test.pass(HOUR);
+    tracker.merge_within(&FEW).await;
+    assert_eq!(tracker.items_of("bundle#").await.len(), run_count(&tracker).await);
+    for row in tracker.items_of("log#").await {
+        tracker.remove(&row).await;
+    }
+    assert_eq!(tracker.total(&json!({})).await, 48);
+}
+
+#[tokio::test]
+async fn mergers_at_once_lose_and_double_nothing() {
+    let tracker = packed_one_by_one().await;
+    let counts = all_counts(&tracker).await;
+    join_all((0..4).map(|_| tracker.merge_within(&FEW))).await;
+    assert_eq!(all_counts(&tracker).await, counts);
+    tracker.test.pass(HOUR);
+    tracker.merge_within(&FEW).await;
+    // Of mergers that lost nothing is left.
+    assert_eq!(tracker.items_of("bundle#").await.len(), run_count(&tracker).await);
+    assert_eq!(tracker.total(&json!({})).await, 48);
+}
+
+#[tokio::test]
+async fn a_merged_run_holds_no_more_than_its_limits() {
+    let tracker = packed_one_by_one().await;
+    tracker.merge_within(&MergeLimits { events: 5, ..FEW }).await;
+    let largest = tracker.items_of("manifest#").await.iter().flat_map(events_of).max();
+    assert_eq!(largest, Some(5));
+    assert_eq!(tracker.total(&json!({})).await, 48);
+}
+
+/// How many events each run of a manifest has.
+fn events_of(manifest: &super::Item) -> Vec<u64> {
+    runs_of(manifest).iter().map(Run::events).collect()
+}
+
+#[tokio::test]
+async fn a_day_is_merged_as_a_whole_once_it_is_over_and_late_events_come_besides() {
+    let tracker = packed_one_by_one().await;
+    let day = tracker.items_of("manifest#").await.iter().map(|it| text(it, "sk").to_owned()).max();
+    tracker.test.pass(3 * DAY);
+    tracker.run_schedule().await;
+    assert!(tracker.runs().await.iter().all(|(_, runs)| *runs <= 3), "{:?}", tracker.runs().await);
+    let after = tracker.runs().await;
+    // Few late events are no reason to write the day anew.
+    for number in 0..5 {
+        let late = SentEvent::new(100 + number, tracker.ago(3 * DAY + HOUR), "TypeError", "x");
+        tracker.deliver(&late).await;
+        tracker.pack().await;
+        tracker.test.pass(5 * MINUTE);
+        tracker.merge_within(&MergeLimits::default()).await;
+    }
+    let runs = tracker.runs().await;
+    let of_day = |runs: &[(String, usize)]| {
+        runs.iter().find(|(it, _)| Some(it) == day.as_ref()).map(|(_, runs)| *runs)
+    };
+    assert_eq!(of_day(&runs), of_day(&after).map(|before| before + 5));
+    assert_eq!(tracker.total(&json!({})).await, 53);
+}
+
+/// Events of which no two have the same value, each packed by itself.
+async fn all_different() -> Tracker {
+    let tracker = Tracker::start().await;
+    for number in 0..32 {
+        let event = SentEvent::new(number, tracker.ago(DAY), "TypeError", "x");
+        tracker.deliver(&event.with("release", &format!("{number:0>100}"))).await;
+    }
+    tracker.pack_within(&PackingLimits { rows: 1, ..EVERYTHING }).await;
+    assert_eq!(run_count(&tracker).await, 32);
+    tracker
+}
+
+/// The runs that the manifests name.
+async fn all_runs(tracker: &Tracker) -> Vec<Run> {
+    tracker.items_of("manifest#").await.iter().flat_map(runs_of).collect()
+}
+
+/// A run as earlier releases wrote it, those before the bytes of values were noted.
+fn without_values(run: &Run) -> AttributeValue {
+    let numbers = [("first", run.first_step), ("last", run.last_step), ("bytes", run.bytes)];
+    let numbers = numbers.map(|(name, value)| (name, value.to_string()));
+    let times = [("until", run.until.as_millis().to_string()), ("level", run.level.to_string())];
+    let numbers = numbers.into_iter().chain(times);
+    let numbers = numbers.map(|(name, value)| (name.to_owned(), AttributeValue::N(value)));
+    let totals = AttributeValue::B(run.totals.to_bytes().into());
+    AttributeValue::M(numbers.chain([("totals".to_owned(), totals)]).collect())
+}
+
+#[tokio::test]
+async fn a_merged_run_has_no_more_values_than_fit_into_memory() {
+    const SHORT: MergeLimits = MergeLimits { values: 1_000, ..FEW };
+    for are_noted in [true, false] {
+        let tracker = all_different().await;
+        if !are_noted {
+            // As an earlier release left them: that they do not fit is found when they are merged.
+            for manifest in tracker.items_of("manifest#").await {
+                for run in runs_of(&manifest) {
+                    assert_eq!(run.form, RunForm::Bundle);
+                    let name = format!("r_{}", run.id);
+                    tracker.tamper(&manifest, &name, without_values(&run)).await;
+                }
+            }
+        }
+        for _ in 0..20 {
+            let store = &tracker.test.app.store;
+            ErrorStore::new(store)
+                .merge_step(tracker.project.id, &SHORT, tracker.now())
+                .await
+                .unwrap();
+        }
+        let before = run_count(&tracker).await;
+        assert!((4..=11).contains(&before), "{before}");
+        let values: Vec<u64> = all_runs(&tracker).await.iter().map(|run| run.values).collect();
+        assert!(values.iter().all(|values| (100..=1_000).contains(values)), "{values:?}");
+        assert_eq!(tracker.total(&json!({})).await, 32);
+        // What has found its place is left there.
+        let store = &tracker.test.app.store;
+        let more = ErrorStore::new(store)
+            .merge_step(tracker.project.id, &SHORT, tracker.now())
+            .await
+            .unwrap();
+        assert!(!more && run_count(&tracker).await == before);
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_run_keeps_no_other_from_being_merged() {
+    const ALL: MergeLimits = MergeLimits { fan_in: 16, ..FEW };
+    for is_missing in [true, false] {
+        let tracker = Tracker::start().await;
+        for number in 0..16 {
+            let event = SentEvent::new(number, tracker.ago(DAY), "TypeError", "x");
+            tracker.deliver(&event).await;
+        }
+        tracker.pack_within(&PackingLimits { rows: 1, ..EVERYTHING }).await;
+        let damaged = tracker.items_of("bundle#").await.remove(0);
+        if is_missing {
+            tracker.remove(&damaged).await;
+        } else {
+            let nonsense = AttributeValue::B(Blob::new([0xff; 9]));
+            tracker.tamper(&damaged, "release", nonsense).await;
+        }
+        tracker.merge_within(&ALL).await;
+        assert_eq!(run_count(&tracker).await, 2, "{is_missing}");
+        let runs = all_runs(&tracker).await;
+        let mut steps: Vec<_> = runs.iter().map(|run| run.level).collect();
+        steps.sort_unstable();
+        assert_eq!(steps, [0, 1]);
+        let is_set = json!([{"categoryId": "release", "operator": "is_not_set", "value": ""}]);
+        assert_eq!(tracker.total(&json!({"filters": is_set})).await, 15);
+    }
+}

@@ -1,0 +1,743 @@
+//! Packing: what is counted stays the same, whatever is packed, when, and how often.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use futures_util::future::join_all;
+use futures_util::{StreamExt, stream};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use rand::seq::IndexedRandom;
+use serde_json::json;
+
+use errors::attribute::{Attribute, Attributes};
+use errors::grouping::Fingerprint;
+use errors::log::day::Day;
+use errors::log::manifest::MergeLimits;
+use errors::log::row::{EventRow, encode_attributes};
+use errors::store::{EVENT_RETENTION, ErrorOfEvent, ErrorStore, PackingLimits, Step};
+use errors::{ErrorId, EventId, KnownError};
+use shared::app::{Clock, Deadline, Ids};
+use shared::timestamp::Timestamp;
+use tests::app::{PROJECT, app_over, pass};
+use tests::errors::SentEvent;
+
+use super::{
+    DAY, EVERYTHING, HOUR, Item, MINUTE, Tracker, column, envelope, number, runs_of, text,
+};
+
+/// A tracker with events of every hour of the 48 before its start, and those events.
+pub(super) async fn with_two_days() -> (Tracker, Vec<SentEvent>) {
+    let tracker = Tracker::start().await;
+    let events: Vec<SentEvent> = (0..48_u32)
+        .map(|hours| {
+            let error = if hours % 3 == 0 { "ValueError" } else { "TypeError" };
+            let browser = if hours % 2 == 0 { "Chrome" } else { "Firefox" };
+            let at = tracker.ago(HOUR * hours + 16 * MINUTE);
+            SentEvent::new(hours.into(), at, error, "x").with("browser", browser)
+        })
+        .collect();
+    tracker.deliver_all(&events).await;
+    (tracker, events)
+}
+
+/// Queries that need a run's totals, its base, its minutes and an attribute.
+pub(super) async fn all_counts(tracker: &Tracker) -> Vec<Vec<(String, u64, u64)>> {
+    let browser = json!([{"categoryId": "browser", "operator": "is", "value": "Chrome"}]);
+    let mut all = Vec::new();
+    for (length, filters) in [
+        (30 * DAY, json!([])),
+        (10 * DAY, json!([])),
+        (40 * HOUR, json!([])),
+        (30 * DAY, browser.clone()),
+        (40 * HOUR, browser),
+    ] {
+        let mut body = tracker.since(length);
+        body["filters"] = filters;
+        all.push(tracker.filled(&body).await);
+        body["status"] = json!("open");
+        all.push(tracker.filled(&body).await);
+    }
+    all
+}
+
+#[tokio::test]
+async fn packing_changes_no_count() {
+    for rows in [usize::MAX, 7, 1] {
+        let (tracker, _) = with_two_days().await;
+        let errors = tracker.errors().await;
+        let counts = all_counts(&tracker).await;
+        let steps = tracker.pack_within(&PackingLimits { rows, ..EVERYTHING }).await;
+        assert_eq!(steps, 48_usize.div_ceil(rows));
+        assert_eq!(all_counts(&tracker).await, counts);
+        assert_eq!(tracker.errors().await, errors);
+        // Nothing is counted from rows any more.
+        for row in tracker.items_of("log#").await {
+            tracker.remove(&row).await;
+        }
+        assert_eq!(all_counts(&tracker).await, counts);
+    }
+}
+
+#[tokio::test]
+async fn what_is_packed_is_counted_without_its_rows() {
+    let (tracker, _) = with_two_days().await;
+    let counts = all_counts(&tracker).await;
+    tracker.test.pass(DAY);
+    tracker.run_schedule().await;
+    let total = tracker.total(&json!({})).await;
+    // Rows expire after 90 days, runs after 400.
+    tracker.test.pass(300 * DAY);
+    let range = json!({"projectIds": [PROJECT], "from": 0});
+    let filled = tracker.filled(&range).await;
+    assert_eq!(filled, counts[0]);
+    assert_eq!(filled.iter().map(|(_, events, _)| events).sum::<u64>(), total);
+    let mut filtered = range.clone();
+    filtered["searchQuery"] = json!("browser:Chrome");
+    assert_eq!(tracker.filled(&filtered).await, counts[6]);
+    tracker.test.pass(101 * DAY);
+    assert!(tracker.filled(&range).await.is_empty(), "runs expire, too");
+}
+
+#[tokio::test]
+async fn rows_are_packed_when_they_are_a_day_old_and_projects_without_any_leave_the_queue() {
+    let (tracker, _) = with_two_days().await;
+    let first = tracker.queued().await.unwrap();
+    tracker.test.pass(5 * MINUTE);
+    tracker.run_schedule().await;
+    assert!(tracker.runs().await.is_empty(), "few rows, and new ones");
+    let entry = tracker.queued().await.unwrap();
+    assert!(entry.due <= first.wanted.plus(DAY) && entry.waiting.since == first.wanted);
+    tracker.test.pass(23 * HOUR + 54 * MINUTE);
+    tracker.run_schedule().await;
+    assert!(tracker.runs().await.is_empty());
+    tracker.test.pass(MINUTE);
+    tracker.run_schedule().await;
+    assert_eq!(tracker.runs().await.iter().map(|(_, runs)| runs).sum::<usize>(), 3);
+    assert_eq!(tracker.queued().await.unwrap().waiting.since, tracker.now());
+    tracker.test.pass(DAY + HOUR);
+    tracker.run_schedule().await;
+    assert_eq!(tracker.queued().await, None);
+
+    // Whoever delivers next puts it back, also if it remembers the project.
+    for (index, days) in (0..).zip([3, 29]) {
+        let at = tracker.ago(days * DAY);
+        let total = tracker.total(&json!({})).await;
+        tracker.deliver(&SentEvent::new(100 + index, at, "TypeError", "x")).await;
+        assert!(tracker.queued().await.is_some());
+        assert_eq!(tracker.total(&json!({})).await, total + 1);
+        tracker.test.pass(DAY + HOUR);
+        tracker.run_schedule().await;
+        assert_eq!(
+            tracker.runs().await.iter().map(|(_, runs)| runs).sum::<usize>(),
+            usize::try_from(4 + index).unwrap()
+        );
+        tracker.test.pass(DAY + HOUR);
+        tracker.run_schedule().await;
+        assert_eq!(tracker.queued().await, None);
+    }
+    let all = json!({"projectIds": [PROJECT], "from": 0});
+    let counted: u64 = tracker.filled(&all).await.iter().map(|(_, events, _)| events).sum();
+    assert_eq!(counted, 50);
+}
+
+#[tokio::test]
+async fn rows_are_packed_once_nobody_writes_between_them_any_more() {
+    let tracker = Tracker::start().await;
+    tracker.deliver(&SentEvent::new(1, tracker.ago(HOUR), "TypeError", "x")).await;
+    let is_packed = async |after: Duration| {
+        let now = tracker.now().plus(after);
+        let step = tracker.pack_step(tracker.project.id, &EVERYTHING, now).await;
+        matches!(step, Step::Packed { .. })
+    };
+    assert!(!is_packed(Duration::from_secs(90)).await);
+    assert!(is_packed(Duration::from_millis(90_001)).await);
+    assert_eq!(tracker.total(&json!({})).await, 1);
+}
+
+#[tokio::test]
+async fn packing_again_writes_nothing() {
+    let (tracker, _) = with_two_days().await;
+    tracker.test.pass(DAY);
+    tracker.run_schedule().await;
+    let sorted = |mut items: Vec<Item>| {
+        items.sort_by_key(|item| (text(item, "pk").to_owned(), text(item, "sk").to_owned()));
+        items
+    };
+    let before = sorted(tracker.test.items(super::TABLE).await);
+    tracker.run_schedule().await;
+    assert_eq!(tracker.pack().await, 0);
+    assert_eq!(sorted(tracker.test.items(super::TABLE).await), before);
+}
+
+#[tokio::test]
+async fn packers_and_deliveries_at_once_lose_and_double_nothing() {
+    let (tracker, events) = with_two_days().await;
+    let again: Vec<SentEvent> = events
+        .iter()
+        .enumerate()
+        .map(|(index, event)| SentEvent { id: format!("{:032x}", index + 1_000), ..event.clone() })
+        .collect();
+    let few = PackingLimits { rows: 5, ..EVERYTHING };
+    tracker.test.pass(2 * MINUTE);
+    let packers = async {
+        for _ in 0..6 {
+            let step = || tracker.pack_step(tracker.project.id, &few, tracker.now());
+            let steps = join_all((0..3).map(|_| step())).await;
+            assert!(steps.iter().filter(|step| matches!(step, Step::Packed { .. })).count() <= 3);
+        }
+    };
+    tokio::join!(packers, tracker.deliver_all(&again));
+    let counts = all_counts(&tracker).await;
+    assert_eq!(counts[0].iter().map(|(_, events, _)| events).sum::<u64>(), 96);
+    tracker.pack().await;
+    assert_eq!(tracker.total(&json!({})).await, 96);
+}
+
+/// A packer that is ended after its transaction leaves this, if it was the first. Some runs of the step may
+/// not be seen yet.
+async fn leave_unfinished(tracker: &Tracker, unseen: &[String]) {
+    let head = tracker.items_of("log-head#").await.remove(0);
+    let of_manifest = |item: &Item| {
+        let names = item.keys().filter_map(|name| name.strip_prefix("r_"));
+        names.map(|id| format!("{}#{id}", text(item, "sk"))).collect::<Vec<_>>()
+    };
+    let manifests = tracker.items_of("manifest#").await;
+    let runs = manifests.iter().flat_map(of_manifest).chain(unseen.iter().cloned());
+    let runs = AttributeValue::L(runs.map(AttributeValue::S).collect());
+    tracker.tamper(&head, "readable", AttributeValue::S("0".to_owned())).await;
+    tracker.tamper(&head, "readableSteps", number(0)).await;
+    tracker.tamper(&head, "step", runs).await;
+}
+
+#[tokio::test]
+async fn a_step_that_was_not_finished_is_counted_from_rows_and_finished_by_the_next_packer() {
+    let (tracker, _) = with_two_days().await;
+    let counts = all_counts(&tracker).await;
+    let errors = tracker.errors().await;
+    tracker.pack().await;
+    // As long as its transaction is not carried out everywhere, nobody finishes it.
+    let unknown = format!("2026-10-01#{}", "0".repeat(16));
+    leave_unfinished(&tracker, &[unknown]).await;
+    assert_eq!(all_counts(&tracker).await, counts);
+    let later = tracker.now().plus(2 * MINUTE);
+    let stuck = tracker.pack_step(tracker.project.id, &EVERYTHING, later).await;
+    assert_eq!(stuck, Step::Lost);
+    leave_unfinished(&tracker, &[]).await;
+    assert_eq!(all_counts(&tracker).await, counts);
+    assert_eq!(tracker.errors().await, errors);
+    assert_eq!(tracker.pack().await, 0, "finishing it packs nothing again");
+    assert_eq!(tracker.items_of("log-head#").await[0]["readableSteps"], number(1));
+    for row in tracker.items_of("log#").await {
+        tracker.remove(&row).await;
+    }
+    assert_eq!(all_counts(&tracker).await, counts);
+}
+
+/// Whoever finishes a step looks for its runs.
+#[tokio::test]
+async fn a_deletion_leaves_the_runs_of_a_step_as_they_are_until_it_is_finished() {
+    let (tracker, _) = with_two_days().await;
+    let deleted = tracker.errors().await.swap_remove(0);
+    let count = deleted["count"].as_u64().unwrap();
+    tracker.pack().await;
+    let call = tracker.call_for(&delete_error::OPERATION, &deleted);
+    assert_eq!(call.send(&tracker.test.app).await.status, 204);
+    // As if it had been deleted when the step ended.
+    let manifest = tracker.items_of("manifest#").await.remove(0);
+    let run = runs_of(&manifest).remove(0);
+    let head = tracker.items_of("log-head#").await.remove(0);
+    let (name, tombstone) = head.iter().find(|(name, _)| name.starts_with("t_")).unwrap();
+    let mut tombstone = tombstone.as_m().unwrap().clone();
+    tombstone.insert("at".to_owned(), number(run.until.as_millis()));
+    tracker.tamper(&head, name, AttributeValue::M(tombstone)).await;
+    leave_unfinished(&tracker, &[]).await;
+    tracker.test.pass(5 * MINUTE);
+    tracker.merge_within(&MergeLimits::default()).await;
+    let step = tracker.pack_step(tracker.project.id, &EVERYTHING, tracker.now()).await;
+    assert!(matches!(step, Step::Left(_)), "{step:?}");
+    assert_eq!(tracker.items_of("log-head#").await[0]["readableSteps"], number(1));
+    assert_eq!(tracker.total(&json!({})).await, 48 - count);
+    tracker.merge_within(&MergeLimits::default()).await;
+    assert_eq!(tracker.total(&json!({})).await, 48 - count);
+    assert_eq!(u64::try_from(tracker.items_of("error-events#").await.len()).unwrap(), 48 - count);
+}
+
+#[tokio::test]
+async fn what_has_expired_is_not_counted() {
+    let (tracker, _) = with_two_days().await;
+    let now = tracker.now().as_seconds();
+    let rows = tracker.items_of("log#").await;
+    // As if they had been received then, and DynamoDB had not removed them yet.
+    let oldest = now - EVENT_RETENTION.as_secs().cast_signed();
+    for (item, left) in rows.iter().zip([-1, -1, -1, -1, -1, 200, 200]) {
+        let received_at = oldest + left;
+        let since_year_0 = received_at * 1_000 - Timestamp::MIN_MILLIS;
+        let (_, event) = super::text(item, "sk").split_once('#').unwrap();
+        let sk = AttributeValue::S(format!("{since_year_0:015}#{event}"));
+        tracker.remove(item).await;
+        tracker.put(&item.clone().into_iter().chain([("sk".to_owned(), sk)]).collect()).await;
+    }
+    assert_eq!(tracker.total(&json!({})).await, 43);
+    tracker.pack().await;
+    assert_eq!(tracker.total(&json!({})).await, 43);
+    // Each day by itself, however long DynamoDB leaves what it has of it.
+    tracker.test.pass(398 * DAY);
+    let mut totals = Vec::new();
+    for _ in 0..3 {
+        let filled = tracker.filled(&json!({"projectIds": [PROJECT], "from": 0})).await;
+        totals.push(filled.iter().map(|(_, events, _)| events).sum::<u64>());
+        tracker.test.pass(DAY);
+    }
+    assert_eq!((totals[0], totals[2]), (43, 0));
+    assert!(totals.is_sorted_by(|day, next| day > next), "{totals:?}");
+    assert!(!tracker.items_of("manifest#").await.is_empty());
+}
+
+/// Removes what the last step of a delivery writes.
+async fn lose_errors(tracker: &Tracker) {
+    for prefix in ["errors#", "fingerprints#"] {
+        for item in tracker.items_of(prefix).await {
+            tracker.remove(&item).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_error_that_is_missing_is_created_when_its_events_are_packed() {
+    let tracker = Tracker::start().await;
+    let events = [
+        SentEvent::new(1, tracker.ago(26 * HOUR), "TypeError", "Cannot read x\nof undefined"),
+        SentEvent::new(2, tracker.ago(25 * HOUR), "TypeError", "Cannot read x\nof undefined"),
+        SentEvent::new(3, tracker.ago(27 * HOUR), "TypeError", "Cannot read x\nof undefined"),
+        SentEvent::new(4, tracker.ago(27 * HOUR), "ValueError", "bad card")
+            .with("transaction", "pay"),
+    ];
+    tracker.deliver_all(&events).await;
+    let whole = tracker.errors().await;
+    tracker.test.pass(MINUTE);
+    let last = SentEvent::new(5, tracker.ago(MINUTE), "KeyError", "too new to be packed");
+    tracker.deliver(&last).await;
+    lose_errors(&tracker).await;
+    assert!(tracker.errors().await.is_empty());
+    assert_eq!(tracker.total(&json!({})).await, 5, "events count without their errors");
+    let now = tracker.now().plus(MINUTE);
+    tracker.pack_step(tracker.project.id, &EVERYTHING, now).await;
+    let mut errors = tracker.errors().await;
+    assert_eq!(column(&errors, "type"), ["TypeError", "ValueError"]);
+    for (error, expected) in errors.iter_mut().zip(&whole) {
+        assert_ne!(error["errorId"], expected["errorId"]);
+        error["errorId"] = expected["errorId"].clone();
+        assert_eq!(error, expected);
+    }
+    tracker.pack().await;
+    assert_eq!(column(&tracker.errors().await, "type"), ["KeyError", "TypeError", "ValueError"]);
+}
+
+#[tokio::test]
+async fn an_error_that_was_resolved_is_opened_when_later_events_are_packed() {
+    let tracker = Tracker::start().await;
+    tracker.deliver(&SentEvent::new(1, tracker.ago(HOUR), "TypeError", "x")).await;
+    let error = tracker.the_error().await;
+    tracker.set_status(&error, "resolved").await;
+    tracker.test.pass(HOUR);
+    let before = tracker.items_of("errors#").await.remove(0);
+    tracker.deliver(&SentEvent::new(2, tracker.ago(MINUTE), "TypeError", "x")).await;
+    // The delivery was cut off before it opened the error.
+    for (name, value) in &before {
+        if !matches!(name.as_str(), "pk" | "sk") {
+            tracker.tamper(&before, name, value.clone()).await;
+        }
+    }
+    assert_eq!(tracker.the_error().await["status"], "resolved");
+    tracker.pack().await;
+    assert_eq!(tracker.the_error().await["status"], "open");
+}
+
+/// Text that cannot be compressed much.
+fn noise(random: &mut ChaCha8Rng, length: usize) -> String {
+    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    (0..length).map(|_| char::from(*LETTERS.choose(random).unwrap())).collect()
+}
+
+/// Puts rows into the project's log, received now one by one: many more than could be delivered.
+pub(super) async fn put_rows(tracker: &Tracker, rows: &[EventRow]) {
+    let table = format!("{}{}", local::environment::table_prefix(), super::TABLE);
+    let expires_at = tracker.now().plus(90 * DAY).as_seconds();
+    let since_year_0 = tracker.now().as_millis() - Timestamp::MIN_MILLIS;
+    let item = |(index, row): (usize, &EventRow)| {
+        let text = |text: String| AttributeValue::S(text);
+        let attributes = encode_attributes(&row.attributes);
+        let item = Item::from([
+            ("pk".to_owned(), text(format!("log#{}#00", tracker.project.id))),
+            ("sk".to_owned(), text(format!("{since_year_0:015}#{index:032x}"))),
+            ("occurredAt".to_owned(), number(row.occurred_at.as_millis())),
+            ("fingerprint".to_owned(), AttributeValue::B(Blob::new(row.fingerprint.0))),
+            ("attributes".to_owned(), AttributeValue::B(Blob::new(attributes))),
+            ("expiresAt".to_owned(), number(expires_at)),
+        ]);
+        let put = PutRequest::builder().set_item(Some(item)).build().unwrap();
+        WriteRequest::builder().put_request(put).build()
+    };
+    let requests: Vec<WriteRequest> = rows.iter().enumerate().map(item).collect();
+    let puts = requests.chunks(25).map(|requests| {
+        let write = tracker.test.client.batch_write_item();
+        write.request_items(&table, requests.to_vec()).send()
+    });
+    let put: Vec<_> = stream::iter(puts).buffer_unordered(2).collect().await;
+    for put in put {
+        assert!(put.unwrap().unprocessed_items.unwrap_or_default().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_column_of_more_than_an_items_size_is_split_and_put_together_again() {
+    const EVENTS: u64 = 2_600;
+    let tracker = Tracker::start().await;
+    let mut random = ChaCha8Rng::seed_from_u64(7);
+    let day = Day::of(tracker.ago(3 * DAY));
+    let rows: Vec<EventRow> = (0..EVENTS)
+        .map(|index| {
+            let mut attributes = Attributes::default();
+            let release = format!("{}{}", noise(&mut random, 199), index % 10);
+            attributes.set(Attribute::Release, Some(release));
+            let occurred_at = day.start().plus(Duration::from_secs(index * 30));
+            let fingerprint = Fingerprint(u128::from(index % 3).to_be_bytes());
+            EventRow { occurred_at, fingerprint, attributes }
+        })
+        .collect();
+    put_rows(&tracker, &rows).await;
+    assert_eq!(tracker.pack().await, 1);
+
+    let mut parts: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for item in tracker.items_of("columns#").await {
+        let name = text(&item, "pk").split('#').nth(2).unwrap().to_owned();
+        let AttributeValue::B(bytes) = &item["bytes"] else { panic!("no bytes") };
+        parts.entry(name).or_default().push(bytes.as_ref().len());
+    }
+    let release = &parts["release"];
+    assert!(release.len() > 1 && release.iter().all(|bytes| *bytes <= 350_000), "{release:?}");
+    // Only the run is left.
+    tracker.test.pass(100 * DAY);
+    let mut body = json!({"projectIds": [PROJECT], "from": day.start().as_millis(),
+        "to": day.next().start().as_millis()});
+    let of_half_hour = |half_hour: u64| {
+        let counted = (0..EVENTS).filter(|index| index * 30 / 1_800 == half_hour);
+        u64::try_from(counted.count()).unwrap()
+    };
+    for index in [3, 7] {
+        body["filters"] = json!([{"categoryId": "release", "operator": "contains",
+            "value": rows[index].attributes.get(Attribute::Release)}]);
+        assert_eq!(tracker.filled(&body).await.len(), 1);
+        body["filters"] = json!([{"categoryId": "release", "operator": "is_set", "value": ""}]);
+        let buckets = tracker.buckets(&body).await;
+        for (half_hour, bucket) in (0..).zip(&buckets) {
+            assert_eq!(bucket.1, of_half_hour(half_hour));
+        }
+    }
+}
+
+/// An error that nobody looks at.
+fn known() -> ErrorOfEvent {
+    let id = ErrorId::parse("01902f3c-0000-7000-8000-000000000000").unwrap();
+    ErrorOfEvent::Known(KnownError { id, event_shards: 1 })
+}
+
+/// The head of the project's log: the table is too large by now to be read as a whole.
+async fn head(tracker: &Tracker) -> Option<Item> {
+    let get = tracker.test.client.get_item();
+    let get = get.table_name(format!("{}{}", local::environment::table_prefix(), super::TABLE));
+    let pk = AttributeValue::S(format!("log-head#{}", tracker.project.id));
+    get.key("pk", pk).key("sk", AttributeValue::S("head".to_owned())).send().await.unwrap().item
+}
+
+#[tokio::test]
+async fn a_reader_that_meets_many_rows_packs_some() {
+    let tracker = Tracker::start().await;
+    let row = |index: u64| EventRow {
+        occurred_at: tracker.ago(Duration::from_secs(index)),
+        fingerprint: Fingerprint([7; 16]),
+        attributes: Attributes::default(),
+    };
+    let rows: Vec<EventRow> = (0..5_001).map(row).collect();
+    tracker.deliver(&SentEvent::new(1, tracker.now(), "TypeError", "x")).await;
+    tracker.pack().await;
+    tracker.test.pass(2 * MINUTE);
+    put_rows(&tracker, &rows[..5_000]).await;
+    tracker.test.pass(2 * MINUTE);
+    let packed = head(&tracker).await;
+    assert_eq!(tracker.total(&json!({})).await, 5_001);
+    assert_eq!(head(&tracker).await, packed, "few enough to be counted");
+    let last = EventId::parse(&"f".repeat(32)).unwrap();
+    let store = &tracker.test.app.store;
+    ErrorStore::new(store)
+        .count_event(tracker.project.id, last, &rows[5_000], &known(), 1, tracker.ago(2 * MINUTE))
+        .await
+        .unwrap();
+    assert_eq!(tracker.total(&json!({})).await, 5_002);
+    assert_ne!(head(&tracker).await, packed);
+    assert_eq!(tracker.total(&json!({})).await, 5_002);
+}
+
+#[tokio::test]
+async fn an_event_from_a_clock_ahead_is_counted_when_its_minute_has_come() {
+    let tracker = Tracker::start().await;
+    let ahead = Timestamp::parse_rfc3339("2026-11-21T04:17:00Z").unwrap();
+    tracker.deliver(&SentEvent::new(1, ahead, "TypeError", "x")).await;
+    let body = json!({"projectIds": [PROJECT], "from": tracker.ago(HOUR).as_millis(),
+        "to": tracker.now().plus(HOUR).as_millis()});
+    assert!(tracker.filled(&body).await.is_empty());
+    tracker.test.pass(MINUTE);
+    assert_eq!(tracker.filled(&body).await, [("2026-11-21T04:17".to_owned(), 1, 1)]);
+}
+
+#[tokio::test]
+async fn rows_that_come_later_than_they_can_are_found_ten_minutes_after_the_step_that_missed_them()
+{
+    let (tracker, _) = with_two_days().await;
+    tracker.test.pass(3 * MINUTE);
+    let pack = async || {
+        let now = tracker.now();
+        tracker.pack_step(tracker.project.id, &EVERYTHING, now).await
+    };
+    assert!(matches!(pack().await, Step::Packed { .. }));
+    // Their functions were frozen before they sent them.
+    let store = &tracker.test.app.store;
+    for (number, ago) in [(900, 2 * MINUTE), (901, 2 * MINUTE), (902, 9 * MINUTE)] {
+        let id = EventId::parse(&format!("{number:032x}")).unwrap();
+        let row = EventRow {
+            occurred_at: tracker.ago(HOUR * number),
+            fingerprint: Fingerprint([7; 16]),
+            attributes: Attributes::default(),
+        };
+        ErrorStore::new(store)
+            .count_event(tracker.project.id, id, &row, &known(), 1, tracker.ago(ago))
+            .await
+            .unwrap();
+    }
+    let all = json!({"projectIds": [PROJECT], "from": 0});
+    let total = async || {
+        let filled = tracker.filled(&all).await;
+        filled.iter().map(|(_, events, _)| events).sum::<u64>()
+    };
+    assert_eq!(total().await, 48);
+    tracker.test.pass(9 * MINUTE);
+    assert!(matches!(pack().await, Step::Left(_)));
+    assert_eq!(total().await, 48);
+    tracker.test.pass(MINUTE);
+    assert!(matches!(pack().await, Step::Packed { has_more: true, missed: 3, .. }));
+    assert_eq!(total().await, 51);
+    assert!(matches!(pack().await, Step::Left(_)));
+    tracker.test.pass(20 * MINUTE);
+    assert!(matches!(pack().await, Step::Left(_)));
+    assert_eq!(total().await, 51);
+    let head = tracker.items_of("log-head#").await.remove(0);
+    assert!(!head.keys().any(|name| name.starts_with("found_")), "each is looked for once");
+}
+
+#[tokio::test]
+async fn a_log_does_not_begin_without_its_project_and_leaves_the_queue() {
+    let tracker = Tracker::start().await;
+    tracker.deliver(&SentEvent::new(1, tracker.now(), "TypeError", "x")).await;
+    let delete = tracker.test.client.delete_item();
+    let table = format!("{}projects", local::environment::table_prefix());
+    let id = AttributeValue::S(tracker.project.id.to_string());
+    delete.table_name(table).key("idOrSlug", id).send().await.unwrap();
+    tracker.test.pass(2 * DAY);
+    tracker.run_schedule().await;
+    assert!(tracker.queued().await.is_none());
+    assert_eq!(tracker.items_of("log-head#").await, []);
+    assert_eq!(tracker.items_of("manifest#").await, []);
+}
+
+/// Has the project's log as if so many steps had packed it.
+async fn pretend_steps(tracker: &Tracker, steps: i64) {
+    let head = tracker.items_of("log-head#").await.remove(0);
+    for name in ["steps", "readableSteps"] {
+        tracker.tamper(&head, name, number(steps)).await;
+    }
+}
+
+#[tokio::test]
+async fn the_runs_of_a_day_have_a_further_manifest_every_512_steps() {
+    let (tracker, _) = with_two_days().await;
+    let (counts, errors) = (all_counts(&tracker).await, tracker.errors().await);
+    let one = PackingLimits { rows: 1, ..EVERYTHING };
+    let later = tracker.now().plus(2 * MINUTE);
+    tracker.pack_step(tracker.project.id, &one, later).await;
+    // Two more of these are the first's.
+    pretend_steps(&tracker, 509).await;
+    assert_eq!(tracker.pack_within(&PackingLimits { rows: 16, ..EVERYTHING }).await, 3);
+    pretend_steps(&tracker, 1_023).await;
+    let manifests = tracker.items_of("manifest#").await;
+    let parts = manifests.iter().filter(|item| text(item, "sk").contains('#')).count();
+    assert!(parts > 0 && parts < manifests.len(), "{parts} {}", manifests.len());
+    assert_eq!(all_counts(&tracker).await, counts);
+    assert_eq!(tracker.errors().await, errors);
+
+    // What a packer leaves in the second manifest of a day is found there.
+    tracker.test.pass(2 * MINUTE);
+    for number in 0..20 {
+        let at = tracker.ago(HOUR * 2);
+        tracker.deliver(&SentEvent::new(100 + number, at, "TypeError", "x")).await;
+    }
+    tracker.test.pass(5 * MINUTE);
+    let counts = all_counts(&tracker).await;
+    let few = PackingLimits { rows: 5, ..EVERYTHING };
+    for _ in 0..3 {
+        tracker.pack_step(tracker.project.id, &few, tracker.now()).await;
+    }
+    let before = tracker.items_of("log-head#").await.remove(0);
+    assert_eq!(before["steps"], number(1_026));
+    tracker.pack_step(tracker.project.id, &few, tracker.now()).await;
+    let of_manifest = |item: &Item| {
+        let runs = runs_of(item).into_iter().filter(|run| run.first_step == 1_027);
+        let runs = runs.map(|run| format!("{}#{}", &text(item, "sk")[..10], run.id));
+        runs.map(AttributeValue::S).collect::<Vec<_>>()
+    };
+    let step: Vec<_> = tracker.items_of("manifest#").await.iter().flat_map(of_manifest).collect();
+    assert_eq!(step.len(), 1);
+    for name in ["readable", "readableSteps"] {
+        tracker.tamper(&before, name, before[name].clone()).await;
+    }
+    tracker.tamper(&before, "step", AttributeValue::L(step)).await;
+    assert_eq!(all_counts(&tracker).await, counts);
+    assert_eq!(tracker.pack().await, 0);
+    assert_eq!(tracker.items_of("log-head#").await[0]["readableSteps"], number(1_027));
+    assert_eq!(all_counts(&tracker).await, counts);
+
+    // Each is merged by itself.
+    let few = MergeLimits { fan_in: 2, ..MergeLimits::default() };
+    tracker.merge_within(&few).await;
+    assert!(tracker.runs().await.iter().all(|(_, runs)| *runs <= 2), "{:?}", tracker.runs().await);
+    assert_eq!(all_counts(&tracker).await, counts);
+    let deleted = tracker.errors().await.swap_remove(0);
+    let left = 68 - deleted["count"].as_u64().unwrap();
+    let call = tracker.call_for(&delete_error::OPERATION, &deleted);
+    assert_eq!(call.send(&tracker.test.app).await.status, 204);
+    assert_eq!(tracker.total(&json!({})).await, left);
+    for _ in 0..3 {
+        tracker.test.pass(2 * HOUR);
+        tracker.run_schedule().await;
+        assert_eq!(tracker.total(&json!({})).await, left);
+    }
+    let head = tracker.items_of("log-head#").await.remove(0);
+    assert!(head.keys().all(|name| !name.starts_with("t_")), "{head:?}");
+    tracker.test.pass(402 * DAY);
+    assert_eq!(tracker.filled(&json!({"projectIds": [PROJECT], "from": 0})).await, []);
+}
+
+/// Rows of an old day, one a second, of which the last came two minutes ago.
+async fn flood(tracker: &Tracker, rows: u32) {
+    let row = EventRow {
+        occurred_at: tracker.ago(HOUR),
+        fingerprint: Fingerprint([7; 16]),
+        attributes: Attributes::default(),
+    };
+    for _ in 0..rows {
+        tracker.test.pass(MINUTE / 60);
+        put_rows(tracker, std::slice::from_ref(&row)).await;
+    }
+    tracker.test.pass(2 * MINUTE);
+}
+
+async fn run_within(tracker: &Tracker, rows: usize, time: Duration) -> pack_error_log::RunOutcome {
+    let packing = PackingLimits { rows, ..EVERYTHING };
+    let limits = pack_error_log::RunLimits { packing, time };
+    let deadline = Deadline::after(MINUTE);
+    pack_error_log::pack_due(&tracker.test.app, &limits, deadline).await.unwrap()
+}
+
+#[tokio::test]
+async fn rows_that_wait_behind_a_step_are_seen_and_few_rows_that_are_to_wait_are_not() {
+    let tracker = Tracker::start().await;
+    tracker.deliver(&SentEvent::new(1, tracker.now(), "TypeError", "x")).await;
+    flood(&tracker, 200).await;
+    tracker.test.pass(5 * MINUTE);
+    // Two rows are two seconds, of which there have been hundreds since.
+    let outcome = run_within(&tracker, 2, Duration::from_millis(300)).await;
+    let entry = tracker.queued().await.unwrap();
+    assert!((200..=2_000).contains(&outcome.rows), "{outcome:?}");
+    assert_eq!((entry.waiting.rows, Some(entry.waiting.since)), (outcome.rows, outcome.oldest));
+    assert!(entry.due <= tracker.now(), "it goes on in the next run");
+    // The next run does the rest, and nothing waits then.
+    let outcome = run_within(&tracker, 20_000, MINUTE).await;
+    assert_eq!((outcome.rows, outcome.oldest), (0, Some(tracker.now())));
+    assert_eq!(tracker.total(&json!({})).await, 201);
+
+    // What is looked at when it is worth it, or a day old.
+    let (tracker, _) = with_two_days().await;
+    tracker.test.pass(5 * MINUTE);
+    let limits = pack_error_log::RunLimits::default();
+    for _ in 0..2 {
+        let deadline = Deadline::after(MINUTE);
+        let run = pack_error_log::pack_due(&tracker.test.app, &limits, deadline).await.unwrap();
+        assert_eq!((run.rows, run.oldest), (0, Some(tracker.ago(5 * MINUTE))));
+        assert_eq!(tracker.queued().await.unwrap().waiting.rows, 48);
+    }
+}
+
+#[tokio::test]
+async fn a_project_whose_runs_cannot_be_merged_is_packed_all_the_same() {
+    let tracker = Tracker::start().await;
+    for number in 0..16 {
+        tracker.deliver(&SentEvent::new(number, tracker.ago(DAY), "TypeError", "x")).await;
+    }
+    tracker.pack_within(&PackingLimits { rows: 1, ..EVERYTHING }).await;
+    // No write that adds to it fits into an item.
+    let mut manifest = tracker.items_of("manifest#").await.remove(0);
+    let table = format!("{}{}", local::environment::table_prefix(), super::TABLE);
+    let sizes = (0..400 * 1_024).rev().step_by(100);
+    for size in sizes {
+        manifest.insert("ballast".to_owned(), AttributeValue::B(Blob::new(vec![0; size])));
+        let put = tracker.test.client.put_item().table_name(&table);
+        if put.set_item(Some(manifest.clone())).send().await.is_ok() {
+            break;
+        }
+    }
+    tracker.test.pass(2 * MINUTE);
+    for number in 0..3 {
+        tracker.deliver(&SentEvent::new(100 + number, tracker.now(), "TypeError", "x")).await;
+    }
+    tracker.test.pass(5 * MINUTE);
+    let outcome = run_within(&tracker, 1, MINUTE).await;
+    assert_eq!(outcome.failures.len(), 1, "{outcome:?}");
+    assert_eq!(tracker.pack().await, 0, "all rows are packed");
+    let entry = tracker.queued().await.unwrap();
+    assert_eq!((entry.waiting.since, entry.waiting.rows), (tracker.now(), 0));
+    assert_eq!(tracker.total(&json!({})).await, 19);
+}
+
+/// Eight execution environments take 1,223 events in 18 seconds. None of them takes 200.
+#[tokio::test]
+async fn rows_of_several_instances_are_packed_together() {
+    let tracker = Tracker::start().await;
+    tracker.deliver(&SentEvent::new(0, tracker.now(), "TypeError", "x")).await;
+    tracker.test.pass(5 * MINUTE);
+    tracker.run_schedule().await;
+    let before = tracker.queued().await.unwrap();
+    assert!(before.due > tracker.now().plus(12 * HOUR), "the project is quiet");
+
+    let endpoint = tracker.test.engine.endpoint();
+    let mut events =
+        (1..=1_223).map(|number| SentEvent::new(number, tracker.now(), "TypeError", "x"));
+    let now = tracker.now();
+    for number in 0..8_u64 {
+        let (mut instance, _) = app_over(&endpoint);
+        instance.clock = Clock::Fixed(AtomicU64::new(u64::try_from(now.as_millis()).unwrap()));
+        instance.ids = Ids::Sequential(AtomicU64::new(number * 1_000_001 + 1));
+        let own: Vec<SentEvent> = events.by_ref().take(153).collect();
+        for event in own {
+            pass(&instance, Duration::from_millis(117));
+            let reply = envelope(&tracker.project, &event).send(&instance).await;
+            assert_eq!(reply.status, 200, "{}", reply.body);
+        }
+    }
+    tracker.test.pass(3 * MINUTE);
+    tracker.run_schedule().await;
+    let runs: usize = tracker.runs().await.iter().map(|(_, runs)| runs).sum();
+    assert_eq!((runs, tracker.pack().await), (1, 0), "all rows are in one run");
+}

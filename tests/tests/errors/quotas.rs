@@ -1,0 +1,231 @@
+//! How many deliveries a minute are taken of a project.
+
+use std::io::Write;
+use std::num::NonZeroU32;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::json;
+
+use shared::app::App;
+use shared::quotas::Limits;
+use tests::app::app_over;
+use tests::call::{Call, Reply};
+use tests::errors::envelope;
+
+use super::{ENVELOPE, MINUTE, STORE, SentEvent, Tracker, delivery};
+
+/// The categories that SDKs hold back.
+const DROPPED: &str = "transaction;span;session;replay;profile;profile_chunk;monitor;feedback;\
+     log_item;trace_metric";
+
+/// Another sandbox, which takes so many deliveries a minute of each project.
+fn sandbox(tracker: &Tracker, events_per_minute: u32) -> App {
+    let limits =
+        Limits { events_per_minute: NonZeroU32::new(events_per_minute), ..Limits::default() };
+    app_over(&tracker.test.engine.endpoint()).0.with_limits(limits)
+}
+
+/// How many of some deliveries of an event are taken, until one is not.
+async fn taken(tracker: &Tracker, app: &App, most: usize) -> usize {
+    for number in 0..most {
+        let event = SentEvent::new(1, tracker.now(), "TypeError", "x");
+        let reply = delivery(&tracker.project, ENVELOPE).bytes(event.envelope()).send(app).await;
+        if reply.status != 200 {
+            assert_eq!(reply.status, 429, "{}", reply.body);
+            return number;
+        }
+    }
+    most
+}
+
+#[tokio::test]
+async fn beyond_the_limit_sdks_are_told_to_wait_and_nothing_is_read() {
+    let mut tracker = Tracker::start().await;
+    tracker.test.app = sandbox(&tracker, 15);
+    tracker.test.pass(MINUTE / 4);
+    // Who has no key takes nothing of it.
+    for _ in 0..20 {
+        let stranger = delivery(&tracker.project, ENVELOPE).query("sentry_key", "f".repeat(32));
+        assert_eq!(stranger.send(&tracker.test.app).await.status, 403);
+    }
+    assert_eq!(taken(&tracker, &tracker.test.app, 20).await, 15);
+    let event = SentEvent::new(1, tracker.now(), "TypeError", "x");
+    let reply = tracker.deliver_to(&tracker.project, &event).await;
+    assert_eq!(reply.status, 429);
+    assert_eq!(reply.headers["retry-after"], "45");
+    assert_eq!(reply.headers["x-sentry-rate-limits"], "45::project:events_per_minute");
+    let exposed = reply.headers.get_all("access-control-expose-headers");
+    let exposed: Vec<_> = exposed.iter().map(|value| value.to_str().unwrap()).collect();
+    assert!(exposed.iter().any(|names| names.contains("retry-after")), "{exposed:?}");
+    assert!(exposed.contains(&"x-sentry-rate-limits"), "{exposed:?}");
+    assert_eq!(reply.body["detail"], "At most 15 are taken a minute. Send the next after 45 s.");
+    // Other projects, and the next minute, are not concerned.
+    let other = tracker.other_project("other").await;
+    assert_eq!(tracker.deliver_to(&other, &event).await.status, 200);
+    tracker.test.pass(MINUTE * 3 / 4);
+    assert_eq!(taken(&tracker, &tracker.test.app, 3).await, 3);
+}
+
+#[tokio::test]
+async fn sandboxes_take_at_most_ten_more_each() {
+    let tracker = Tracker::start().await;
+    let sandboxes = [0; 3].map(|_| sandbox(&tracker, 40));
+    let mut all = 0;
+    for round in 0..20 {
+        let app = &sandboxes[round % sandboxes.len()];
+        all += taken(&tracker, app, 7).await;
+    }
+    assert!((40..=40 + 10 * sandboxes.len()).contains(&all), "{all}");
+    for app in &sandboxes {
+        assert_eq!(taken(&tracker, app, 1).await, 0);
+    }
+    let items = tracker.test.items("quotas").await;
+    let [window] = items.as_slice() else { panic!("{items:?}") };
+    let minute = tracker.now().as_seconds() / 60;
+    let name = format!("events#{}#{minute}", tracker.project.id);
+    assert_eq!(window["window"].as_s(), Ok(&name));
+    assert_eq!(window["expiresAt"].as_n(), Ok(&((minute + 61) * 60).to_string()));
+}
+
+#[tokio::test]
+async fn a_project_may_have_a_limit_of_its_own() {
+    let tracker = Tracker::start().await;
+    let store = &tracker.test.app.store;
+    for (own, usual, expected) in
+        [(None, 0, 20), (None, 3, 3), (Some(5), 0, 5), (Some(5), 3, 5), (Some(0), 3, 20)]
+    {
+        assert!(store.set_events_per_minute(&tracker.project, own).await.unwrap());
+        // What is remembered of projects, and what was counted, belong to a sandbox.
+        let app = sandbox(&tracker, usual);
+        assert_eq!(taken(&tracker, &app, 9.max(expected)).await, expected, "{own:?} {usual}");
+        let mut other = tracker.project.clone();
+        other.ingest_id = shared::projects::dsn::IngestId::parse("7").unwrap();
+        assert!(!store.set_events_per_minute(&other, own).await.unwrap());
+        for item in tracker.test.items("quotas").await {
+            let window =
+                std::collections::HashMap::from([("window".to_owned(), item["window"].clone())]);
+            let table = format!("{}quotas", local::environment::table_prefix());
+            let delete = tracker.test.client.delete_item().table_name(table);
+            delete.set_key(Some(window)).send().await.unwrap();
+        }
+    }
+}
+
+/// A delivery of items of these types.
+fn of_items(tracker: &Tracker, kinds: &[&str]) -> Call {
+    let items: Vec<_> = kinds.iter().map(|kind| (*kind, json!({"a": 1}).to_string())).collect();
+    delivery(&tracker.project, ENVELOPE).bytes(envelope(&json!({}), &items))
+}
+
+fn rate_limits(reply: &Reply) -> Option<&str> {
+    reply.headers.get("x-sentry-rate-limits").map(|value| value.to_str().unwrap())
+}
+
+#[tokio::test]
+async fn sessions_do_not_use_the_event_quota() {
+    let tracker = Tracker::start().await;
+    let app = sandbox(&tracker, 15);
+    for _ in 0..40 {
+        for kinds in [&["session"][..], &["transaction"], &["client_report", "session"]] {
+            assert_eq!(of_items(&tracker, kinds).send(&app).await.status, 200);
+        }
+    }
+    assert_eq!(taken(&tracker, &app, 20).await, 15);
+    // Sessions are taken when events are not, and an event that follows a session counts.
+    assert_eq!(of_items(&tracker, &["session"]).send(&app).await.status, 200);
+    for kinds in [&["event"][..], &["session", "event"]] {
+        assert_eq!(of_items(&tracker, kinds).send(&app).await.status, 429, "{kinds:?}");
+    }
+    let store = delivery(&tracker.project, STORE).bytes("{}");
+    assert_eq!(store.send(&app).await.status, 429);
+}
+
+#[tokio::test]
+async fn envelopes_without_events_have_their_own_quota() {
+    let mut tracker = Tracker::start().await;
+    tracker.test.app = sandbox(&tracker, 3);
+    let app = &tracker.test.app;
+    tracker.test.pass(MINUTE / 4);
+    // A body that cannot be read counts as one without an event.
+    let unreadable = || {
+        let call = delivery(&tracker.project, ENVELOPE).bytes(vec![0x1f, 0x8b, 0, 0]);
+        call.header("content-encoding", "gzip")
+    };
+    for _ in 0..15 {
+        assert_eq!(of_items(&tracker, &["session"]).send(app).await.status, 200);
+        assert_eq!(unreadable().send(app).await.status, 400);
+    }
+    let reply = of_items(&tracker, &["session"]).send(app).await;
+    assert_eq!(reply.status, 429);
+    assert_eq!(reply.body["detail"], "At most 30 are taken a minute. Send the next after 45 s.");
+    assert_eq!(reply.headers["retry-after"], "45");
+    // Errors are not among the categories.
+    let limits = format!("45:{DROPPED}:project:envelopes_per_minute");
+    assert_eq!(rate_limits(&reply), Some(limits.as_str()));
+    assert_eq!(unreadable().send(app).await.status, 429);
+    assert_eq!(taken(&tracker, app, 9).await, 3);
+}
+
+/// A delivery of items, compressed, that is cut off far behind its start.
+fn cut_off(tracker: &Tracker, kinds: &[&str]) -> Call {
+    let items: Vec<_> = kinds.iter().map(|kind| (*kind, "x".repeat(50_000))).collect();
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::none());
+    gzip.write_all(envelope(&json!({}), &items).as_bytes()).unwrap();
+    let mut body = gzip.finish().unwrap();
+    body.truncate(body.len() - 10_000);
+    delivery(&tracker.project, ENVELOPE).bytes(body).header("content-encoding", "gzip")
+}
+
+#[tokio::test]
+async fn nothing_uncounted_is_decompressed_beyond_its_start() {
+    let tracker = Tracker::start().await;
+    let app = sandbox(&tracker, 2);
+    let statuses = async |kinds: &[&str], count: usize| {
+        let mut statuses = Vec::new();
+        for _ in 0..count {
+            statuses.push(cut_off(&tracker, kinds).send(&app).await.status);
+        }
+        statuses
+    };
+    // 400 says that all was decompressed.
+    assert_eq!(statuses(&["event", "session"], 4).await, [400, 400, 429, 429]);
+    let expected = [[400; 10], [400; 10], [429; 10]].concat();
+    assert_eq!(statuses(&["session", "event"], 30).await, expected);
+}
+
+#[tokio::test]
+async fn an_event_beyond_the_start_of_its_envelope_is_counted() {
+    let tracker = Tracker::start().await;
+    let app = sandbox(&tracker, 2);
+    let event = SentEvent::new(1, tracker.now(), "TypeError", "x").payload().to_string();
+    let items = [("attachment", "x".repeat(50_000)), ("event", event)];
+    let body = envelope(&json!({}), &items);
+    let mut statuses = Vec::new();
+    for _ in 0..3 {
+        let call = delivery(&tracker.project, ENVELOPE).bytes(body.clone());
+        statuses.push(call.send(&app).await.status);
+    }
+    assert_eq!(statuses, [200, 200, 429]);
+}
+
+#[tokio::test]
+async fn sdks_are_told_what_they_need_not_send() {
+    let tracker = Tracker::start().await;
+    let app = &tracker.test.app;
+    let limits = format!("3600:{DROPPED}:project:not_supported");
+    for (kinds, expected) in [
+        (&["session"][..], Some(limits.as_str())),
+        (&["replay_event", "replay_recording"], Some(&limits)),
+        (&["event", "session"], Some(&limits)),
+        (&["event"], None),
+        (&["client_report"], None),
+        (&[], None),
+    ] {
+        let reply = of_items(&tracker, kinds).send(app).await;
+        assert_eq!((reply.status, rate_limits(&reply)), (200, expected), "{kinds:?}");
+        let exposed = reply.headers.get_all("access-control-expose-headers");
+        let is_exposed = exposed.iter().any(|names| names == "x-sentry-rate-limits");
+        assert_eq!(is_exposed, expected.is_some());
+    }
+}

@@ -1,0 +1,196 @@
+//! What update-error sets, and what events make of it.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use shared::timestamp::Timestamp;
+use tests::errors::SentEvent;
+
+use super::{DAY, HOUR, MINUTE, Tracker, UPDATE, etag};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+async fn with_error() -> (Tracker, Value) {
+    let tracker = Tracker::start().await;
+    tracker.deliver(&SentEvent::new(0, tracker.now(), "TypeError", "x is not a function")).await;
+    let error = tracker.the_error().await;
+    (tracker, error)
+}
+
+/// Delivers one more event of the error.
+async fn recur(tracker: &Tracker, number: u64, at: Timestamp) {
+    tracker.deliver(&SentEvent::new(number, at, "TypeError", "x is not a function")).await;
+}
+
+#[tokio::test]
+async fn each_status_can_be_set_from_each() {
+    let (tracker, error) = with_error().await;
+    let mut version = 1;
+    let statuses =
+        ["resolved", "ignored", "open", "ignored", "resolved", "open", "open", "resolved"];
+    let mut expected = error.clone();
+    for status in statuses {
+        version += u32::from(expected["status"] != status);
+        expected["status"] = json!(status);
+        let reply = tracker.set_status(&error, status).await;
+        assert_eq!((&reply.body, etag(&reply)), (&expected, &*format!("\"{version}\"")));
+        let reply = tracker.get(&error).await;
+        assert_eq!((&reply.body, etag(&reply)), (&expected, &*format!("\"{version}\"")));
+    }
+}
+
+#[tokio::test]
+async fn a_patch_without_a_status_changes_nothing_and_null_resets_it() {
+    let (tracker, error) = with_error().await;
+    tracker.set_status(&error, "ignored").await;
+    for (media_type, patch, status, version) in [
+        ("application/json", "{}", "ignored", "\"2\""),
+        ("application/merge-patch+json", "{}", "ignored", "\"2\""),
+        ("application/merge-patch+json", "{\"status\":null}", "open", "\"3\""),
+        ("application/json", "{\"status\":null}", "open", "\"3\""),
+    ] {
+        let call = tracker.call_for(UPDATE, &error).header("content-type", media_type);
+        let reply = call.bytes(patch).send(&tracker.test.app).await;
+        assert_eq!((reply.status, etag(&reply)), (200, version));
+        assert_eq!(reply.body["status"], status);
+    }
+}
+
+#[tokio::test]
+async fn all_that_is_wrong_is_named_and_nothing_changes() {
+    let (tracker, error) = with_error().await;
+    for (patch, violations) in [
+        (json!([]), vec![("", "invalid_type")]),
+        (json!({"status": "merged"}), vec![("/status", "invalid_value")]),
+        (json!({"status": "Open"}), vec![("/status", "invalid_value")]),
+        (json!({"status": 1}), vec![("/status", "invalid_type")]),
+        (
+            json!({"title": "t", "status": ""}),
+            vec![("/title", "unknown_field"), ("/status", "invalid_value")],
+        ),
+    ] {
+        let reply = tracker.call_for(UPDATE, &error).json(&patch).send(&tracker.test.app).await;
+        assert_eq!((reply.status, reply.violations()), (400, violations), "{patch}");
+    }
+    assert_eq!(tracker.the_error().await, error);
+}
+
+#[tokio::test]
+async fn a_change_may_be_meant_for_one_version() {
+    let (tracker, error) = with_error().await;
+    let change = async |if_match: &str, status: &str| {
+        let call = tracker.call_for(UPDATE, &error).header("if-match", if_match);
+        call.json(&json!({ "status": status })).send(&tracker.test.app).await
+    };
+    assert_eq!(change("\"2\"", "resolved").await.problem(), (412, "version_mismatch"));
+    assert_eq!(change("\"nonsense\"", "resolved").await.problem(), (412, "version_mismatch"));
+    assert_eq!(tracker.the_error().await, error);
+    assert_eq!(change("\"1\"", "resolved").await.status, 200);
+    assert_eq!(change("\"1\"", "open").await.problem(), (412, "version_mismatch"));
+    assert_eq!(change("\"1\"", "resolved").await.problem(), (412, "version_mismatch"));
+    assert_eq!(change("\"7\", \"2\"", "open").await.status, 200);
+    assert_eq!(change("*", "ignored").await.status, 200);
+    assert_eq!(etag(&tracker.get(&error).await), "\"4\"");
+}
+
+#[tokio::test]
+async fn of_changes_at_once_none_is_lost() {
+    let (tracker, error) = with_error().await;
+    let changes = join_all((0..6).map(|index| {
+        let status = ["resolved", "ignored"][index % 2];
+        tracker.set_status(&error, status)
+    }));
+    let events =
+        join_all((1..7).map(|number| recur(&tracker, number, tracker.ago(number_of(number)))));
+    let (replies, _) = tokio::join!(changes, events);
+    let mut versions: Vec<&str> = replies.iter().map(etag).collect();
+    versions.sort_unstable();
+    versions.dedup();
+    let last = tracker.get(&error).await;
+    assert_eq!(etag(&last), *versions.last().unwrap(), "each real change is one version");
+    assert_eq!(last.body["count"], 7);
+    assert_eq!(last.body["firstSeen"], tracker.ago(number_of(6)).to_string());
+}
+
+fn number_of(number: u64) -> Duration {
+    Duration::from_hours(number)
+}
+
+#[tokio::test]
+async fn an_event_later_than_the_resolution_opens_the_error_and_one_from_before_does_not() {
+    let (tracker, error) = with_error().await;
+    tracker.test.pass(HOUR);
+    let resolved_at = tracker.now();
+    tracker.set_status(&error, "resolved").await;
+    tracker.test.pass(10 * MINUTE);
+    // What happened before the resolution and comes after it is counted, and no more.
+    let millisecond = Duration::from_millis(1);
+    for (number, at) in
+        [(1, resolved_at.minus(30 * MINUTE)), (2, resolved_at.minus(DAY)), (3, resolved_at)]
+    {
+        recur(&tracker, number, at).await;
+        let reply = tracker.get(&error).await;
+        assert_eq!((&reply.body["status"], etag(&reply)), (&json!("resolved"), "\"2\""));
+        assert_eq!(reply.body["count"], number + 1);
+    }
+    recur(&tracker, 4, resolved_at.plus(millisecond)).await;
+    let reply = tracker.get(&error).await;
+    assert_eq!((&reply.body["status"], etag(&reply)), (&json!("open"), "\"3\""));
+    assert_eq!(reply.body["lastSeen"], resolved_at.plus(millisecond).to_string());
+    assert_eq!(reply.body["firstSeen"], resolved_at.minus(DAY).to_string());
+    // Once open, it stays as it is.
+    recur(&tracker, 5, tracker.now()).await;
+    assert_eq!(etag(&tracker.get(&error).await), "\"3\"");
+    // And can be resolved once more.
+    tracker.set_status(&error, "resolved").await;
+    recur(&tracker, 6, tracker.now()).await;
+    assert_eq!(tracker.get(&error).await.body["status"], "resolved");
+    recur(&tracker, 7, tracker.now().plus(SECOND)).await;
+    assert_eq!(tracker.get(&error).await.body["status"], "open");
+}
+
+#[tokio::test]
+async fn many_events_after_a_resolution_open_the_error_once() {
+    let (tracker, error) = with_error().await;
+    tracker.set_status(&error, "resolved").await;
+    tracker.test.pass(HOUR);
+    join_all((1..13).map(|number| recur(&tracker, number, tracker.ago(SECOND)))).await;
+    let reply = tracker.get(&error).await;
+    assert_eq!((&reply.body["status"], etag(&reply)), (&json!("open"), "\"3\""));
+}
+
+#[tokio::test]
+async fn an_ignored_error_stays_ignored_and_goes_on_counting() {
+    let (tracker, error) = with_error().await;
+    tracker.set_status(&error, "ignored").await;
+    tracker.test.pass(HOUR);
+    for number in 1..4 {
+        recur(&tracker, number, tracker.now()).await;
+    }
+    let reply = tracker.get(&error).await;
+    assert_eq!((&reply.body["status"], etag(&reply)), (&json!("ignored"), "\"2\""));
+    assert_eq!(
+        (&reply.body["count"], &reply.body["lastSeen"]),
+        (&json!(4), &json!(tracker.now().to_string()))
+    );
+    assert_eq!(tracker.total(&json!({"status": "ignored"})).await, 4);
+}
+
+#[tokio::test]
+async fn a_regression_counts_for_the_status_that_the_error_has_now() {
+    let (tracker, error) = with_error().await;
+    let counts = async || {
+        let mut counts = Vec::new();
+        for status in ["open", "resolved", "ignored"] {
+            counts.push(tracker.total(&json!({ "status": status })).await);
+        }
+        counts
+    };
+    assert_eq!(counts().await, [1, 0, 0]);
+    tracker.set_status(&error, "resolved").await;
+    assert_eq!(counts().await, [0, 1, 0]);
+    recur(&tracker, 1, tracker.now().plus(SECOND)).await;
+    assert_eq!(counts().await, [2, 0, 0]);
+}

@@ -1,0 +1,131 @@
+//! get-email-preferences against a real engine: what it answers.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde_json::{Value, json};
+
+use shared::app::Operation;
+use shared::projects::api_key::{ApiKeyRecord, UserId};
+use shared::projects::project::Organization;
+use tests::app::{TestApp, app_over};
+use tests::call::{Call, Gateway};
+use tests::preferences::TYPES;
+use tests::scripted::{ScriptedDynamoDb, Turn};
+
+const GET: &Operation = &::get_email_preferences::OPERATION;
+
+fn call(test: &TestApp) -> Call {
+    Call::of(GET).key(&test.key)
+}
+
+/// The answer in which e-mail is sent for all types but these.
+fn all_but(disabled: &[&str]) -> Value {
+    json!(TYPES.map(|name| json!({"type": name, "emailEnabled": !disabled.contains(&name)})))
+}
+
+/// Stores what a user has chosen for a type.
+async fn choose(test: &TestApp, user_id: &str, name: &str, value: AttributeValue) {
+    test.tamper("email-preferences", [("userId", user_id)], name, value).await;
+}
+
+#[tokio::test]
+async fn answers_the_defaults_to_a_user_who_never_chose_and_stores_nothing() {
+    let test = TestApp::start().await;
+    let reply = call(&test).send(&test.app).await;
+    assert_eq!((reply.status, &reply.body), (200, &all_but(&[])));
+    assert!(!reply.headers.contains_key("etag"));
+    assert!(test.items("email-preferences").await.is_empty());
+}
+
+#[tokio::test]
+async fn answers_what_was_chosen_and_the_defaults_for_the_rest() {
+    let test = TestApp::start().await;
+    for (name, enabled) in
+        [("weekly_digest", false), ("billing", true), ("error_new", false), ("retired_type", false)]
+    {
+        choose(&test, "default/owner", name, AttributeValue::Bool(enabled)).await;
+    }
+    let reply = call(&test).send(&test.app).await;
+    assert_eq!((reply.status, reply.body), (200, all_but(&["error_new", "weekly_digest"])));
+}
+
+#[tokio::test]
+async fn each_user_of_each_organization_has_preferences_of_their_own() {
+    let test = TestApp::start().await;
+    let people = [
+        ("default", "owner", "billing"),
+        ("default", "mira", "error_new"),
+        ("foreign", "owner", "error_spike"),
+        ("default", "foreign/owner", "insight_new"),
+    ];
+    for (organization, user, name) in people {
+        let user_id = format!("{organization}/{user}");
+        choose(&test, &user_id, name, AttributeValue::Bool(false)).await;
+    }
+    for (organization, user, name) in people {
+        let organization = Organization::parse(organization).unwrap();
+        let user = UserId::parse(user).unwrap();
+        let key = test.key_with(|key| ApiKeyRecord { organization, user, ..key }).await;
+        assert_eq!(Call::of(GET).key(&key).send(&test.app).await.body, all_but(&[name]));
+    }
+}
+
+#[tokio::test]
+async fn costs_one_round_trip_when_warm_and_two_when_cold() {
+    let test = TestApp::start().await;
+    call(&test).send(&test.app).await;
+    assert_eq!(test.round_trips(), 2);
+    call(&test).send(&test.app).await;
+    assert_eq!(test.round_trips(), 1);
+}
+
+#[tokio::test]
+async fn takes_events_of_http_and_rest_apis_and_ignores_a_body() {
+    let test = TestApp::start().await;
+    for gateway in [Gateway::HttpApi, Gateway::RestApi] {
+        assert_eq!(call(&test).gateway(gateway).send(&test.app).await.status, 200, "{gateway:?}");
+    }
+    let with_body = call(&test).header("content-type", "text/plain").bytes("{");
+    assert_eq!(with_body.send(&test.app).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_damaged_preference_is_500_and_a_dynamodb_that_is_down_503() {
+    let mut test = TestApp::start().await;
+    let no_boolean = AttributeValue::S("secret cause".to_owned());
+    choose(&test, "default/owner", "billing", no_boolean).await;
+    let reply = call(&test).send(&test.app).await;
+    assert_eq!(reply.problem(), (500, "internal"));
+    assert!(!reply.body.to_string().contains("secret"), "{}", reply.body);
+    test.engine.kill();
+    let reply = call(&test).send(&test.app).await;
+    assert_eq!(reply.problem(), (503, "unavailable"));
+    assert_eq!(reply.headers["retry-after"], "1");
+}
+
+#[tokio::test]
+async fn reads_one_item_strongly_consistently() {
+    let script = |target: &str, _: usize| match target {
+        "BatchGetItem" => Turn::Answer(json!({"Responses": {"waymark-api-keys": [{
+            "keyId": {"S": "AAAABBBBCCCC0001"},
+            // SHA-256 of the secret.
+            "secretHash": {"B": "3tVsQnEb71QIfMtd2ot1lsXQcKRPMRVJ6H8GcRKnzOA="},
+            "organization": {"S": "default"},
+            "user": {"S": "owner"},
+            "scopes": {"SS": ["notifications:read"]},
+            "createdAt": {"S": "2026-01-01T00:00:00.000Z"},
+        }]}, "UnprocessedKeys": {}})),
+        _ => Turn::Answer(json!({})),
+    };
+    let dynamodb = ScriptedDynamoDb::start(script).await;
+    let (app, _) = app_over(&dynamodb.endpoint);
+    let key = "wm_AAAABBBBCCCC0001_0123456789abcdefghijABCDEFGHIJ0123456789xyz0zL89M";
+    assert_eq!(Call::of(GET).key(key).send(&app).await.body, all_but(&[]));
+    let expected = json!({
+        "TableName": "waymark-email-preferences",
+        "Key": {"userId": {"S": "default/owner"}},
+        "ConsistentRead": true,
+        "ReturnConsumedCapacity": "TOTAL",
+    });
+    assert_eq!(dynamodb.requests("GetItem"), [expected]);
+    assert_eq!(dynamodb.requests("BatchGetItem").len(), 1);
+}

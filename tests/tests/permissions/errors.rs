@@ -1,0 +1,237 @@
+//! Error tracking.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use serde_json::{Value, json};
+
+use errors::store::ErrorStore;
+use shared::app::Operation;
+use shared::projects::project::Project;
+use tests::app::{PROJECT, TestApp, app_over};
+use tests::call::Call;
+use tests::errors::{SentEvent, project};
+use tests::scripted::{ScriptedDynamoDb, Turn, cancelled};
+
+use super::{answered, assert_uses_all, call, deadline, items, scheduled};
+
+pub(super) const FUNCTIONS: [&str; 12] = [
+    pack_error_log::JOB.name,
+    delete_error::OPERATION.name,
+    get_error::OPERATION.name,
+    ingest_error_events::OPERATION.name,
+    interpret_error_filters::OPERATION.name,
+    list_error_events::OPERATION.name,
+    list_errors::OPERATION.name,
+    query_error_timeseries::OPERATION.name,
+    breakdown_errors::OPERATION.name,
+    list_error_categories::OPERATION.name,
+    query_errors::OPERATION.name,
+    update_error::OPERATION.name,
+];
+
+const TABLE: &str = "errors";
+const DAY: Duration = Duration::from_hours(24);
+
+fn delivery(project: &Project, event: &SentEvent) -> Call {
+    let call = Call::of(&ingest_error_events::OPERATION).parameter("ingestId", project.ingest_id);
+    call.query("sentry_key", project.public_key).bytes(event.envelope())
+}
+
+/// An event that occurred some time ago.
+fn event(test: &TestApp, number: u64, ago: Duration) -> SentEvent {
+    SentEvent::new(number, test.app.clock.now().minus(ago), "TypeError", "x")
+}
+
+type Item = HashMap<String, AttributeValue>;
+
+fn table() -> String {
+    format!("{}{TABLE}", local::environment::table_prefix())
+}
+
+/// The items of a partition.
+async fn items_of(test: &TestApp, pk: &str) -> Vec<Item> {
+    let query = test.client.query().table_name(table()).consistent_read(true);
+    let query = query.key_condition_expression("pk = :pk");
+    let query = query.expression_attribute_values(":pk", AttributeValue::S(pk.to_owned()));
+    query.into_paginator().items().send().try_collect().await.unwrap()
+}
+
+/// Removes all errors and what leads to them, as if ingestion had died before it wrote them.
+async fn forget_errors(test: &TestApp, project: &Project) {
+    for kind in ["errors", "fingerprints"] {
+        for item in items_of(test, &format!("{kind}#{}", project.id)).await {
+            let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
+            let delete = test.client.delete_item().table_name(table()).set_key(Some(key.into()));
+            delete.send().await.unwrap();
+        }
+    }
+}
+
+/// Delivers an event of some days ago, and forgets its error: whoever packs it makes it anew.
+async fn leave_to_packers(test: &TestApp, project: &Project, number: u64, days: u32) {
+    let late = event(test, number, days * DAY);
+    answered(test, delivery(project, &late), 200).await;
+    forget_errors(test, project).await;
+}
+
+/// Makes it look as if the last packer had been ended before its step was finished.
+async fn unfinish(test: &TestApp, project: &Project) {
+    let manifests = items_of(test, &format!("manifest#{}", project.id)).await;
+    let runs = manifests.iter().flat_map(|item| {
+        let names = item.keys().filter_map(|name| name.strip_prefix("r_"));
+        names.take(1).map(|id| AttributeValue::S(format!("{}#{id}", item["sk"].as_s().unwrap())))
+    });
+    let runs = AttributeValue::L(runs.collect());
+    let pk = format!("log-head#{}", project.id);
+    let key = [("pk", pk.as_str()), ("sk", "head")];
+    test.tamper(TABLE, key, "step", runs).await;
+    test.tamper(TABLE, key, "readableSteps", AttributeValue::N("0".to_owned())).await;
+}
+
+/// Leaves more rows than a reader leaves unpacked: each like the latest that there is.
+async fn leave_to_readers(test: &TestApp, project: &Project) {
+    let rows = items_of(test, &format!("log#{}#00", project.id)).await;
+    let latest = rows.last().unwrap();
+    let (received_at, _) = latest["sk"].as_s().unwrap().split_once('#').unwrap();
+    let row = |number: u64| {
+        let sk = AttributeValue::S(format!("{received_at}#{number:032x}"));
+        let row = latest.clone().into_iter().chain([("sk".to_owned(), sk)]).collect::<Item>();
+        let put = PutRequest::builder().set_item(Some(row)).build().unwrap();
+        WriteRequest::builder().put_request(put).build()
+    };
+    let rows: Vec<WriteRequest> = (0..5_001).map(row).collect();
+    for rows in rows.chunks(25) {
+        let write = test.client.batch_write_item().request_items(table(), rows.to_vec());
+        let unprocessed = write.send().await.unwrap().unprocessed_items.unwrap_or_default();
+        assert!(unprocessed.is_empty());
+    }
+}
+
+async fn pack(test: &TestApp) {
+    let pack = Box::pin((pack_error_log::JOB.run)(&test.app, deadline()));
+    scheduled(pack_error_log::JOB.name, pack).await;
+}
+
+/// Delivers an event to a partition that is throttled.
+async fn deliver_under_throttling(project: &Project, event: &SentEvent) {
+    let dynamodb = ScriptedDynamoDb::start(|target, before| match (target, before) {
+        ("GetItem", 0) => Turn::Answer(json!({"Item": {
+            "idOrSlug": {"S": "ingest#1"},
+            "projectId": {"S": "00000000-0000-7000-8000-000000000001"},
+            "publicKey": {"S": "0123456789abcdef0123456789abcdef"},
+        }})),
+        // As often as it is tried.
+        ("TransactWriteItems", 0..=2) => cancelled(&["None", "ThrottlingError", "None"]),
+        _ => Turn::Answer(json!({})),
+    })
+    .await;
+    let (app, _) = app_over(&dynamodb.endpoint);
+    let call = Call::of(&ingest_error_events::OPERATION).parameter("ingestId", project.ingest_id);
+    let call = call.query("sentry_key", "0123456789abcdef0123456789abcdef");
+    let reply = call.bytes(event.envelope()).send(&app).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    assert_eq!(dynamodb.single_writes("Update").len(), 1);
+}
+
+/// Lists by the table's two indexes, from page to page, and answers an error.
+async fn list_all(test: &TestApp) -> Value {
+    let list = call(test, &list_errors::OPERATION).query("limit", 1);
+    let page = answered(test, list.clone(), 200).await;
+    let next = page.body["nextCursor"].as_str().unwrap();
+    answered(test, list.clone().query("cursor", next), 200).await;
+    answered(test, list.query("status", "open"), 200).await;
+    items(&page)[0].clone()
+}
+
+#[tokio::test]
+async fn functions_of_errors_may_do_what_they_do_and_no_more() {
+    let mut test = TestApp::start().await;
+    // What one function remembers is read by another one anew.
+    test.app.store = test.app.store.clone().remembering(0);
+    let project = project(&test.app.store, test.project_id).await;
+    let query = |body: Value| call(&test, &query_error_timeseries::OPERATION).json(&body);
+    let scenario = Box::pin(async {
+        let now = event(&test, 1, Duration::ZERO);
+        answered(&test, delivery(&project, &now), 200).await;
+        answered(&test, delivery(&project, &now), 200).await;
+        let other = SentEvent::new(2, test.app.clock.now(), "ValueError", "y");
+        answered(&test, delivery(&project, &other), 200).await;
+        deliver_under_throttling(&project, &now).await;
+
+        let error = list_all(&test).await;
+        let of = |operation: &'static Operation| {
+            call(&test, operation).parameter("errorId", error["errorId"].as_str().unwrap())
+        };
+        answered(&test, of(&list_error_events::OPERATION), 200).await;
+        // With rows only, and with runs.
+        for status in ["resolved", "open"] {
+            let list = call(&test, &list_errors::OPERATION);
+            answered(&test, list, 200).await;
+            answered(&test, of(&get_error::OPERATION), 200).await;
+            let update = of(&update_error::OPERATION).json(&json!({ "status": status }));
+            answered(&test, update, 200).await;
+            test.pass(DAY);
+            pack(&test).await;
+        }
+        // Its events are removed after a while, and it is forgotten an hour later.
+        answered(&test, of(&delete_error::OPERATION), 204).await;
+        for again in [&now, &other] {
+            answered(&test, delivery(&project, again), 200).await;
+        }
+        for wait in [Duration::from_mins(3), Duration::from_hours(2)] {
+            test.pass(wait);
+            pack(&test).await;
+        }
+        let question = json!({"projectId": PROJECT, "query": "firefox", "currentFilters": [],
+            "categories": [{"id": "browser", "label": "Browser", "values": ["Firefox"]}]});
+        answered(
+            &test,
+            Call::of(&interpret_error_filters::OPERATION).key(&test.key).json(&question),
+            200,
+        )
+        .await;
+
+        // Four steps with events of one day, of which the second finishes the first, and a merging of
+        // what they made.
+        for number in 10..14 {
+            let days = u32::try_from(number).unwrap() - 7;
+            leave_to_packers(&test, &project, number, days).await;
+            test.pass(DAY);
+            pack(&test).await;
+            if number == 10 {
+                unfinish(&test, &project).await;
+            }
+        }
+        leave_to_packers(&test, &project, 14, 6).await;
+        test.pass(DAY);
+        pack(&test).await;
+        test.pass(2 * DAY);
+        pack(&test).await;
+        assert!(ErrorStore::new(&test.app.store).list_packing_queue().await.unwrap().is_empty());
+
+        let from = test.app.clock.now().minus(9 * DAY).as_millis();
+        let all = json!({"projectIds": [PROJECT], "from": from});
+        let by_browser = json!({"projectIds": [PROJECT], "by": "browser", "from": from});
+        let of_project = |operation: &'static Operation| call(&test, operation);
+        let counting = [
+            query(all.clone()),
+            call(&test, &breakdown_errors::OPERATION).json(&by_browser),
+            of_project(&query_errors::OPERATION).json(&json!({ "from": from })),
+            of_project(&list_error_categories::OPERATION),
+        ];
+        for (number, counting) in (15..).zip(counting) {
+            leave_to_packers(&test, &project, number, 6).await;
+            leave_to_readers(&test, &project).await;
+            // Nobody writes between them any more.
+            test.pass(Duration::from_mins(2));
+            unfinish(&test, &project).await;
+            answered(&test, counting, 200).await;
+        }
+        let mut filtered = all;
+        filtered["searchQuery"] = json!("environment:production TypeError");
+        answered(&test, query(filtered), 200).await;
+    });
+    assert_uses_all(&FUNCTIONS, scenario).await;
+}
