@@ -73,11 +73,7 @@ demo: ## Fills the demo project of the running stack with 30 days of a made-up s
 reset: ## Deletes the local stack's data; the next `make run` starts afresh.
 	rm -rf .local
 
-# The part of interpret-error-filters that only its feature bedrock builds. Naming the workspace keeps
-# what other features do not change.
-WITH_BEDROCK := --workspace --locked --features tests/bedrock
-
-# The crates of the areas, each with what the names of its functions have in common.
+# The crates of the areas, and patterns of the names of their functions.
 FUNCTIONS_OF_flags := feature-flag|segment|flagd
 FUNCTIONS_OF_insights := insight|pain-point
 FUNCTIONS_OF_markers := event-marker
@@ -105,9 +101,6 @@ test: browser test-tools docs console ## Runs every check and test (AREA=flags: 
 	$(VENV)/bin/python -m unittest discover --start-directory tests/contract --quiet
 	$(VENV)/bin/openapi-spec-validator openapi.yaml
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo clippy $(WITH_BEDROCK) --test errors -- -D warnings
-	cargo build $(WITH_BEDROCK) --bin interpret-error-filters
-	cargo nextest run $(WITH_BEDROCK) --test errors -E 'test(second_opinion)'
 	cargo build --workspace --all-targets --locked
 	cargo nextest run --workspace --locked
 endif
@@ -214,9 +207,9 @@ package: tools $(VENV)/packaging-tools $(CONSOLE_IF_POSSIBLE) ## Builds the func
 	@test -n "$(TARGET_$(ARCHITECTURE))" || { echo "error: ARCHITECTURE is arm64 or x86_64, not $(ARCHITECTURE)" >&2; exit 1; }
 	@! command -v rustup > /dev/null || rustup target add $(TARGET_$(ARCHITECTURE))
 	RUSTFLAGS="--remap-path-prefix=$(CURDIR)=/waymark --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo" \
-		cargo lambda build --release --locked --target $(TARGET_$(ARCHITECTURE)).$(LAMBDA_GLIBC) $(addprefix --package ,$(or $(FUNCTION),$(FUNCTIONS))) $(addprefix --features ,$(FEATURES))
+		cargo lambda build --release --locked --target $(TARGET_$(ARCHITECTURE)).$(LAMBDA_GLIBC) $(addprefix --package ,$(or $(FUNCTION),$(FUNCTIONS)))
 	@$(VENV)/bin/python packaging/zip_functions.py $(ARCHITECTURE) $(FUNCTION)
-	@$(VENV)/bin/python packaging/list_components.py --features "$(FEATURES)" $(TARGET_$(ARCHITECTURE)) $(or $(FUNCTION),$(FUNCTIONS))
+	@$(VENV)/bin/python packaging/list_components.py $(TARGET_$(ARCHITECTURE)) $(or $(FUNCTION),$(FUNCTIONS))
 
 start-packaged: $(VENV)/packaging-tools ## Starts each packed function once (after make package ARCHITECTURE=x86_64; FUNCTION=name for one).
 	@$(VENV)/bin/python packaging/start_functions.py $(FUNCTION)
@@ -248,19 +241,14 @@ NAMED = $(foreach parameter,$(PARAMETERS),$(if $(findstring =,$(parameter)),$(fi
 WITH_ORIGIN_SECRET = $(if $(ORIGIN_SECRET),OriginSecret="$$ORIGIN_SECRET")
 PARAMETERS_OF_ALL = $(WITH_ORIGIN_SECRET) $(PARAMETERS)
 
-deploy: same-features package $(SAM) ## Builds the functions and deploys them, as samconfig.toml says (ARCHITECTURE=arm64).
+deploy: package $(SAM) ## Builds the functions and deploys them, as samconfig.toml says (ARCHITECTURE=arm64).
 	$(call SAM_WITH_OPTIONS,package) --template-file template.yaml --output-template-file target/package/template.yaml
-	@$(RELEASES) begin $(STACK) $(RELEASE) $(ARCHITECTURE) "$(FEATURES)"
+	@$(RELEASES) begin $(STACK) $(RELEASE) $(ARCHITECTURE)
 	@echo "Deploying $(STACK), release $(RELEASE), for $(ARCHITECTURE)$(if $(NAMED),$(COMMA) with $(NAMED))"
 	@$(SAM_DEPLOY) --template-file target/package/template.yaml --parameter-overrides \
 		Architecture=$(ARCHITECTURE) Stage=$(STAGE) Release=$(RELEASE) \
 		ShiftRegardlessOfAlarms=$(if $(REGARDLESS_OF_ALARMS),true,false) $(PARAMETERS_OF_ALL); \
 		status=$$?; $(RELEASES) settle $(STACK) $(RELEASE) && exit $$status
-
-# Before the build, which takes minutes: a feature that is not given again would be gone.
-.PHONY: same-features
-same-features: $(SAM)
-	@$(if $(CHANGE_FEATURES),,$(RELEASES) check $(STACK) "$(FEATURES)")
 
 roll-back: $(SAM) ## Deploys the release before, as it was, without a build (TO=1795234560 for another; make releases).
 	@set -e; found=$$($(RELEASES) fetch $(STACK) $(TO)); set -- $$found; release=$$1; shift; \

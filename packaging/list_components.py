@@ -1,8 +1,8 @@
 """Lists what each packed function is made of: a CycloneDX SBOM beside each archive.
 
-Usage: list_components.py [--features FEATURES] TARGET FUNCTION...
+Usage: list_components.py TARGET FUNCTION...
 
-The functions, and the features, are those of one build: what one of them asks of a crate the others get too.
+The functions are those of one build: what one of them asks of a crate the others get too.
 `target/package/FUNCTION.cdx.json` names the archive by its SHA-256, and all crates that are linked into it,
 each with its version, licence and the checksum of `Cargo.lock`; that of serve-console also the packages of npm
 that are in its page. Equal archives have equal lists.
@@ -20,8 +20,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parent.parent
+CONSOLE = ROOT / "console"
+SERVE_CONSOLE = ROOT / "functions" / "serve-console"
 # What the serial numbers of these lists are made under.
-CONSOLE = ROOT / "functions" / "serve-console"
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "urn:waymark:sbom")
 
 
@@ -36,11 +37,10 @@ def checksums() -> dict[tuple[str, str], str]:
     return sums
 
 
-def tree(functions: list[str], features: list[str], target: str) -> str:
+def tree(functions: list[str], target: str) -> str:
     """What is linked into functions that are built together, as cargo prints it."""
     command = ["cargo", "tree", "--locked", "--target", target]
     command += [f"--package={function}" for function in functions]
-    command += [f"--features={feature}" for feature in features]
     command += ["--edges", "normal,no-proc-macro", "--prefix", "depth", "--no-dedupe", "--format", "{p}|{l}"]
     return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
 
@@ -105,9 +105,9 @@ def packages_of_page(lock: dict) -> list[dict]:
 
 def packages(function: str) -> list[dict]:
     """What a function has besides crates: the console's page, where that was built."""
-    if function != CONSOLE.name or not (CONSOLE / "built" / "index.html").exists():
+    if function != SERVE_CONSOLE.name or not (SERVE_CONSOLE / "built" / "index.html").exists():
         return []
-    return packages_of_page(json.loads((CONSOLE / "page" / "package-lock.json").read_text(encoding="utf-8")))
+    return packages_of_page(json.loads((CONSOLE / "package-lock.json").read_text(encoding="utf-8")))
 
 
 def bill(
@@ -137,13 +137,12 @@ def bill(
 
 def main() -> int:
     parser = argparse.ArgumentParser(usage=__doc__.split("\n")[2].removeprefix("Usage: "))
-    parser.add_argument("--features", default="")
     parser.add_argument("target")
     parser.add_argument("functions", nargs="+")
     arguments = parser.parse_args()
     functions = arguments.functions
     sums = checksums()
-    linked = crates(tree(functions, arguments.features.split(), arguments.target))
+    linked = crates(tree(functions, arguments.target))
     for function in functions:
         archive = ROOT / "target" / "package" / f"{function}.zip"
         listed = bill(function, archive, linked[function], sums, packages(function))

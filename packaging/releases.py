@@ -1,7 +1,6 @@
 """Keeps what is deployed, and brings it back without a build.
 
-Usage: releases.py check STACK FEATURES       refuses other features than those of what is deployed
-       releases.py begin STACK RELEASE ARCHITECTURE FEATURES
+Usage: releases.py begin STACK RELEASE ARCHITECTURE
                                               before a deployment, puts target/package/template.yaml aside
        releases.py settle STACK RELEASE       after it, however it ended: keeps it if it is deployed
        releases.py list STACK                 shows what is kept, the newest first, and what is deployed
@@ -9,7 +8,7 @@ Usage: releases.py check STACK FEATURES       refuses other features than those 
                                               that the deployed one replaced, and prints its parameters
 
 A release is the template that SAM has packaged: it names the code in the bucket that SAM keeps, by its
-content. It is kept in that bucket, with the release that it replaced, the processor and the features that it
+content. It is kept in that bucket, with the release that it replaced, the processor that it
 was built for. `make deploy` and `make roll-back` run this.
 """
 
@@ -134,24 +133,12 @@ class Releases:
             return {}
         return self.s3.head_object(Bucket=self.bucket, Key=self.key(release))["Metadata"]
 
-    def refuse_other_features(self, features: str) -> None:
-        """A build without a feature that is in use would take it away, and say nothing."""
-        code = self.deployed().code
-        known = self.known_of(code)
-        deployed = known.get("features", "").replace(NONE, "")
-        if "features" in known and sorted(deployed.split()) != sorted(features.split()):
-            raise LookupError(
-                f"{self.stack} runs {code}, which was built with FEATURES={deployed!r}, and this would be built "
-                f"with FEATURES={features!r}: give FEATURES={deployed!r} each time, or CHANGE_FEATURES=yes once"
-            )
-
-    def begin(self, release: str, architecture: str, features: str, template: bytes) -> None:
+    def begin(self, release: str, architecture: str, template: bytes) -> None:
         """Puts aside what is to be deployed: whoever deploys it may not see the end of that."""
         self.settle()
         known = {
             "replaces": self.deployed().code or NONE,
             "architecture": architecture,
-            "features": features or NONE,
         }
         key = self.key_of_begun(release)
         self.s3.put_object(Bucket=self.bucket, Key=key, Body=template, Metadata=known)
@@ -231,16 +218,14 @@ def roll_back(releases: Releases, wanted: str | None) -> None:
 
 def main() -> int:
     command, *arguments = sys.argv[1:] or [""]
-    takes = {"check": (2,), "begin": (4,), "settle": (2,), "list": (1,), "fetch": (1, 2)}
+    takes = {"begin": (3,), "settle": (2,), "list": (1,), "fetch": (1, 2)}
     if len(arguments) not in takes.get(command, ()):
         print(__doc__, file=sys.stderr)
         return 2
     stack, *rest = arguments
     try:
         releases = Releases(stack, boto3.client("cloudformation"), boto3.client("s3"))
-        if command == "check":
-            releases.refuse_other_features(*rest)
-        elif command == "begin":
+        if command == "begin":
             releases.begin(*rest, DEPLOYED.read_bytes())
         elif command == "settle":
             if rest[0] in releases.settle(*rest):
@@ -251,8 +236,7 @@ def main() -> int:
             roll_back(releases, *(rest or [None]))
     except NothingDeployed as nothing:
         print(f"note: {nothing}", file=sys.stderr)
-        # That is no fault before the first deployment.
-        return 0 if command == "check" else 1
+        return 1
     except (LookupError, BotoCoreError, ClientError) as error:
         print(f"error: {explained(error)}", file=sys.stderr)
         return 1

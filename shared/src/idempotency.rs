@@ -77,7 +77,7 @@ impl IdempotentRequest {
 }
 
 /// An answer as it is stored to be given again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredAnswer {
     /// The HTTP status code.
     pub status: u16,

@@ -1,8 +1,8 @@
 //! What every Waymark function uses.
 //!
 //! [`app`] and [`auth`] serve requests of callers, [`projects`] models organizations, projects, users
-//! and keys. [`http`], [`dynamodb`] and [`json`] know nothing of the product. The product's areas are
-//! crates of their own in `crates/`, which use this one.
+//! and keys. [`http`], [`dynamodb`] and [`json`] are independent of the product. Its areas are crates of
+//! their own in `crates/`, which use this one.
 
 pub mod app;
 pub mod auth;

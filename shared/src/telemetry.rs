@@ -267,17 +267,6 @@ pub fn log_bound_met(metric: &'static str, by: &str, now: Timestamp) {
     log_counted(metric, &[("message", json!("bound met")), ("by", json!(by))], now);
 }
 
-/// The name of the metric that counts rows of logs which were packed later than others that they were
-/// received before. None are, unless a clock is wrong or a function was frozen.
-pub const MISSED_ROWS: &str = "MissedRows";
-
-/// Logs that a step of packing had not found some rows of a project, and counts them.
-pub fn log_missed_rows(project: ProjectId, rows: usize, now: Timestamp) {
-    let members = [("message", json!("missed rows")), ("projectId", json!(project))];
-    let metrics = &[(MISSED_ROWS, "Count", json!(rows))];
-    log(Level::WARN, now, &members, &[Figures { metrics, dimensions: &[STACK] }]);
-}
-
 fn members_of(item: &DamagedItem) -> [Member; 4] {
     [
         ("message", json!("damaged item")),

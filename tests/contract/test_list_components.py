@@ -11,23 +11,20 @@ sys.path.insert(0, str(ROOT / "packaging"))
 from list_components import bill, checksums, crates, packages_of_page, tree
 
 TARGET = "aarch64-unknown-linux-gnu"
-BEDROCK = "interpret-error-filters/bedrock"
-PAGE = ROOT / "functions" / "serve-console" / "page"
+PAGE = ROOT / "console"
 
 
 class TestListComponents(unittest.TestCase):
-    def test_crates_are_those_of_the_functions_and_features_of_one_build(self):
+    def test_crates_are_those_that_are_linked_into_each_function(self):
         functions = ["get-error", "interpret-error-filters"]
-        plain, with_bedrock = (crates(tree(functions, some, TARGET)) for some in ([], [BEDROCK]))
-        names = lambda linked, function: {name for name, _, _ in linked[function]}
+        linked = crates(tree(functions, TARGET))
+        names = lambda function: {name for name, _, _ in linked[function]}
         asked = "aws-sdk-bedrockruntime"
-        self.assertEqual(sorted(plain), functions)
-        self.assertNotIn(asked, names(plain, "interpret-error-filters"))
-        self.assertIn(asked, names(with_bedrock, "interpret-error-filters"))
-        self.assertNotIn(asked, names(with_bedrock, "get-error"))
-        for linked in (plain, with_bedrock):
-            self.assertLessEqual({"get-error", "shared", "aws-sdk-dynamodb"}, names(linked, "get-error"))
-            self.assertNotIn("serde_derive", names(linked, "get-error"), "a macro is not linked")
+        self.assertEqual(sorted(linked), functions)
+        self.assertIn(asked, names("interpret-error-filters"))
+        self.assertNotIn(asked, names("get-error"))
+        self.assertLessEqual({"get-error", "shared", "aws-sdk-dynamodb"}, names("get-error"))
+        self.assertNotIn("serde_derive", names("get-error"), "a macro is not linked")
 
     def test_the_page_is_made_of_what_its_manifest_asks_for_and_not_of_what_builds_it(self):
         lock = json.loads((PAGE / "package-lock.json").read_text(encoding="utf-8"))
@@ -62,8 +59,8 @@ class TestListComponents(unittest.TestCase):
 
     def test_each_crate_of_a_registry_has_its_checksum(self):
         sums = checksums()
-        for name, version, _ in crates(tree(["get-error"], [], TARGET))["get-error"]:
-            if name not in ("get-error", "shared"):
+        for name, version, _ in crates(tree(["get-error"], TARGET))["get-error"]:
+            if name not in ("get-error", "shared", "errors", "notifications"):
                 self.assertIn((name, version), sums)
 
 

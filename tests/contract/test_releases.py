@@ -63,14 +63,14 @@ class TestReleases(unittest.TestCase):
     def setUp(self):
         self.account = Account()
         self.releases = Releases(STACK, self.account, self.account)
-        Releases("shop-staging", self.account, self.account).begin("1700000009", "arm64", "", b"another's")
+        Releases("shop-staging", self.account, self.account).begin("1700000009", "arm64", b"another's")
 
-    def begin(self, release, architecture="arm64", features=""):
-        self.releases.begin(release, architecture, features, release.encode())
+    def begin(self, release, architecture="arm64"):
+        self.releases.begin(release, architecture, release.encode())
 
-    def deploy(self, release, architecture="arm64", features=""):
+    def deploy(self, release, architecture="arm64"):
         """What `make deploy` does."""
-        self.begin(release, architecture, features)
+        self.begin(release, architecture)
         self.account.release = release
         self.assertEqual(self.releases.settle(release), [])
 
@@ -170,17 +170,6 @@ class TestReleases(unittest.TestCase):
             self.assertEqual(written.read_bytes(), b"1700000001")
         self.assertEqual(given.getvalue(), "1700000001 Architecture=x86_64\n")
         self.assertEqual(told.getvalue(), "Rolling shop back from 1700000002 to 1700000001.\n")
-
-    def test_other_features_are_refused(self):
-        self.releases.refuse_other_features("a/b")
-        self.deploy("1700000001", features="interpret-error-filters/bedrock")
-        self.releases.refuse_other_features("interpret-error-filters/bedrock")
-        with self.assertRaisesRegex(LookupError, "give FEATURES='interpret-error-filters/bedrock' each time"):
-            self.releases.refuse_other_features("")
-        self.deploy("1700000002")
-        self.releases.refuse_other_features("")
-        with self.assertRaisesRegex(LookupError, "was built with FEATURES=''"):
-            self.releases.refuse_other_features("interpret-error-filters/bedrock")
 
     def test_without_region_or_credentials_it_says_what_to_do(self):
         bare = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "AWS_EC2_METADATA_DISABLED": "true"}

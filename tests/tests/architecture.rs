@@ -1,5 +1,5 @@
-//! The directions of dependencies that crate boundaries do not enforce: who may depend on whom, and
-//! which modules know DynamoDB and HTTP.
+//! The directions of dependencies that crate boundaries do not enforce: between crates, and of modules on
+//! DynamoDB and HTTP.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -14,7 +14,7 @@ const AREAS: [&str; 5] = ["errors", "flags", "insights", "markers", "notificatio
 
 /// A source file of a crate.
 struct Source {
-    /// Its module: `store::items`.
+    /// The module, such as `store::items`.
     module: Vec<String>,
     /// The paths that it uses of its own crate, from the crate's root.
     uses: BTreeSet<Vec<String>>,
@@ -61,7 +61,7 @@ fn sources(folder: &str) -> Vec<Source> {
     sources
 }
 
-/// What code uses of its own crate: its `use` lines, and paths inside expressions.
+/// Returns the paths of its own crate that code uses, in `use` lines and in expressions.
 fn uses(module: &[String], code: &str) -> BTreeSet<Vec<String>> {
     let mut written = Vec::new();
     for (start, _) in code.match_indices("use ") {

@@ -52,7 +52,7 @@ fn tests_below(folder: &Path, names: &mut BTreeSet<String>) {
 #[test]
 fn every_test_that_the_threat_model_names_exists() {
     let mut tests = BTreeSet::new();
-    for folder in ["shared", "functions", "tests", "cli", "local"] {
+    for folder in ["shared", "crates", "functions", "tests", "cli", "local"] {
         tests_below(&workspace().join(folder), &mut tests);
     }
     let text = document("docs/security.md");

@@ -4,6 +4,7 @@ use flags::history::ChangeKind;
 use flags::store::{FlagCreation, FlagReplacement, FlagStore};
 use flags::{FeatureFlag, FlagKey, ProjectLimit};
 use shared::dynamodb::{ConflictRetry, Store, StoreError};
+use shared::idempotency::StoredAnswer;
 use shared::json::Violations;
 use shared::projects::api_key::Author;
 
@@ -86,16 +87,11 @@ async fn create(flag: &FeatureFlag, store: &Store) -> Result<Outcome, StoreError
         first.enabled = false;
         first.prerequisites = Vec::new();
     }
-    let mut created = FlagStore::new(store).create_flag(&first, &Author::Command, None).await?;
-    if created == FlagCreation::Successor {
-        first.is_successor = true;
-        created = FlagStore::new(store).create_flag(&first, &Author::Command, None).await?;
-    }
-    match created {
-        FlagCreation::Created | FlagCreation::Replay(_) => {}
-        FlagCreation::Successor => {
-            return Ok(Outcome::Blocked("its key was just freed".to_owned()));
-        }
+    let respond = |_: &FeatureFlag| Ok::<_, StoreError>(StoredAnswer::default());
+    let created = FlagStore::new(store).create_flag(first, &Author::Command, None, respond).await?;
+    let first = match created {
+        FlagCreation::Created(flag) => flag,
+        FlagCreation::Replay(_) => return Ok(Outcome::Done),
         FlagCreation::LimitReached(limit) => return Ok(Outcome::Blocked(full(limit))),
         FlagCreation::ReferencesRefused(violations) => {
             return Ok(Outcome::Blocked(refused(&violations)));
@@ -104,7 +100,7 @@ async fn create(flag: &FeatureFlag, store: &Store) -> Result<Outcome, StoreError
             let found = FlagStore::new(store).find_flag(flag.project_id, &flag.key).await?;
             return Ok(overtaken(found.as_ref(), flag));
         }
-    }
+    };
     if flag.archived_at.is_none() {
         return Ok(Outcome::Done);
     }

@@ -9,6 +9,7 @@ use flags::segment::MAX_SEGMENTS;
 use flags::store::{FlagStore, SegmentCreation, SegmentReplacement};
 use flags::{Segment, SegmentKey};
 use shared::dynamodb::{ConflictRetry, Store, StoreError};
+use shared::idempotency::StoredAnswer;
 use shared::timestamp::Timestamp;
 
 use super::apply::full;
@@ -143,17 +144,6 @@ impl SegmentFate {
     }
 }
 
-/// Creates a segment, as the successor of another whose key it has, if there was one.
-async fn create(segment: &Segment, store: &Store) -> Result<SegmentCreation, StoreError> {
-    match FlagStore::new(store).create_segment(segment, None).await? {
-        SegmentCreation::Successor => {
-            let successor = Segment { is_successor: true, ..segment.clone() };
-            FlagStore::new(store).create_segment(&successor, None).await
-        }
-        outcome => Ok(outcome),
-    }
-}
-
 /// Makes one change, or tells why it cannot be made.
 async fn make(fate: &SegmentFate, store: &Store) -> Result<Option<String>, StoreError> {
     let overtaken = || {
@@ -162,11 +152,11 @@ async fn make(fate: &SegmentFate, store: &Store) -> Result<Option<String>, Store
     };
     match fate {
         SegmentFate::Unchanged | SegmentFate::LeftAlone => Ok(None),
-        SegmentFate::Created(segment) => match create(segment, store).await? {
-            SegmentCreation::Created | SegmentCreation::Replay(_) => Ok(None),
-            SegmentCreation::Successor => {
-                Ok(Some("its key was just freed; run the command again".to_owned()))
-            }
+        SegmentFate::Created(segment) => match FlagStore::new(store)
+            .create_segment(segment.clone(), None, |_| Ok::<_, StoreError>(StoredAnswer::default()))
+            .await?
+        {
+            SegmentCreation::Created(_) | SegmentCreation::Replay(_) => Ok(None),
             SegmentCreation::LimitReached(limit) => Ok(Some(full(limit))),
             SegmentCreation::KeyTaken => {
                 // Perhaps by another run of the same import.

@@ -12,6 +12,8 @@ use flags::flagd::Layout;
 use flags::history::ChangeKind;
 use flags::store::{FlagCreation, FlagDeletion, FlagReplacement, FlagStore, ListedFlags};
 use flags::{FeatureFlag, FlagKey, flagd};
+use shared::dynamodb::StoreError;
+use shared::idempotency::StoredAnswer;
 use shared::json::Json as Document;
 use shared::page::PageRequest;
 use shared::projects::api_key::Author;
@@ -39,12 +41,13 @@ impl Shop {
         let draft = FlagDraft::read(&Document::parse(&text, 32).unwrap()).unwrap();
         let now = Timestamp::from_millis(1_795_234_560_007);
         let flag = draft.into_flag(self.id, now, Uuid::max).unwrap();
+        let respond = |_: &FeatureFlag| Ok::<_, StoreError>(StoredAnswer::default());
         let created = FlagStore::new(&self.stack.store())
-            .create_flag(&flag, &Author::Command, None)
+            .create_flag(flag, &Author::Command, None, respond)
             .await
             .unwrap();
-        assert_eq!(created, FlagCreation::Created);
-        flag
+        let FlagCreation::Created(flag) = created else { unreachable!("{created:?}") };
+        *flag
     }
 
     async fn archive(&self, flag: &FeatureFlag) -> FeatureFlag {

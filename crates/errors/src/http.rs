@@ -34,7 +34,7 @@ pub fn with_dropped_categories(answer: Answer) -> Result<Answer, Problem> {
     Ok(answer.with_header(RATE_LIMITS, limits))
 }
 
-/// Tells the buckets that its counts are of.
+/// Returns the response with headers that describe its buckets.
 #[must_use]
 pub fn with_buckets_of(answer: Answer, range: &QueryRange) -> Answer {
     answer
@@ -48,7 +48,7 @@ pub fn error_not_found() -> Problem {
     Problem::new(ProblemCode::ErrorNotFound, "The project has no error of this id.")
 }
 
-/// 429: the events of as many errors as can be remembered are still to be removed.
+/// 429: the events of [`MAX_TOMBSTONES`] errors are still to be removed.
 pub fn too_many_deletions() -> Problem {
     let detail = format!(
         "The events of {MAX_TOMBSTONES} deleted errors are still being removed. Delete the next \

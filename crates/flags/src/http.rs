@@ -1,4 +1,4 @@
-//! What feature flags add to requests and problems.
+//! Path parameters and problems of feature flags.
 
 use shared::http::{Incoming, Problem, ProblemCode, VersionTag, named_of};
 

@@ -1,5 +1,5 @@
-//! Replay insights and their pain points (`docs/semantics/replay-insights.md`): the resources. What
-//! can be done with them stands in [`crate::insight`]; [`draft`] reads requests.
+//! Replay insights and their pain points (`docs/semantics/replay-insights.md`): the resources.
+//! [`crate::insight`] has their operations, [`draft`](crate::draft) reads requests.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What event markers add to requests and problems.
+//! Path parameters and problems of event markers.
 
 use shared::http::{Incoming, Problem, ProblemCode};
 

@@ -1,6 +1,5 @@
 //! Divides the events and errors of several projects by the values of a category.
 
-use errors::ErrorId;
 use errors::query::breakdown::{BreakdownQuery, ValueShares};
 use errors::query::range_counter::RangeCounter;
 use errors::store::ErrorStore;
@@ -31,10 +30,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     // Storage and rules.
     let events = &query.events;
     let mut counter = RangeCounter::new(events, ValueShares::new(query.by));
-    let new_error_id = || ErrorId::new(app.ids.new_uuid(now));
-    ErrorStore::new(&app.store)
-        .count_projects(projects, events, &mut counter, &new_error_id, now)
-        .await?;
+    ErrorStore::new(&app.store).count_projects(projects, events, &mut counter, now).await?;
 
     // Answer.
     Answer::ok(&counter.into_counts().into_shares(query.limit)?)

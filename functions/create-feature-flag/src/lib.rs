@@ -2,12 +2,10 @@
 
 use flags::draft::FlagDraft;
 use flags::store::{FlagCreation, FlagStore};
-use flags::{FeatureFlag, http};
+use flags::{FeatureFlag, FlagKey, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::dynamodb::Idempotent;
 use shared::http::{Answer, Incoming, Method, Problem, ProblemCode};
-use shared::idempotency::IdempotentRequest;
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -31,49 +29,28 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let now = app.clock.now();
     let flag = draft.into_flag(project_id, now, || app.ids.new_uuid(now))?;
 
-    // Storage and answer.
-    let request = request.as_ref();
-    match create(app, caller, &flag, request).await? {
-        (FlagCreation::Successor, _) => {
-            let successor = FeatureFlag { is_successor: true, ..flag };
-            let (outcome, answer) = create(app, caller, &successor, request).await?;
-            answered(&successor, outcome, answer)
-        }
-        (outcome, answer) => answered(&flag, outcome, answer),
-    }
-}
+    // Storage: conditions on other flags are part of one transaction.
+    let key = flag.key.clone();
+    let stored = |flag: &FeatureFlag| respond(flag).map(|answer| answer.to_stored());
+    let store = FlagStore::new(&app.store);
+    let outcome = store.create_flag(flag, &caller.author(), request.as_ref(), stored).await?;
 
-/// Stores a flag, with the answer that it gets then. Whatever depends on other flags is a condition of one
-/// transaction.
-async fn create(
-    app: &App,
-    caller: &Caller<'_>,
-    flag: &FeatureFlag,
-    request: Option<&IdempotentRequest>,
-) -> Result<(FlagCreation, Answer), Problem> {
-    let answer = Answer::created(&location(flag), flag)?.with_version(flag.tag())?;
-    let stored_answer = answer.to_stored();
-    let idempotent = Idempotent::of(request, &stored_answer);
-    Ok((FlagStore::new(&app.store).create_flag(flag, &caller.author(), idempotent).await?, answer))
-}
-
-fn answered(flag: &FeatureFlag, outcome: FlagCreation, answer: Answer) -> Result<Answer, Problem> {
+    // Response.
     match outcome {
-        FlagCreation::Created => Ok(answer),
+        FlagCreation::Created(flag) => respond(&flag),
         FlagCreation::Replay(replay) => Answer::replay(replay),
         FlagCreation::ReferencesRefused(violations) => Err(violations.into()),
-        FlagCreation::KeyTaken => Err(flag_exists(flag)),
+        FlagCreation::KeyTaken => Err(flag_exists(&key)),
         FlagCreation::LimitReached(limit) => Err(http::project_limit_reached(limit)),
-        FlagCreation::Successor => Err(Problem::internal("a successor is to be made as one")),
     }
 }
 
-fn location(flag: &FeatureFlag) -> String {
-    format!("/v0/project/{}/feature-flags/{}", flag.project_id, flag.key)
+fn respond(flag: &FeatureFlag) -> Result<Answer, Problem> {
+    let location = format!("/v0/project/{}/feature-flags/{}", flag.project_id, flag.key);
+    Answer::created(&location, flag)?.with_version(flag.tag())
 }
 
-fn flag_exists(flag: &FeatureFlag) -> Problem {
-    let key = &flag.key;
+fn flag_exists(key: &FlagKey) -> Problem {
     let detail = format!(
         "The project has a flag with the key {key}, perhaps an archived one. Choose another key, \
          or delete that flag."

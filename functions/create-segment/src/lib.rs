@@ -2,12 +2,10 @@
 
 use flags::segment::SegmentDraft;
 use flags::store::{FlagStore, SegmentCreation};
-use flags::{Segment, http};
+use flags::{Segment, SegmentKey, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::dynamodb::Idempotent;
 use shared::http::{Answer, Incoming, Method, Problem, ProblemCode};
-use shared::idempotency::IdempotentRequest;
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -31,50 +29,27 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let now = app.clock.now();
     let segment = draft.into_segment(project_id, now, app.ids.new_uuid(now))?;
 
-    // Storage and answer.
-    let request = request.as_ref();
-    match create(app, &segment, request).await? {
-        (SegmentCreation::Successor, _) => {
-            let successor = Segment { is_successor: true, ..segment };
-            let (outcome, answer) = create(app, &successor, request).await?;
-            answered(&successor, outcome, answer)
-        }
-        (outcome, answer) => answered(&segment, outcome, answer),
-    }
-}
+    // Storage.
+    let key = segment.key.clone();
+    let stored = |segment: &Segment| respond(segment).map(|answer| answer.to_stored());
+    let store = FlagStore::new(&app.store);
+    let outcome = store.create_segment(segment, request.as_ref(), stored).await?;
 
-/// Stores a segment, with the answer that it gets then.
-async fn create(
-    app: &App,
-    segment: &Segment,
-    request: Option<&IdempotentRequest>,
-) -> Result<(SegmentCreation, Answer), Problem> {
-    let answer = Answer::created(&location(segment), segment)?.with_version(segment.tag())?;
-    let stored_answer = answer.to_stored();
-    let idempotent = Idempotent::of(request, &stored_answer);
-    Ok((FlagStore::new(&app.store).create_segment(segment, idempotent).await?, answer))
-}
-
-fn answered(
-    segment: &Segment,
-    outcome: SegmentCreation,
-    answer: Answer,
-) -> Result<Answer, Problem> {
+    // Response.
     match outcome {
-        SegmentCreation::Created => Ok(answer),
+        SegmentCreation::Created(segment) => respond(&segment),
         SegmentCreation::Replay(replay) => Answer::replay(replay),
-        SegmentCreation::KeyTaken => Err(segment_exists(segment)),
+        SegmentCreation::KeyTaken => Err(segment_exists(&key)),
         SegmentCreation::LimitReached(limit) => Err(http::project_limit_reached(limit)),
-        SegmentCreation::Successor => Err(Problem::internal("a successor is to be made as one")),
     }
 }
 
-fn location(segment: &Segment) -> String {
-    format!("/v0/project/{}/segments/{}", segment.project_id, segment.key)
+fn respond(segment: &Segment) -> Result<Answer, Problem> {
+    let location = format!("/v0/project/{}/segments/{}", segment.project_id, segment.key);
+    Answer::created(&location, segment)?.with_version(segment.tag())
 }
 
-fn segment_exists(segment: &Segment) -> Problem {
-    let key = &segment.key;
+fn segment_exists(key: &SegmentKey) -> Problem {
     let detail = format!(
         "The project has a segment with the key {key}. Choose another key, or change that segment."
     );

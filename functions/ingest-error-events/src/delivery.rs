@@ -1,15 +1,16 @@
-//! What a delivery of an SDK needs, each of it remembered by a warm function: the project that it is
-//! for, the log that its row goes to, and the error that it belongs to.
+//! Storing the event of a delivery. A warm function caches what deliveries have in common: the project, the
+//! shards of its log, and the error of a fingerprint.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
 use errors::grouping::Fingerprint;
 use errors::http::DROPPED_CATEGORIES;
-use errors::ingestion::IngestionFault;
+use errors::ingestion::{IngestionFault, NormalizedEvent};
+use errors::log::row::EventRow;
 use errors::log::visit::early_visit;
-use errors::store::{ErrorOfEvent, ErrorStore, FingerprintEntry, SeenEvent};
-use errors::{ErrorDescription, ErrorId, ErrorLimits, KnownError, NewError};
+use errors::store::{Counting, ErrorOfEvent, ErrorStore, FingerprintEntry, SeenEvent};
+use errors::{ErrorDescription, ErrorId, ErrorLimits, EventId, KnownError, NewError};
 use shared::app::App;
 use shared::cache::TimedCache;
 use shared::dynamodb::StoreError;
@@ -24,6 +25,12 @@ use shared::timestamp::Timestamp;
 const MAX_AGE: Duration = Duration::from_mins(1);
 /// How many of each are remembered.
 const CAPACITY: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
+
+/// Attempts at counting an event. Another one follows if a partition was throttled, or if another delivery
+/// created the error.
+const MAX_ATTEMPTS: u32 = 4;
+/// Seconds after which SDKs retry if all attempts failed.
+const SECONDS_TO_WAIT: u16 = 5;
 
 /// What deliveries had in common lately.
 #[derive(Debug)]
@@ -97,7 +104,7 @@ pub(crate) async fn count_delivery(
 
 /// Opens the log of a project for an event, by whose random `draw` the log may be visited early: it will
 /// be packed. Answers over how many partitions its rows are spread.
-pub(crate) async fn open_log(app: &App, project: ProjectId, draw: u32) -> Result<u8, StoreError> {
+async fn open_log(app: &App, project: ProjectId, draw: u32) -> Result<u8, StoreError> {
     let now = app.clock.now();
     let cache = app.cache::<DeliveryCache>();
     let (early, known) = (early_visit(draw, now), cache.logs.get(&project, now));
@@ -116,18 +123,91 @@ pub async fn add_log_shards(app: &App, project: ProjectId, shards: u8) -> Result
     Ok(shards)
 }
 
+/// Stores an event, counts it once, and makes it known to its error. May be cut off anywhere: an event
+/// that is counted has its payload and its error, and what its error does not know of it yet is made up
+/// for by the next event or when its row is packed.
+pub(crate) async fn store_event(
+    app: &App,
+    project_id: ProjectId,
+    event_id: EventId,
+    event: NormalizedEvent,
+    received_at: Timestamp,
+    draw: u32,
+) -> Result<(), Problem> {
+    let kind = event.description();
+    let (mut shards, mut found, ()) = tokio::try_join!(
+        open_log(app, project_id, draw),
+        find_error_of(app, project_id, kind.clone(), Remembered::Counts),
+        ErrorStore::new(&app.store).put_payload(project_id, event_id, &event.payload, received_at)
+    )?;
+    let mut row = EventRow {
+        occurred_at: event.occurred_at,
+        fingerprint: kind.fingerprint,
+        attributes: event.attributes,
+    };
+    for _ in 0..MAX_ATTEMPTS {
+        row.fingerprint = found.description.fingerprint;
+        // Each attempt has the time at which it starts: rows come in the order of the log, but for
+        // seconds.
+        let now = app.clock.now();
+        let counting = ErrorStore::new(&app.store)
+            .count_event(project_id, event_id, &row, &found.error, shards, now)
+            .await?;
+        let (description, occurred_at, counted_at) = match counting {
+            Counting::Counted if let ErrorOfEvent::New(new) = &found.error => {
+                remember_error(app, project_id, row.fingerprint, new.known);
+                return Ok(());
+            }
+            Counting::Counted => (&found.description, row.occurred_at, now),
+            // The first delivery determines the error and the time of the event.
+            Counting::Duplicate { fingerprint, occurred_at, received_at } => {
+                let kinds = [&kind, &found.description];
+                let known = kinds.into_iter().find(|kind| kind.fingerprint == fingerprint);
+                let Some(description) = known else { return Ok(()) };
+                (description, occurred_at, received_at)
+            }
+            // The packer updates the error if the first delivery did not.
+            Counting::UnreadableDuplicate => return Ok(()),
+            Counting::ErrorExists => {
+                found = find_error_of(app, project_id, kind.clone(), Remembered::IsOld).await?;
+                continue;
+            }
+            Counting::LogThrottled => {
+                shards = add_log_shards(app, project_id, shards).await?;
+                continue;
+            }
+            Counting::EventsThrottled => {
+                found = add_event_shards(app, project_id, found).await?;
+                continue;
+            }
+        };
+        match see_error(app, project_id, description, occurred_at, counted_at).await {
+            Ok(true) => {}
+            // The event was deleted with its error. A second delivery must not restore it.
+            Ok(false) => ErrorStore::new(&app.store).delete_payload(project_id, event_id).await?,
+            // The event counts. The next event or the packer updates the error.
+            Err(failure) if failure.may_pass() => {
+                tracing::warn!(cause = %failure, "an error does not know of an event yet");
+            }
+            Err(failure) => return Err(failure.into()),
+        }
+        return Ok(());
+    }
+    Err(Problem::overloaded(SECONDS_TO_WAIT))
+}
+
 /// What an event counts under: the error of its kind, or the one of the kinds that found no room.
 #[derive(Debug, Clone)]
-pub(crate) struct FoundError {
+struct FoundError {
     /// What the error is about.
-    pub(crate) description: ErrorDescription,
+    description: ErrorDescription,
     /// The error, which may be about to be made.
-    pub(crate) error: ErrorOfEvent,
+    error: ErrorOfEvent,
 }
 
 /// How far what is remembered can be relied on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Remembered {
+enum Remembered {
     /// As always.
     Counts,
     /// Not at all: it turned out to be wrong.
@@ -136,7 +216,7 @@ pub(crate) enum Remembered {
 
 /// Finds the error of an event of this description, or what it is to become if it is the first of its
 /// kind.
-pub(crate) async fn find_error_of(
+async fn find_error_of(
     app: &App,
     project: ProjectId,
     description: ErrorDescription,
@@ -214,18 +294,13 @@ fn error_of_event(
 }
 
 /// Remembers the error that was made with an event.
-pub(crate) fn remember_error(
-    app: &App,
-    project: ProjectId,
-    fingerprint: Fingerprint,
-    error: KnownError,
-) {
+fn remember_error(app: &App, project: ProjectId, fingerprint: Fingerprint, error: KnownError) {
     app.cache::<DeliveryCache>().errors.insert((project, fingerprint), error, app.clock.now());
 }
 
 /// Makes a counted event known to its error. Answers whether the event is still there: it may have been
 /// deleted with its error.
-pub(crate) async fn see_error(
+async fn see_error(
     app: &App,
     project: ProjectId,
     description: &ErrorDescription,
@@ -248,7 +323,7 @@ pub(crate) async fn see_error(
 
 /// Spreads the keys of an error's events over more partitions, of which one took no more. Answers the
 /// error as it is then.
-pub(crate) async fn add_event_shards(
+async fn add_event_shards(
     app: &App,
     project: ProjectId,
     found: FoundError,

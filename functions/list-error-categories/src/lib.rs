@@ -1,6 +1,5 @@
 //! Lists what the errors of a project can be filtered by, as interpret-error-filters takes it.
 
-use errors::ErrorId;
 use errors::query::categories::{ValueCounts, listed_events};
 use errors::query::range_counter::RangeCounter;
 use errors::store::ErrorStore;
@@ -23,10 +22,7 @@ async fn handle(app: &App, caller: &Caller<'_>) -> Result<Answer, Problem> {
     let project_id = caller.project()?;
     let now = app.clock.now();
     let events = listed_events(now);
-    let new_error_id = || ErrorId::new(app.ids.new_uuid(now));
     let mut counter = RangeCounter::new(&events, ValueCounts::default());
-    ErrorStore::new(&app.store)
-        .count_project(project_id, &events, &mut counter, &new_error_id, now)
-        .await?;
+    ErrorStore::new(&app.store).count_project(project_id, &events, &mut counter, now).await?;
     Answer::ok(&counter.into_counts().into_categories())
 }

@@ -216,13 +216,10 @@ async fn pack(app: &App, entry: &QueueEntry, turns: &Turns) -> Result<bool, Stor
         ErrorStore::new(&app.store).pack_step(entry.project, &turns.limits, &new_id, now).await?;
     let none = Waiting { since: now, rows: 0 };
     let (due, waiting) = match step {
-        Step::Packed { has_more: true, backlog, until, missed } => {
-            // Rows that came late tell nothing of those to come.
-            if missed == 0 {
-                let waiting = Waiting { since: until, rows: backlog.rows_since(until, now) };
-                turns.note(entry.project, Seen { waiting, is_due: true });
-                ErrorStore::new(&app.store).postpone(entry, entry.due, waiting).await?;
-            }
+        Step::Packed { has_more: true, backlog, until } => {
+            let waiting = Waiting { since: until, rows: backlog.rows_since(until, now) };
+            turns.note(entry.project, Seen { waiting, is_due: true });
+            ErrorStore::new(&app.store).postpone(entry, entry.due, waiting).await?;
             return Ok(true);
         }
         Step::Packed { backlog, .. } => (backlog.next_visit_once_packed(now), none),

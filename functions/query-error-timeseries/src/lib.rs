@@ -1,9 +1,9 @@
 //! Counts errors of several projects over time.
 
+use errors::http;
 use errors::query::count::Counter;
 use errors::query::timeseries::{Bucket, TimeseriesQuery};
 use errors::store::ErrorStore;
-use errors::{ErrorId, http};
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Method, Problem};
@@ -31,10 +31,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     // Storage and rules.
     let events = &query.events;
     let mut counter = Counter::new(&events.range, &events.event_filters);
-    let new_error_id = || ErrorId::new(app.ids.new_uuid(now));
-    ErrorStore::new(&app.store)
-        .count_projects(projects, events, &mut counter, &new_error_id, now)
-        .await?;
+    ErrorStore::new(&app.store).count_projects(projects, events, &mut counter, now).await?;
 
     // Answer.
     let buckets = Bucket::of_counts(&events.range, &counter.into_counts());

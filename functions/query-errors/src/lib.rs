@@ -1,9 +1,9 @@
 //! Lists the errors of a project that have events which pass filters.
 
+use errors::http;
 use errors::query::errors::{ErrorCounts, ErrorsQuery};
 use errors::query::range_counter::RangeCounter;
 use errors::store::ErrorStore;
-use errors::{ErrorId, http};
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
 use shared::http::{Answer, Incoming, Method, Problem, open_cursor, page_answer};
@@ -32,12 +32,9 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
 
     // Storage and rules.
     let events = &query.events;
-    let new_error_id = || ErrorId::new(app.ids.new_uuid(now));
     let mut counter = RangeCounter::new(events, ErrorCounts::new(&query));
-    let (store, new_error_id) = (&app.store, &new_error_id);
-    let errors = ErrorStore::new(store)
-        .count_project(project_id, events, &mut counter, new_error_id, now)
-        .await?;
+    let errors =
+        ErrorStore::new(&app.store).count_project(project_id, events, &mut counter, now).await?;
     let Page { items: ranked, end } = query.page(&errors, counter.into_counts())?;
 
     // Answer.

@@ -16,8 +16,8 @@ pub enum StoreError {
     /// DynamoDB throttles: the partition, or the table, takes no more.
     #[error("DynamoDB throttles: {cause}")]
     Throttled {
-        /// Which actions of a transaction, counted from 0; none of another request.
-        actions: Vec<usize>,
+        /// The names of the actions of a transaction that were throttled. Empty for other requests.
+        actions: Vec<&'static str>,
         /// What DynamoDB says.
         #[source]
         cause: Cause,
@@ -48,7 +48,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// Returns [`StoreError::Throttled`] and counts the call for the alarm.
-    pub(super) fn throttled(actions: Vec<usize>, cause: Cause) -> Self {
+    pub(super) fn throttled(actions: Vec<&'static str>, cause: Cause) -> Self {
         usage::note_throttled();
         Self::Throttled { actions, cause }
     }

@@ -14,7 +14,7 @@ use super::{Store, StoreError, Sweep};
 
 /// The table.
 pub const TABLE: &str = "idempotency";
-/// Its partition key.
+/// The partition key of the table.
 pub const KEY: &str = "scope";
 
 /// A request with an idempotency key and the answer that it gets if it is carried out.
@@ -28,8 +28,11 @@ pub struct Idempotent<'a> {
 
 impl<'a> Idempotent<'a> {
     /// A request's answer, if the request has an idempotency key.
-    pub fn of(request: Option<&'a IdempotentRequest>, answer: &'a StoredAnswer) -> Option<Self> {
-        request.map(|request| Self { request, answer })
+    pub fn of(
+        request: Option<&'a IdempotentRequest>,
+        answer: impl Into<Option<&'a StoredAnswer>>,
+    ) -> Option<Self> {
+        request.zip(answer.into()).map(|(request, answer)| Self { request, answer })
     }
 }
 

@@ -64,6 +64,12 @@ pub trait IntoAction {
     fn into_action(self) -> Result<TransactWriteItem, StoreError>;
 }
 
+impl IntoAction for TransactWriteItem {
+    fn into_action(self) -> Result<TransactWriteItem, StoreError> {
+        Ok(self)
+    }
+}
+
 impl IntoAction for PutBuilder {
     fn into_action(self) -> Result<TransactWriteItem, StoreError> {
         Ok(TransactWriteItem::builder().put(self.build()?).build())

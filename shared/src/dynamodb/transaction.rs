@@ -1,5 +1,6 @@
 //! Transactions: all of their actions happen, or none does and each says why.
 
+use std::iter::repeat;
 use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::Client;
@@ -12,6 +13,7 @@ use crate::timestamp::Timestamp;
 use super::error::{is_throttling, is_transient};
 use super::idempotency::{Idempotent, Replay, read_replay};
 use super::item::Item;
+use super::request::IntoAction;
 use super::unanswered::Unanswered;
 use super::{Store, StoreError};
 
@@ -23,27 +25,55 @@ const FEW_ATTEMPTS: u32 = 3;
 /// and not that the request took too long.
 const MAX_RETRYING: Duration = Duration::from_millis(1_500);
 
+/// The actions of a transaction, each under a name by which its failure is looked up.
+#[derive(Debug, Default)]
+pub struct Transaction {
+    names: Vec<&'static str>,
+    actions: Vec<TransactWriteItem>,
+}
+
+impl Transaction {
+    /// Adds an action. Several actions can have one name.
+    pub fn add(&mut self, name: &'static str, action: impl IntoAction) -> Result<(), StoreError> {
+        self.names.push(name);
+        self.actions.push(action.into_action()?);
+        Ok(())
+    }
+
+    /// Returns `true` if there are no actions.
+    pub fn is_empty(&self) -> bool {
+        self.actions.is_empty()
+    }
+}
+
+/// Actions without names: for callers that need not know which one failed.
+impl From<Vec<TransactWriteItem>> for Transaction {
+    fn from(actions: Vec<TransactWriteItem>) -> Self {
+        Self { names: vec![""; actions.len()], actions }
+    }
+}
+
 /// Why a transaction did not happen, action by action.
 #[derive(Debug)]
 pub struct Cancellation {
-    /// One reason per action, in the order of the actions.
-    pub reasons: Vec<Reason>,
-    /// An earlier attempt got no answer. It was not carried out before this one, but may yet arrive when the
-    /// conditions hold again.
+    reasons: Vec<Reason>,
+    /// An earlier attempt got no response. It was not carried out before this one, but may still arrive when
+    /// the conditions hold again.
     is_unsure: bool,
 }
 
-/// Why one action did not happen; `None` of the others' faults.
+/// The reason for which one action did not happen.
 #[derive(Debug)]
-pub struct Reason {
+struct Reason {
+    name: &'static str,
+    /// `None` if only other actions failed.
     code: Option<String>,
-    /// The item as it was, where the action asked for it.
-    pub item: Option<Item>,
+    /// The item as it was, if the action asked for it.
+    item: Option<Item>,
 }
 
 impl Reason {
-    /// Returns `true` if the condition of this action failed.
-    pub fn condition_failed(&self) -> bool {
+    fn condition_failed(&self) -> bool {
         self.code.as_deref() == Some("ConditionalCheckFailed")
     }
 
@@ -58,17 +88,36 @@ impl Reason {
 }
 
 impl Cancellation {
-    /// Whether any action's condition failed.
-    pub fn condition_failed(&self) -> bool {
+    /// Returns `true` if the condition of an action of this name failed.
+    pub fn failed(&self, name: &str) -> bool {
+        self.named(name).any(Reason::condition_failed)
+    }
+
+    /// Returns `true` if the condition of one of the actions of this name failed. `index` counts them from 0.
+    pub fn failed_at(&self, name: &str, index: usize) -> bool {
+        self.named(name).nth(index).is_some_and(Reason::condition_failed)
+    }
+
+    /// Returns the stored items that made actions of this name fail, if the actions asked for them.
+    pub fn items(&self, name: &str) -> impl Iterator<Item = &Item> {
+        self.named(name).filter_map(|reason| reason.item.as_ref())
+    }
+
+    fn named(&self, name: &str) -> impl Iterator<Item = &Reason> {
+        self.reasons.iter().filter(move |reason| reason.name == name)
+    }
+
+    /// Returns `true` if the condition of any action failed.
+    fn condition_failed(&self) -> bool {
         self.reasons.iter().any(Reason::condition_failed)
     }
 
-    /// Whether trying again may help: nobody's condition failed, somebody was in the way.
-    pub fn is_passing(&self) -> bool {
+    /// Returns `true` if another attempt can succeed: no condition failed, but other writers interfered.
+    fn is_passing(&self) -> bool {
         !self.condition_failed() && self.reasons.iter().any(Reason::is_passing)
     }
 
-    /// Whether DynamoDB takes no more of an item at the moment.
+    /// Returns `true` if DynamoDB throttles an item.
     fn is_throttled(&self) -> bool {
         self.reasons.iter().any(|reason| is_throttling(reason.code.as_deref()))
     }
@@ -90,9 +139,8 @@ impl Cancellation {
         if self.reasons.iter().any(Reason::conflicted) {
             StoreError::Contended(codes.into())
         } else if self.is_passing() {
-            let throttled = self.reasons.iter().enumerate();
-            let throttled = throttled.filter(|(_, it)| is_throttling(it.code.as_deref()));
-            let actions: Vec<usize> = throttled.map(|(action, _)| action).collect();
+            let throttled = self.reasons.iter().filter(|it| is_throttling(it.code.as_deref()));
+            let actions: Vec<&str> = throttled.map(|reason| reason.name).collect();
             if actions.is_empty() {
                 StoreError::Unavailable(codes.into())
             } else {
@@ -115,64 +163,52 @@ pub enum Commit {
     Refused(Cancellation),
 }
 
+/// The name of the action that stores the response to an idempotent request.
+const RESPONSE: &str = "response";
+
 impl Store {
     /// Carries out all actions. Answers why not, if a condition failed.
     pub async fn commit_all(
         &self,
-        actions: Vec<TransactWriteItem>,
+        transaction: impl Into<Transaction>,
     ) -> Result<Option<Cancellation>, StoreError> {
-        unless_condition_failed(self.try_all(actions, MAX_ATTEMPTS).await?)
+        unless_condition_failed(self.try_all(transaction.into(), MAX_ATTEMPTS).await?)
     }
 
-    /// The same, but gives up soon where an item is throttled: for whoever then writes another one.
+    /// Carries out all actions. Gives up soon if an item is throttled, for callers that can write another one.
     pub async fn commit_unless_throttled(
         &self,
-        actions: Vec<TransactWriteItem>,
+        transaction: Transaction,
     ) -> Result<Option<Cancellation>, StoreError> {
-        unless_condition_failed(self.try_all(actions, FEW_ATTEMPTS).await?)
+        unless_condition_failed(self.try_all(transaction, FEW_ATTEMPTS).await?)
     }
 
-    /// Carries out all actions, and stores the answer of an idempotent request with them.
+    /// Carries out all actions, and stores the response to an idempotent request with them.
     pub async fn commit(
         &self,
-        actions: Vec<TransactWriteItem>,
+        mut transaction: Transaction,
         idempotent: Option<Idempotent<'_>>,
         now: Timestamp,
     ) -> Result<Commit, StoreError> {
-        self.commit_with_records(actions, idempotent, now, Vec::new()).await
-    }
-
-    /// The same with `records` of what the actions do, and checks that seldom fail: they come last, where
-    /// they move no reason of another action to another place.
-    pub async fn commit_with_records(
-        &self,
-        mut actions: Vec<TransactWriteItem>,
-        idempotent: Option<Idempotent<'_>>,
-        now: Timestamp,
-        records: Vec<TransactWriteItem>,
-    ) -> Result<Commit, StoreError> {
-        let answer = actions.len();
         if let Some(idempotent) = idempotent {
-            actions.push(self.put_answer(idempotent, now)?);
+            transaction.add(RESPONSE, self.put_answer(idempotent, now)?)?;
         }
-        actions.extend(records);
-        let Some(cancelled) = self.try_all(actions, MAX_ATTEMPTS).await? else {
+        let Some(cancelled) = self.try_all(transaction, MAX_ATTEMPTS).await? else {
             return Ok(Commit::Done);
         };
-        // Without an idempotency key, a record may stand in that place.
-        let answer = idempotent.and_then(|_| cancelled.reasons.get(answer));
-        // The stored answer comes first: what is in the request's way may be its own work.
-        if let (Some(answer), Some(idempotent)) = (answer, idempotent)
-            && answer.condition_failed()
+        // The stored response comes first: the request can conflict with its own earlier success.
+        let response = cancelled.named(RESPONSE).next();
+        if let (Some(response), Some(idempotent)) = (response, idempotent)
+            && response.condition_failed()
         {
-            let Some(stored) = &answer.item else { return Err(cancelled.into_error()) };
+            let Some(stored) = &response.item else { return Err(cancelled.into_error()) };
             return Ok(Commit::Replay(read_replay(stored, idempotent.request)?));
         }
-        let answer_conflicted = answer.is_some_and(Reason::conflicted);
+        let response_conflicted = response.is_some_and(Reason::conflicted);
         let cancelled = cancelled.if_sure()?;
         if !cancelled.is_passing() {
             Ok(Commit::Refused(cancelled))
-        } else if answer_conflicted {
+        } else if response_conflicted {
             Ok(Commit::Replay(Replay::StillRunning))
         } else {
             Err(cancelled.into_error())
@@ -186,7 +222,7 @@ impl Store {
     /// another was carried out.
     async fn try_all(
         &self,
-        actions: Vec<TransactWriteItem>,
+        transaction: Transaction,
         most_throttled: u32,
     ) -> Result<Option<Cancellation>, StoreError> {
         let token = new_token();
@@ -197,7 +233,7 @@ impl Store {
             pause(attempt).await;
             attempt += 1;
             let is_last = || attempt == MAX_ATTEMPTS || started.elapsed() >= MAX_RETRYING;
-            let outcome = write(&self.client, actions.clone(), &token, &unanswered).await?;
+            let outcome = write(&self.client, &transaction, &token, &unanswered).await?;
             if let Attempt::Cancelled(cancelled) = &outcome {
                 throttled += u32::from(cancelled.is_throttled());
             }
@@ -264,17 +300,19 @@ enum Attempt {
 
 async fn write(
     client: &Client,
-    actions: Vec<TransactWriteItem>,
+    transaction: &Transaction,
     token: &str,
     unanswered: &Unanswered,
 ) -> Result<Attempt, StoreError> {
     let request = client.transact_write_items().client_request_token(token);
-    let request = request.set_transact_items(Some(actions)).customize();
+    let request = request.set_transact_items(Some(transaction.actions.clone())).customize();
     match request.interceptor(unanswered.clone()).send().await {
         Ok(_) => Ok(Attempt::Done),
         Err(error) => match error.as_service_error() {
             Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
-                let reasons = cancelled.cancellation_reasons().iter().map(read_reason).collect();
+                let names = transaction.names.iter().copied().chain(repeat(""));
+                let reasons = names.zip(cancelled.cancellation_reasons());
+                let reasons = reasons.map(|(name, reason)| read_reason(name, reason)).collect();
                 Ok(Attempt::Cancelled(Cancellation { reasons, is_unsure: unanswered.any() }))
             }
             Some(TransactWriteItemsError::TransactionInProgressException(_)) => {
@@ -290,9 +328,9 @@ fn new_token() -> String {
     uuid::Builder::from_random_bytes(random_bytes()).into_uuid().to_string()
 }
 
-fn read_reason(reason: &CancellationReason) -> Reason {
+fn read_reason(name: &'static str, reason: &CancellationReason) -> Reason {
     let code = reason.code.clone().filter(|code| code != "None");
-    Reason { code, item: reason.item.clone() }
+    Reason { name, code, item: reason.item.clone() }
 }
 
 /// Waits before attempt number `attempt`, counted from 0: not at all before the first, then a

@@ -165,7 +165,9 @@ async fn answers() {
     }
     // The answer is stored by the last action of the transaction.
     let twins: [(usize, Script); 3] = [
-        (0, |target, _| twin(target, &["None", "None", "TransactionConflict"])),
+        (0, |target, _| {
+            twin(target, &["None", "None", "None", "None", "None", "TransactionConflict"])
+        }),
         (15, |target, _| twin(target, &["None", "TransactionConflict"])),
         (19, |target, _| twin(target, &["None", "None", "TransactionConflict"])),
     ];

@@ -18,8 +18,7 @@ use errors::grouping::Fingerprint;
 use errors::log::day::Day;
 use errors::log::manifest::MergeLimits;
 use errors::log::row::{EventRow, encode_attributes};
-use errors::store::{EVENT_RETENTION, ErrorOfEvent, ErrorStore, PackingLimits, Step};
-use errors::{ErrorId, EventId, KnownError};
+use errors::store::{EVENT_RETENTION, PackingLimits, Step};
 use shared::app::{Clock, Deadline, Ids};
 use shared::timestamp::Timestamp;
 use tests::app::{PROJECT, app_over, pass};
@@ -440,12 +439,6 @@ async fn a_column_of_more_than_an_items_size_is_split_and_put_together_again() {
     }
 }
 
-/// An error that nobody looks at.
-fn known() -> ErrorOfEvent {
-    let id = ErrorId::parse("01902f3c-0000-7000-8000-000000000000").unwrap();
-    ErrorOfEvent::Known(KnownError { id, event_shards: 1 })
-}
-
 /// The head of the project's log: the table is too large by now to be read as a whole.
 async fn head(tracker: &Tracker) -> Option<Item> {
     let get = tracker.test.client.get_item();
@@ -455,31 +448,22 @@ async fn head(tracker: &Tracker) -> Option<Item> {
 }
 
 #[tokio::test]
-async fn a_reader_that_meets_many_rows_packs_some() {
+async fn readers_of_many_rows_pack_none() {
     let tracker = Tracker::start().await;
     let row = |index: u64| EventRow {
         occurred_at: tracker.ago(Duration::from_secs(index)),
         fingerprint: Fingerprint([7; 16]),
         attributes: Attributes::default(),
     };
-    let rows: Vec<EventRow> = (0..5_001).map(row).collect();
+    let rows: Vec<EventRow> = (0..6_000).map(row).collect();
     tracker.deliver(&SentEvent::new(1, tracker.now(), "TypeError", "x")).await;
     tracker.pack().await;
     tracker.test.pass(2 * MINUTE);
-    put_rows(&tracker, &rows[..5_000]).await;
+    put_rows(&tracker, &rows).await;
     tracker.test.pass(2 * MINUTE);
     let packed = head(&tracker).await;
-    assert_eq!(tracker.total(&json!({})).await, 5_001);
-    assert_eq!(head(&tracker).await, packed, "few enough to be counted");
-    let last = EventId::parse(&"f".repeat(32)).unwrap();
-    let store = &tracker.test.app.store;
-    ErrorStore::new(store)
-        .count_event(tracker.project.id, last, &rows[5_000], &known(), 1, tracker.ago(2 * MINUTE))
-        .await
-        .unwrap();
-    assert_eq!(tracker.total(&json!({})).await, 5_002);
-    assert_ne!(head(&tracker).await, packed);
-    assert_eq!(tracker.total(&json!({})).await, 5_002);
+    assert_eq!(tracker.total(&json!({})).await, 6_001);
+    assert_eq!(head(&tracker).await, packed);
 }
 
 #[tokio::test]
@@ -492,50 +476,6 @@ async fn an_event_from_a_clock_ahead_is_counted_when_its_minute_has_come() {
     assert!(tracker.filled(&body).await.is_empty());
     tracker.test.pass(MINUTE);
     assert_eq!(tracker.filled(&body).await, [("2026-11-21T04:17".to_owned(), 1, 1)]);
-}
-
-#[tokio::test]
-async fn rows_that_come_later_than_they_can_are_found_ten_minutes_after_the_step_that_missed_them()
-{
-    let (tracker, _) = with_two_days().await;
-    tracker.test.pass(3 * MINUTE);
-    let pack = async || {
-        let now = tracker.now();
-        tracker.pack_step(tracker.project.id, &EVERYTHING, now).await
-    };
-    assert!(matches!(pack().await, Step::Packed { .. }));
-    // Their functions were frozen before they sent them.
-    let store = &tracker.test.app.store;
-    for (number, ago) in [(900, 2 * MINUTE), (901, 2 * MINUTE), (902, 9 * MINUTE)] {
-        let id = EventId::parse(&format!("{number:032x}")).unwrap();
-        let row = EventRow {
-            occurred_at: tracker.ago(HOUR * number),
-            fingerprint: Fingerprint([7; 16]),
-            attributes: Attributes::default(),
-        };
-        ErrorStore::new(store)
-            .count_event(tracker.project.id, id, &row, &known(), 1, tracker.ago(ago))
-            .await
-            .unwrap();
-    }
-    let all = json!({"projectIds": [PROJECT], "from": 0});
-    let total = async || {
-        let filled = tracker.filled(&all).await;
-        filled.iter().map(|(_, events, _)| events).sum::<u64>()
-    };
-    assert_eq!(total().await, 48);
-    tracker.test.pass(9 * MINUTE);
-    assert!(matches!(pack().await, Step::Left(_)));
-    assert_eq!(total().await, 48);
-    tracker.test.pass(MINUTE);
-    assert!(matches!(pack().await, Step::Packed { has_more: true, missed: 3, .. }));
-    assert_eq!(total().await, 51);
-    assert!(matches!(pack().await, Step::Left(_)));
-    tracker.test.pass(20 * MINUTE);
-    assert!(matches!(pack().await, Step::Left(_)));
-    assert_eq!(total().await, 51);
-    let head = tracker.items_of("log-head#").await.remove(0);
-    assert!(!head.keys().any(|name| name.starts_with("found_")), "each is looked for once");
 }
 
 #[tokio::test]

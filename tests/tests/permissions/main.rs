@@ -43,15 +43,8 @@ const SCENARIOS: [&[&str]; 8] = [
 ];
 
 /// Permissions that no scenario uses, by function: those for large logs, crashes and undone changes of addresses.
-const RARE: [(&str, &str); 7] = [
-    ("breakdown-errors", COLUMNS),
-    ("confirm-email-address", "Write on notifications/shard#*"),
-    ("list-error-categories", COLUMNS),
-    ("pack-error-log", COLUMNS),
-    ("pack-error-log", "Write on errors/packed-rows#*"),
-    ("query-error-timeseries", COLUMNS),
-    ("query-errors", COLUMNS),
-];
+const RARE: [(&str, &str); 2] =
+    [("confirm-email-address", "Write on notifications/shard#*"), ("pack-error-log", COLUMNS)];
 const COLUMNS: &str = "Write on errors/columns#*";
 
 /// A call in the tests' project, by a key that may do everything.

@@ -270,7 +270,6 @@ async fn fill_log(test: &TestApp, app: &App) {
             pass(app, Duration::from_hours(25));
         }
         if number == 63 {
-            // What packing has found of the ten minutes before is kept for another look.
             test.pass(Duration::from_mins(5));
             pass(app, Duration::from_mins(5));
             let merging = MergeLimits::default();

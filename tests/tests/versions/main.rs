@@ -38,7 +38,7 @@ fn added() -> AttributeValue {
 }
 
 /// Every kind of item, by its table and how its key begins: `docs/data-model.md`.
-const KINDS: [(&str, &str); 47] = [
+const KINDS: [(&str, &str); 46] = [
     ("api-keys", ""),
     ("email-preferences", ""),
     ("errors", "bundle#"),
@@ -52,7 +52,6 @@ const KINDS: [(&str, &str); 47] = [
     ("errors", "log#"),
     ("errors", "log-head#"),
     ("errors", "manifest#"),
-    ("errors", "packed-rows#"),
     ("errors", "packing-queue#"),
     ("event-markers", "events#"),
     ("event-markers", "project#"),

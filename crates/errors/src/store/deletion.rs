@@ -8,8 +8,7 @@ use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 
 use shared::dynamodb::StoreError;
 use shared::dynamodb::item::{Item, ItemReader, b, item, key, n, s, sort_key_at_end};
-use shared::dynamodb::request::IntoAction;
-use shared::dynamodb::transaction::Reason;
+use shared::dynamodb::transaction::Transaction;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
@@ -94,17 +93,14 @@ impl ErrorStore<'_> {
             .expression_attribute_values(":tombstone", write_tombstone(&tombstone))
             .expression_attribute_values(":most", n(MAX_TOMBSTONES))
             .expression_attribute_values(":one", n(1));
-        let actions = vec![
-            remember.into_action()?,
-            delete.into_action()?,
-            forget.into_action()?,
-            self.release_error(project)?,
-        ];
-        Ok(match self.db.commit_all(actions).await? {
+        let mut transaction = Transaction::default();
+        transaction.add("tombstone", remember)?;
+        transaction.add("error", delete)?;
+        transaction.add("fingerprint", forget)?;
+        transaction.add("error count", self.release_error(project)?)?;
+        Ok(match self.db.commit_all(transaction).await? {
             None => Deletion::Done,
-            Some(cancelled) if cancelled.reasons.first().is_some_and(Reason::condition_failed) => {
-                Deletion::TooMany
-            }
+            Some(cancelled) if cancelled.failed("tombstone") => Deletion::TooMany,
             Some(_) => Deletion::Changed,
         })
     }
@@ -190,8 +186,7 @@ impl ErrorStore<'_> {
                 if !self.has_events_of(project, manifest.day, run, &fingerprints).await? {
                     continue;
                 }
-                // It becomes no larger than it is.
-                let target = Target { day: manifest.day, level: run.level, values: u64::MAX };
+                let target = Target { day: manifest.day, level: run.level };
                 let rewritten = self.merge_runs(project, head, &[run], &target, now).await?;
                 if rewritten == Merging::Lost {
                     // Somebody has merged it: once more.

@@ -7,15 +7,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+use aws_sdk_dynamodb::types::AttributeValue;
 
 use notifications::happening::{Happening, HappeningKind};
 use notifications::store::NotificationStore;
-use shared::dynamodb::StoreError;
 use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s, time_key};
 use shared::dynamodb::last_seen::{LastSeenList, index_attributes};
 use shared::dynamodb::request::IntoAction;
-use shared::dynamodb::transaction::ConflictRetry;
+use shared::dynamodb::transaction::Transaction;
+use shared::dynamodb::{ConflictRetry, StoreError};
 use shared::page::{Page, PageRequest};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
@@ -59,8 +59,9 @@ impl ErrorStore<'_> {
                 let known = KnownError { id: new_id, event_shards: entry.event_shards };
                 let description = description.clone();
                 let new = NewError { known, description, events_since: entry.deleted_at };
-                let actions = self.make_error(project, &new, at, now)?;
-                if self.db.commit_all(actions.into()).await?.is_none() {
+                let mut transaction = Transaction::default();
+                self.make_error(project, &new, at, now, &mut transaction)?;
+                if self.db.commit_all(transaction).await?.is_none() {
                     return Ok(Some(known));
                 }
                 continue;
@@ -133,26 +134,25 @@ impl ErrorStore<'_> {
         kept.map(read).collect()
     }
 
-    /// The actions that make an error, with what leads to it, and announce it. They fail if the fingerprint
-    /// has one.
+    /// Adds the actions that create an error and its fingerprint, and announce it. They fail if the fingerprint
+    /// has an error.
     pub(super) fn make_error(
         self,
         project: ProjectId,
         new: &NewError,
         at: Timestamp,
         now: Timestamp,
-    ) -> Result<[TransactWriteItem; 3], StoreError> {
+        transaction: &mut Transaction,
+    ) -> Result<(), StoreError> {
         let error = ErrorRecord::new(new, at, now);
         let put = self
             .db
             .put(TABLE, write_error(project, &error))
             .condition_expression("attribute_not_exists(pk)");
         let created = error.happening(HappeningKind::ErrorCreated, project, now);
-        Ok([
-            self.put_fingerprint(project, new, &error, now)?,
-            put.into_action()?,
-            NotificationStore::new(self.db).announce(&created)?,
-        ])
+        transaction.add("fingerprint", self.put_fingerprint(project, new, &error, now)?)?;
+        transaction.add("error", put)?;
+        transaction.add("announcement", NotificationStore::new(self.db).announce(&created)?)
     }
 
     /// An error. Strongly consistent: what is written next rests on it.

@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 
 use shared::dynamodb::item::{Item, ItemReader, b, key, n, s, sort_key_at_end, time_key};
 use shared::dynamodb::page::one_more_than;
-use shared::dynamodb::request::IntoAction;
+use shared::dynamodb::transaction::Transaction;
 use shared::dynamodb::{Cause, StoreError};
 use shared::page::{Page, PageRequest};
 use shared::projects::project::ProjectId;
@@ -52,13 +52,6 @@ const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 pub(super) const MAX_EVENT_SHARDS: u8 = 16;
 /// How many events at most are looked through at once for one that was not deleted.
 const EVENTS_AT_ONCE: i32 = 100;
-
-/// Which action of the transaction that counts an event puts its claim.
-const CLAIM_ACTION: usize = 0;
-/// Which one puts its row.
-const ROW_ACTION: usize = 1;
-/// Which one puts its key among the events of its error.
-const KEY_ACTION: usize = 2;
 
 /// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,32 +156,29 @@ impl ErrorStore<'_> {
             .put(TABLE, claim)
             .condition_expression("attribute_not_exists(pk)")
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        let mut actions = vec![claim.into_action()?];
-        for item in [logged, of_error] {
-            actions.push(self.db.put(TABLE, item).into_action()?);
-        }
+        let mut transaction = Transaction::default();
+        transaction.add("claim", claim)?;
+        transaction.add("row", self.db.put(TABLE, logged))?;
+        transaction.add("key", self.db.put(TABLE, of_error))?;
         if let ErrorOfEvent::New(new) = error {
-            actions.extend(self.make_error(project, new, row.occurred_at, now)?);
+            self.make_error(project, new, row.occurred_at, now, &mut transaction)?;
         }
-        match self.db.commit_unless_throttled(actions).await {
-            Err(StoreError::Throttled { actions, .. }) if actions.contains(&ROW_ACTION) => {
+        match self.db.commit_unless_throttled(transaction).await {
+            Err(StoreError::Throttled { actions, .. }) if actions.contains(&"row") => {
                 Ok(Counting::LogThrottled)
             }
-            Err(StoreError::Throttled { actions, .. }) if actions.contains(&KEY_ACTION) => {
+            Err(StoreError::Throttled { actions, .. }) if actions.contains(&"key") => {
                 Ok(Counting::EventsThrottled)
             }
             Err(failure) => Err(failure),
             Ok(None) => Ok(Counting::Counted),
-            Ok(Some(cancelled)) => {
-                let claim = cancelled.reasons.get(CLAIM_ACTION);
-                match claim.and_then(|reason| reason.item.as_ref()) {
-                    Some(claim) => {
-                        let read = self.db.unless_damaged(claim, read_claim(claim))?;
-                        Ok(read.unwrap_or(Counting::UnreadableDuplicate))
-                    }
-                    None => Ok(Counting::ErrorExists),
+            Ok(Some(cancelled)) => match cancelled.items("claim").next() {
+                Some(claim) => {
+                    let read = self.db.unless_damaged(claim, read_claim(claim))?;
+                    Ok(read.unwrap_or(Counting::UnreadableDuplicate))
                 }
-            }
+                None => Ok(Counting::ErrorExists),
+            },
         }
     }
 

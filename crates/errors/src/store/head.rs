@@ -20,7 +20,6 @@ use super::deletion::read_tombstones;
 use super::errors::TABLE;
 use super::manifest::{manifest_key, read_date, run_attribute};
 use super::rows::{MAX_SHARDS, row_time};
-use super::verification::{FoundRows, found_attribute, write_found};
 use crate::log::day::Day;
 use crate::log::manifest::RunId;
 use crate::log::tombstone::Tombstones;
@@ -83,8 +82,6 @@ pub(super) struct LogHead {
     pub(super) step: Vec<(Day, RunId)>,
     /// Over how many partitions the rows are spread.
     pub(super) shards: u8,
-    /// Which rows steps have found between which others may have come since, the first step first.
-    pub(super) found: Vec<FoundRows>,
     /// Which errors are deleted.
     pub(super) tombstones: Tombstones,
 }
@@ -95,10 +92,6 @@ pub(super) struct NewStep<'s> {
     pub(super) end: &'s LogPosition,
     /// Its runs.
     pub(super) runs: Vec<(Day, RunId)>,
-    /// Which of its rows are to be looked at once more.
-    pub(super) found: Option<FoundRows>,
-    /// Earlier steps whose rows were looked at.
-    pub(super) verified: &'s [u64],
 }
 
 impl Default for LogHead {
@@ -110,7 +103,6 @@ impl Default for LogHead {
             readable_steps: 0,
             step: Vec::new(),
             shards: 1,
-            found: Vec::new(),
             tombstones: Tombstones::default(),
         }
     }
@@ -120,7 +112,7 @@ impl ErrorStore<'_> {
     /// The head of a project's log. Strongly consistent: counting rests on it.
     pub(super) async fn find_log_head(self, project: ProjectId) -> Result<LogHead, StoreError> {
         let found = self.db.get(TABLE, head_key(project)).await?;
-        found.as_ref().map_or_else(|| Ok(LogHead::default()), |item| self.read_head(item))
+        found.as_ref().map_or_else(|| Ok(LogHead::default()), read_head)
     }
 
     /// The heads of the logs of projects, in their order. Strongly consistent.
@@ -133,35 +125,9 @@ impl ErrorStore<'_> {
         let of = |project: &ProjectId| {
             let key = head_key(*project);
             let found = items.iter().find(|item| item.get("pk") == key.get("pk"));
-            found.map_or_else(|| Ok(LogHead::default()), |item| self.read_head(item))
+            found.map_or_else(|| Ok(LogHead::default()), read_head)
         };
         projects.iter().map(of).collect()
-    }
-
-    fn read_head(self, item: &Item) -> Result<LogHead, StoreError> {
-        let reader = ItemReader { table: TABLE, item };
-        let position = |name| {
-            let text = reader.optional_text(name)?;
-            Ok::<_, StoreError>(text.map_or_else(LogPosition::start, LogPosition::read))
-        };
-        let step = match item.get("step") {
-            None => Vec::new(),
-            Some(AttributeValue::L(runs)) => {
-                let runs: Option<Vec<_>> = runs.iter().map(read_run_of_step).collect();
-                runs.ok_or_else(|| reader.damaged("step"))?
-            }
-            Some(_) => return Err(reader.damaged("step")),
-        };
-        Ok(LogHead {
-            watermark: position("watermark")?,
-            steps: reader.optional_count("steps")?.unwrap_or_default(),
-            readable: position("readable")?,
-            readable_steps: reader.optional_count("readableSteps")?.unwrap_or_default(),
-            step,
-            shards: read_shards(item)?,
-            found: self.read_found(item)?,
-            tombstones: read_tombstones(item)?,
-        })
     }
 
     /// Over how many partitions the rows of a log are spread, by its head, whatever else that has: writing
@@ -210,10 +176,6 @@ impl ErrorStore<'_> {
         step: &NewStep<'_>,
     ) -> Result<TransactWriteItem, StoreError> {
         let runs = step.runs.iter().map(|(day, id)| s(format!("{day}#{id}"))).collect();
-        let mut set = "SET watermark = :to, steps = :next, step = :runs".to_owned();
-        if let Some(found) = &step.found {
-            set = format!("{set}, {} = :found", found_attribute(found.step));
-        }
         let mut condition = "attribute_not_exists(shards) OR shards = :shards".to_owned();
         condition = match head.steps {
             0 => format!("attribute_not_exists(steps) AND ({condition})"),
@@ -222,7 +184,7 @@ impl ErrorStore<'_> {
         let mut update = self
             .db
             .update(TABLE, head_key(project))
-            .update_expression(format!("{set}{}", remove_found(step.verified)))
+            .update_expression("SET watermark = :to, steps = :next, step = :runs")
             // Who has read fewer shards has not read all rows.
             .condition_expression(condition)
             .expression_attribute_values(":to", s(step.end))
@@ -232,25 +194,7 @@ impl ErrorStore<'_> {
         if head.steps > 0 {
             update = update.expression_attribute_values(":steps", count(head.steps));
         }
-        if let Some(found) = &step.found {
-            let found = AttributeValue::M(write_found(found));
-            update = update.expression_attribute_values(":found", found);
-        }
         update.into_action()
-    }
-
-    /// Forgets which rows some steps have found.
-    pub(super) async fn forget_found(
-        self,
-        project: ProjectId,
-        steps: &[u64],
-    ) -> Result<(), StoreError> {
-        let update = self
-            .db
-            .update(TABLE, head_key(project))
-            .condition_expression("attribute_exists(pk)")
-            .update_expression(remove_found(steps).trim_start());
-        self.db.write_if(update).await.map(drop)
     }
 
     /// Lets readers count the runs of the last step, once all of its transaction is carried out. Answers
@@ -290,12 +234,29 @@ impl ErrorStore<'_> {
     }
 }
 
-fn remove_found(steps: &[u64]) -> String {
-    if steps.is_empty() {
-        return String::new();
-    }
-    let names: Vec<String> = steps.iter().map(|step| found_attribute(*step)).collect();
-    format!(" REMOVE {}", names.join(", "))
+fn read_head(item: &Item) -> Result<LogHead, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    let position = |name| {
+        let text = reader.optional_text(name)?;
+        Ok::<_, StoreError>(text.map_or_else(LogPosition::start, LogPosition::read))
+    };
+    let step = match item.get("step") {
+        None => Vec::new(),
+        Some(AttributeValue::L(runs)) => {
+            let runs: Option<Vec<_>> = runs.iter().map(read_run_of_step).collect();
+            runs.ok_or_else(|| reader.damaged("step"))?
+        }
+        Some(_) => return Err(reader.damaged("step")),
+    };
+    Ok(LogHead {
+        watermark: position("watermark")?,
+        steps: reader.optional_count("steps")?.unwrap_or_default(),
+        readable: position("readable")?,
+        readable_steps: reader.optional_count("readableSteps")?.unwrap_or_default(),
+        step,
+        shards: read_shards(item)?,
+        tombstones: read_tombstones(item)?,
+    })
 }
 
 pub(super) fn head_key(project: ProjectId) -> Item {

@@ -10,8 +10,6 @@
 //! An item has at most 400 kB, and a day any number of runs: those of some hundred steps of packing each are
 //! a part of the day's manifest by themselves, and are merged with each other only.
 
-use std::collections::BTreeMap;
-
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 
 use shared::dynamodb::StoreError;
@@ -23,8 +21,7 @@ use shared::timestamp::Timestamp;
 use super::ErrorStore;
 use super::errors::TABLE;
 use crate::log::day::{COUNT_RETENTION, Day};
-use crate::log::manifest::{Manifest, Run, RunForm, RunId};
-use crate::log::run::{ColumnName, Totals};
+use crate::log::manifest::{Manifest, Run, RunId};
 
 /// What the attribute of a run begins with.
 const RUN: &str = "r_";
@@ -199,59 +196,26 @@ fn damaged_run() -> StoreError {
 fn read_replaced(id: &str, value: &AttributeValue) -> Result<(Run, Timestamp), StoreError> {
     let members = value.as_m().map_err(|_| damaged_run())?;
     let at = ItemReader { table: TABLE, item: members }.millis(REPLACED_AT)?;
-    // Earlier releases put the time among the members of the run.
-    let run = read_run(id, members.get(RUN_OF_REPLACED).unwrap_or(value))?;
+    let run = read_run(id, members.get(RUN_OF_REPLACED).ok_or_else(damaged_run)?)?;
     Ok((run, at))
 }
 
 fn read_run(id: &str, value: &AttributeValue) -> Result<Run, StoreError> {
     let id = RunId::parse(id).ok_or_else(damaged_run)?;
-    match value {
-        AttributeValue::B(bytes) => Run::from_bytes(id, bytes.as_ref()).map_err(|_| damaged_run()),
-        AttributeValue::M(members) => read_run_of_earlier_releases(id, members),
-        _ => Err(damaged_run()),
-    }
-}
-
-/// A run as earlier releases wrote it, whose manifests are read for 400 days: a map of its numbers.
-fn read_run_of_earlier_releases(id: RunId, members: &Item) -> Result<Run, StoreError> {
-    let reader = ItemReader { table: TABLE, item: members };
-    let form = match members.get("parts") {
-        None => RunForm::Bundle,
-        Some(AttributeValue::M(parts)) => RunForm::Columns(read_parts(parts)?),
-        Some(_) => return Err(reader.damaged("parts")),
-    };
-    Ok(Run {
-        id,
-        first_step: reader.count("first")?,
-        last_step: reader.count("last")?,
-        until: reader.millis("until")?,
-        level: reader.small_count("level")?,
-        bytes: reader.count("bytes")?,
-        // Before this was noted, a run had little: one that has too much is found when it is merged.
-        values: reader.optional_count("values")?.unwrap_or_default(),
-        form,
-        totals: Totals::from_bytes(reader.blob("totals")?).map_err(|_| reader.damaged("totals"))?,
-    })
-}
-
-fn read_parts(parts: &Item) -> Result<BTreeMap<ColumnName, usize>, StoreError> {
-    let mut read = BTreeMap::new();
-    for name in ColumnName::all().filter(|name| parts.contains_key(name.name())) {
-        let reader = ItemReader { table: TABLE, item: parts };
-        // Each is read: a run has some dozens at most.
-        let number = reader.small_count(name.name())?;
-        read.insert(name, usize::from(number));
-    }
-    Ok(read)
+    let bytes = value.as_b().map_err(|_| damaged_run())?;
+    Run::from_bytes(id, bytes.as_ref()).map_err(|_| damaged_run())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::attribute::{Attribute, Attributes};
     use crate::grouping::Fingerprint;
+    use crate::log::manifest::RunForm;
     use crate::log::row::EventRow;
+    use crate::log::run::ColumnName;
     use crate::log::run::pack;
     use crate::store::packing::totals_of;
 
@@ -270,36 +234,11 @@ mod tests {
         Run { id, first_step, last_step, until, level, bytes: 100, values: 20, form, totals }
     }
 
-    fn written_by_earlier_releases(run: &Run) -> Item {
-        item([
-            ("first", n(3)),
-            ("last", n(5)),
-            ("until", n(1_795_219_200_000_i64)),
-            ("level", n(1)),
-            ("bytes", n(100)),
-            ("values", n(20)),
-            ("totals", b(&run.totals.to_bytes())),
-            ("parts", AttributeValue::M(item([("url", n(2))]))),
-        ])
-    }
-
     #[test]
-    fn a_run_is_read_as_this_release_and_earlier_ones_write_it() {
-        let run = run();
-        let earlier = AttributeValue::M(written_by_earlier_releases(&run));
-        for written in [write_run(&run), earlier] {
-            assert_eq!(read_run(&run.id.to_string(), &written).ok().as_ref(), Some(&run));
-        }
-    }
-
-    #[test]
-    fn a_run_that_was_replaced_is_read_as_this_release_and_earlier_ones_write_it() {
+    fn runs_are_read_as_they_were_written() {
         let (run, at) = (run(), Timestamp::from_millis(1_795_219_260_000));
-        let mut earlier = written_by_earlier_releases(&run);
-        earlier.insert("replacedAt".to_owned(), n(at.as_millis()));
-        for written in [write_replaced(&run, at), AttributeValue::M(earlier)] {
-            let read = read_replaced(&run.id.to_string(), &written).ok();
-            assert_eq!(read, Some((run.clone(), at)));
-        }
+        let id = run.id.to_string();
+        assert_eq!(read_run(&id, &write_run(&run)).ok().as_ref(), Some(&run));
+        assert_eq!(read_replaced(&id, &write_replaced(&run, at)).ok(), Some((run, at)));
     }
 }

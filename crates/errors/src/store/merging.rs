@@ -32,10 +32,8 @@ pub(super) enum Merging {
     Done,
     /// Somebody else has replaced one of them.
     Lost,
-    /// So many of them are damaged that there is nothing to merge.
-    Damaged,
-    /// One run does not hold them.
-    TooLarge,
+    /// Too many of them are damaged, or one run does not hold them.
+    Skipped,
 }
 
 /// What runs are merged into.
@@ -45,8 +43,6 @@ pub(super) struct Target {
     pub(super) day: Day,
     /// How often these were merged then.
     pub(super) level: u8,
-    /// The most bytes of its distinct values.
-    pub(super) values: u64,
 }
 
 /// The most runs that are deleted at once: DynamoDB takes 4 kB of an expression that names them.
@@ -75,9 +71,9 @@ impl ErrorStore<'_> {
         for manifest in &manifests {
             for runs in manifest.next_mergings(head.readable_steps, limits, now) {
                 let level = manifest.merged_level(&runs, now);
-                let target = Target { day: manifest.day, level, values: limits.values };
-                let merging = self.merge_fitting(project, head, &runs, &target, now).await?;
-                if !matches!(merging, Merging::Done | Merging::Lost) {
+                let target = Target { day: manifest.day, level };
+                let merging = self.merge_runs(project, head, &runs, &target, now).await?;
+                if merging == Merging::Skipped {
                     continue;
                 }
                 let events = runs.iter().map(|run| run.events()).sum::<u64>();
@@ -91,27 +87,6 @@ impl ErrorStore<'_> {
         Ok(left < limits.events)
     }
 
-    /// Merges as many of some runs, the first of them, as one holds. Manifests tell that before, but for runs
-    /// of an earlier release.
-    async fn merge_fitting(
-        self,
-        project: ProjectId,
-        head: &LogHead,
-        runs: &[&Run],
-        target: &Target,
-        now: Timestamp,
-    ) -> Result<Merging, StoreError> {
-        let mut fitting = runs.len();
-        loop {
-            let runs = runs.get(..fitting).unwrap_or_default();
-            let merging = self.merge_runs(project, head, runs, target, now).await?;
-            if merging != Merging::TooLarge || fitting <= 2 {
-                return Ok(merging);
-            }
-            fitting = (fitting / 2).max(2);
-        }
-    }
-
     /// Puts one run in the place of some of a day, without what is deleted. Damaged runs stay as they
     /// are, and are in nobody's way.
     pub(super) async fn merge_runs(
@@ -122,30 +97,27 @@ impl ErrorStore<'_> {
         target: &Target,
         now: Timestamp,
     ) -> Result<Merging, StoreError> {
-        let Target { day, level, values: most_values } = *target;
+        let Target { day, level } = *target;
         let wanted = runs.len();
         let (runs, decoded) = self.read_whole_runs(project, day, runs).await?;
         // What is left of several is merged already.
         if runs.len() < wanted.min(2) {
-            return Ok(Merging::Damaged);
+            return Ok(Merging::Skipped);
         }
         let is_hidden = |number: usize, fingerprint| {
             runs.get(number).is_some_and(|run| head.tombstones.hide_in_run(fingerprint, run))
         };
         let columns = match merge(&decoded, is_hidden) {
             Ok(columns) => columns,
-            Err(NotMergeable::TooLarge(_)) => return Ok(Merging::TooLarge),
+            Err(NotMergeable::TooLarge(_)) => return Ok(Merging::Skipped),
             Err(NotMergeable::Damaged(_)) => {
                 let key = manifest_key(project, day, step_of(&runs));
                 self.db.report_damaged(TABLE, &key, "bytes");
-                return Ok(Merging::Damaged);
+                return Ok(Merging::Skipped);
             }
         };
         drop(decoded);
         let values = columns.values_bytes().map_err(|_| damaged())?;
-        if values > most_values {
-            return Ok(Merging::TooLarge);
-        }
         let totals = totals_of(&columns)?;
         let is_replaced = if totals.whole().events == 0 {
             self.replace_runs(project, day, &runs, None, now).await?

@@ -15,7 +15,6 @@ mod packing;
 mod queue;
 mod reading;
 mod rows;
-mod verification;
 
 pub use deletion::{Deletion, MAX_TOMBSTONES};
 pub use error_hours::ErrorSummary;

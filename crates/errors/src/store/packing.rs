@@ -10,11 +10,10 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 
 use shared::dynamodb::server_clock::clock_difference;
-use shared::dynamodb::transaction::Reason;
+use shared::dynamodb::transaction::Transaction;
 use shared::dynamodb::{Cause, StoreError};
 use shared::page::PageRequest;
 use shared::projects::project::ProjectId;
-use shared::telemetry::log_missed_rows;
 use shared::timestamp::Timestamp;
 
 use super::ErrorStore;
@@ -34,8 +33,6 @@ use crate::{ErrorDescription, ErrorId, ErrorRecord};
 
 /// How far a packer's clock may be from DynamoDB's: [`GRACE`] allows for it, and not for more.
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(10);
-/// Which action of the first step of a log checks that there is a project.
-const PROJECT_ACTION: usize = 1;
 /// The most days of a step: one transaction names all of their manifests.
 const MAX_DAYS: usize = 60;
 
@@ -75,9 +72,6 @@ pub enum Step {
         has_more: bool,
         /// When all that is packed now had been received.
         until: Timestamp,
-        /// How many of the rows came so late that an earlier step had not found them. If any did, the step
-        /// packed nothing else.
-        missed: usize,
     },
     /// Somebody else packed at the same time.
     Lost,
@@ -124,33 +118,22 @@ impl ErrorStore<'_> {
                 format!("the clock is {seconds} s from DynamoDB's: rows might be left out").into(),
             ));
         }
-        let verified = self.verify_steps(project, &head, now).await;
-        let verified = self.spread_if_throttled(project, &head, verified).await?;
-        let missed = verified.missed.len();
         // No step spans a deletion: a run has events of before it, or of after it.
         let closed = now.minus(GRACE);
         let deletion = head.tombstones.first_between(head.watermark.time(), closed);
-        let mut batch = if missed > 0 {
-            Batch { rows: verified.missed, end: head.watermark.clone(), has_more: true }
-        } else {
-            let to = LogPosition::before(deletion.unwrap_or(closed));
-            let batch = self.read_batch(project, &head, limits, to, now).await;
-            self.spread_if_throttled(project, &head, batch).await?
-        };
+        let to = LogPosition::before(deletion.unwrap_or(closed));
+        let batch = self.read_batch(project, &head, limits, to, now).await;
+        let mut batch = self.spread_if_throttled(project, &head, batch).await?;
         let backlog = Backlog { has_deletions: !head.tombstones.0.is_empty(), ..batch.backlog() };
         let is_worth_it = match deletion {
             Some(_) => true,
             None if batch.rows.is_empty() => false,
-            None => missed > 0 || !limits.waits || backlog.is_worth_packing(now),
+            None => !limits.waits || backlog.is_worth_packing(now),
         };
         batch.has_more |= deletion.is_some();
         if !is_worth_it {
-            if !verified.steps.is_empty() {
-                self.forget_found(project, &verified.steps).await?;
-            }
             return Ok(Step::Left(backlog));
         }
-        let found = self.note_found(project, &head, &batch.rows, &batch.end, now).await?;
         let hidden = |row: &LogRow| {
             let at = row.received_at().unwrap_or(now);
             head.tombstones.hide_event(row.row.fingerprint, at)
@@ -170,16 +153,11 @@ impl ErrorStore<'_> {
         let step = NewStep {
             end: &batch.end,
             runs: runs.iter().map(|(day, run)| (*day, run.id)).collect(),
-            found,
-            verified: &verified.steps,
         };
         // What was written in vain, or by who was killed, is named by nothing, and expires.
         let refused = self.commit_step(project, &head, &step, &runs).await?;
-        if refused.is_none() && missed > 0 {
-            log_missed_rows(project, missed, now);
-        }
         let until = batch.end.time();
-        Ok(refused.unwrap_or(Step::Packed { backlog, has_more: batch.has_more, until, missed }))
+        Ok(refused.unwrap_or(Step::Packed { backlog, has_more: batch.has_more, until }))
     }
 
     /// Adds events of a day that have no rows, as a run of their own, and answers its bytes. For bringing
@@ -236,18 +214,18 @@ impl ErrorStore<'_> {
         step: &NewStep<'_>,
         runs: &[(Day, Run)],
     ) -> Result<Option<Step>, StoreError> {
-        let mut actions = vec![self.move_watermark(project, head, step)?];
+        let mut transaction = Transaction::default();
+        transaction.add("watermark", self.move_watermark(project, head, step)?)?;
         if head.steps == 0 {
-            // Nothing is to come back of a project that was deleted.
-            actions.push(self.db.check_project(project)?);
+            // A deleted project must not come back.
+            transaction.add("project", self.db.check_project(project)?)?;
         }
         for (day, run) in runs {
-            actions.push(self.add_run(project, *day, run)?);
+            transaction.add("run", self.add_run(project, *day, run)?)?;
         }
-        if let Some(cancelled) = self.db.commit_all(actions).await? {
-            let has_project = head.steps > 0
-                || !cancelled.reasons.get(PROJECT_ACTION).is_some_and(Reason::condition_failed);
-            return Ok(Some(if has_project { Step::Lost } else { Step::ProjectGone }));
+        if let Some(cancelled) = self.db.commit_all(transaction).await? {
+            let is_gone = cancelled.failed("project");
+            return Ok(Some(if is_gone { Step::ProjectGone } else { Step::Lost }));
         }
         let head = LogHead { steps: head.steps.saturating_add(1), ..head.clone() };
         // If somebody else was faster with that, it is done.

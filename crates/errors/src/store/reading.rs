@@ -15,7 +15,6 @@ use shared::timestamp::Timestamp;
 use super::ErrorStore;
 use super::columns::{WantedColumns, most_bytes_of};
 use super::head::{LogHead, LogPosition};
-use super::packing::{NewErrorId, PackingLimits};
 use super::rows::{PAGE_ROWS, RowCategories, RowRange};
 use crate::attribute::Category;
 use crate::grouping::Fingerprint;
@@ -23,7 +22,6 @@ use crate::log::day::Day;
 use crate::log::manifest::{Manifest, Run};
 use crate::log::run::{ColumnName, Columns};
 use crate::log::tombstone::Tombstones;
-use crate::log::visit::GRACE;
 use crate::query::count::CountedErrors;
 use crate::query::day_plan::{Counted, Demand, RunPlan};
 use crate::query::errors::{ErrorOutline, RankedError};
@@ -40,11 +38,6 @@ const WINDOW_EVENTS: u64 = 1_000_000;
 const WINDOW_RUNS: usize = 400;
 /// The most bytes of what is read of them, as far as one run has no more: as many as one may have.
 const WINDOW_BYTES: u64 = 8_000_000;
-/// How many rows a query may meet that could have been packed before it packs some: the schedule does
-/// the rest.
-const MANY_ROWS: usize = 5_000;
-/// How long it takes for that, at most.
-const PACKING_BUDGET: Duration = Duration::from_secs(3);
 /// How often a log is read again because it was packed and merged in between.
 const MAX_ROUNDS: usize = 8;
 /// How old a head may be when what it names is read. The older it is, the more often that was packed, merged
@@ -188,7 +181,6 @@ impl<'s> ErrorStore<'s> {
         projects: Vec<ProjectId>,
         query: &EventQuery,
         tally: &mut impl Tally,
-        new_error_id: NewErrorId<'_>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let counted = tally.counted();
@@ -200,7 +192,7 @@ impl<'s> ErrorStore<'s> {
             .zip(heads)
             .map(|(project, head)| {
                 let head = Some((head, read_at));
-                self.read_project_events(project, head, query, counted, new_error_id, now)
+                self.read_project_events(project, head, query, counted, now)
             })
             .collect();
         let mut reads = stream::iter(reads).buffer_unordered(PROJECTS_AT_ONCE);
@@ -217,11 +209,10 @@ impl<'s> ErrorStore<'s> {
         project: ProjectId,
         query: &EventQuery,
         tally: &mut impl Tally,
-        new_error_id: NewErrorId<'_>,
         now: Timestamp,
     ) -> Result<Vec<ErrorOutline>, StoreError> {
         let counted = tally.counted();
-        let read = self.read_project_events(project, None, query, counted, new_error_id, now);
+        let read = self.read_project_events(project, None, query, counted, now);
         let read = read.await?;
         read.count(tally).await
     }
@@ -234,7 +225,6 @@ impl<'s> ErrorStore<'s> {
         head: Option<(LogHead, Instant)>,
         query: &'s EventQuery,
         counted: Counted,
-        new_error_id: NewErrorId<'_>,
         now: Timestamp,
     ) -> Result<ProjectEvents<'s, R>, StoreError> {
         let range = &query.range;
@@ -264,21 +254,11 @@ impl<'s> ErrorStore<'s> {
                 let wanted = outlines.iter().map(|error| (error.fingerprint, error.id));
                 errors = CountedErrors::only(wanted);
             }
-            let counted = self.count_rows(project, &head, demand, &mut errors, now).await;
-            let (rows, packable) = self.spread_if_throttled(project, &head, counted).await?;
-            Ok::<_, StoreError>((errors, outlines, rows, packable))
+            let rows = self.count_rows(project, &head, demand, &mut errors, now).await?;
+            Ok::<_, StoreError>((errors, outlines, rows))
         };
         let (head, manifests, read) = self.read_log(project, head, first..=last, read_rows).await?;
-        let (errors, outlines, rows, packable) = read;
-        // A log begins with the packer, which checks that there is the project.
-        if packable > MANY_ROWS && head.steps > 0 {
-            let limits =
-                PackingLimits { rows: MANY_ROWS, waits: false, ..PackingLimits::default() };
-            let packing = self.pack_step(project, &limits, new_error_id, now);
-            // What is not packed in time is counted from rows, as it was now.
-            let _ = tokio::time::timeout(PACKING_BUDGET, packing).await;
-        }
-        (events.errors, events.outlines, events.rows) = (errors, outlines, rows);
+        (events.errors, events.outlines, events.rows) = read;
         let planned = plan(demand, manifests, &events.rows, &head.tombstones);
         events.tombstones = head.tombstones.clone();
         let mut windows = windows(planned).into_iter();
@@ -332,8 +312,7 @@ impl<'s> ErrorStore<'s> {
         Ok(wanted.map(|(outline, _)| outline).collect())
     }
 
-    /// Counts the rows of a log that readers count as rows. Answers also how many of them could have
-    /// been packed.
+    /// Counts the rows of a log that readers count as rows.
     async fn count_rows<R: RowTally>(
         self,
         project: ProjectId,
@@ -341,22 +320,20 @@ impl<'s> ErrorStore<'s> {
         demand: &Demand<'_>,
         errors: &mut CountedErrors,
         now: Timestamp,
-    ) -> Result<(R, usize), StoreError> {
-        let (mut counts, mut packable) = (R::default(), 0);
-        let closed = now.minus(GRACE);
+    ) -> Result<R, StoreError> {
+        let mut counts = R::default();
         let categories = demand.categories();
         let range = readable_rows(project, head, &head.readable, &categories, now);
         let mut pages = Box::pin(self.row_pages(&range));
         while let Some(rows) = pages.try_next().await? {
             for row in rows {
                 let received_at = row.received_at().unwrap_or(now);
-                packable += usize::from(received_at < closed);
                 if !head.tombstones.hide_event(row.row.fingerprint, received_at) {
                     counts.add(&row.row, demand, errors);
                 }
             }
         }
-        Ok((counts, packable))
+        Ok(counts)
     }
 
     /// Reads the columns of runs that are wanted of each.

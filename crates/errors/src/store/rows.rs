@@ -21,9 +21,9 @@ use super::errors::TABLE;
 use super::events::EVENT_RETENTION;
 use super::head::LogPosition;
 use crate::EventId;
-use crate::attribute::{Attribute, Attributes, Category, UserHash};
+use crate::attribute::{Attribute, Attributes, Category};
 use crate::grouping::Fingerprint;
-use crate::log::row::{EventRow, add_culprit, decode_attributes, encode_attributes};
+use crate::log::row::{EventRow, decode_attributes, encode_attributes};
 
 /// The most partitions of a log: 8,000 events a second.
 pub(super) const MAX_SHARDS: u8 = 16;
@@ -104,7 +104,6 @@ impl<'p> RowCategories<'p> {
         let mut names = vec!["sk", "occurredAt", "fingerprint"];
         if !categories.is_empty() {
             names.push(ATTRIBUTES);
-            names.extend(attributes_of_earlier_releases(categories));
         }
         Some(names)
     }
@@ -221,11 +220,11 @@ pub(super) fn write_row(
 
 fn read_row(item: &Item, categories: RowCategories<'_>) -> Result<LogRow, StoreError> {
     let reader = ItemReader { table: TABLE, item };
-    let attributes = if item.contains_key(ATTRIBUTES) {
-        let encoded = reader.blob(ATTRIBUTES)?;
-        decode_attributes(encoded, categories.wanted()).map_err(|_| reader.damaged(ATTRIBUTES))?
-    } else {
-        read_attributes_of_earlier_releases(&reader)?
+    let attributes = match categories.wanted() {
+        // Then the attribute is not read.
+        Some([]) => Attributes::default(),
+        wanted => decode_attributes(reader.blob(ATTRIBUTES)?, wanted)
+            .map_err(|_| reader.damaged(ATTRIBUTES))?,
     };
     let row = EventRow {
         occurred_at: reader.millis("occurredAt")?,
@@ -235,34 +234,12 @@ fn read_row(item: &Item, categories: RowCategories<'_>) -> Result<LogRow, StoreE
     Ok(LogRow { sk: reader.text("sk")?.to_owned(), row })
 }
 
-/// The attributes of items in which earlier releases, whose rows are read for 90 days more, wrote what of
-/// these categories an event has: one attribute for each.
-fn attributes_of_earlier_releases(categories: &[Category]) -> impl Iterator<Item = &'static str> {
-    // Where there is a transaction, such a row does not have it as the culprit again.
-    let culprit = Category::Attribute(Attribute::Culprit);
-    let transaction = Category::Attribute(Attribute::Transaction);
-    let follows = categories.contains(&culprit) && !categories.contains(&transaction);
-    categories.iter().copied().chain(follows.then_some(transaction)).map(Category::name)
-}
-
-fn read_attributes_of_earlier_releases(reader: &ItemReader<'_>) -> Result<Attributes, StoreError> {
-    let mut attributes = Attributes::default();
-    for attribute in Attribute::ALL {
-        attributes.set(attribute, reader.optional_text(attribute.name())?.map(str::to_owned));
-    }
-    add_culprit(&mut attributes);
-    let user = Category::User.name();
-    if reader.item.contains_key(user) {
-        attributes.set_user(UserHash::from_bytes(reader.bytes(user)?));
-    }
-    Ok(attributes)
-}
-
 #[cfg(test)]
 mod tests {
     use aws_sdk_dynamodb::types::AttributeValue;
 
     use super::*;
+    use crate::attribute::UserHash;
     use crate::ingestion::normalize_store_body;
 
     fn row(values: &[(Attribute, String)]) -> EventRow {
@@ -285,35 +262,6 @@ mod tests {
     fn what_is_written_is_read() {
         let row = row(&Attribute::ALL.map(|name| (name, format!("{name:?}"))));
         assert_eq!(read_row(&written(&row), RowCategories::All).unwrap().row, row);
-    }
-
-    #[test]
-    fn rows_of_earlier_releases_are_read() {
-        for values in [
-            Attribute::ALL.map(|name| (name, name.name())).as_slice(),
-            &[(Attribute::Culprit, "shop in add")],
-            &[(Attribute::Transaction, "GET /")],
-        ] {
-            let written_now = row(&[]);
-            let mut item = written(&written_now);
-            item.remove(ATTRIBUTES);
-            let values = values.iter().map(|(attribute, value)| (attribute.name(), s(value)));
-            item.extend(values.map(|(name, value)| (name.to_owned(), value)));
-            let without_user = read_row(&item, RowCategories::All).unwrap().row.attributes;
-            assert_eq!(without_user.user(), None);
-            item.insert("user".to_owned(), b(&UserHash::of("42").unwrap().to_bytes()));
-            let attributes = read_row(&item, RowCategories::All).unwrap().row.attributes;
-            assert_eq!(attributes.user(), UserHash::of("42"));
-            for attribute in Attribute::ALL {
-                let value = item.get(attribute.name()).and_then(|value| value.as_s().ok());
-                let follows = (attribute == Attribute::Culprit).then_some("GET /");
-                let expected = value
-                    .map(String::as_str)
-                    .or(follows.filter(|_| item.contains_key("transaction")));
-                assert_eq!(attributes.get(attribute), expected, "{attribute:?}");
-                assert_eq!(without_user.get(attribute), expected, "{attribute:?}");
-            }
-        }
     }
 
     /// The bytes that DynamoDB counts of an item, a number of which has two digits a byte.

@@ -19,7 +19,7 @@ pub fn evaluated_key(incoming: &Incoming) -> String {
     incoming.path_parameter(FLAG_KEY).unwrap_or_default()
 }
 
-/// What flags are evaluated for. The body may be left out.
+/// Reads the evaluation context. The body is optional.
 pub fn evaluation_context(incoming: &Incoming) -> Result<Context<'_>, EvaluationFailure> {
     if !incoming.body().is_empty()
         && let Some(other) = incoming.other_media_type(&[JSON])
@@ -30,7 +30,7 @@ pub fn evaluation_context(incoming: &Incoming) -> Result<Context<'_>, Evaluation
     read_context(incoming.body())
 }
 
-/// How new the evaluated flags must be (`cache-control: no-cache`, RFC 9111 §5.2.1.4).
+/// Returns the freshness that the request demands of flags (`cache-control: no-cache`, RFC 9111 §5.2.1.4).
 pub fn freshness(incoming: &Incoming) -> Freshness {
     let values = incoming.header_texts("cache-control");
     let mut directives = values.iter().flat_map(|value| value.split(','));

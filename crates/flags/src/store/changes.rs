@@ -8,8 +8,7 @@ use std::collections::BTreeSet;
 use notifications::store::NotificationStore;
 use shared::dynamodb::StoreError;
 use shared::dynamodb::item::s;
-use shared::dynamodb::request::IntoAction;
-use shared::dynamodb::transaction::Reason;
+use shared::dynamodb::transaction::Transaction;
 use shared::json::Violations;
 use shared::projects::api_key::Author;
 use shared::timestamp::Timestamp;
@@ -91,9 +90,6 @@ fn lost(flag: &FeatureFlag, variant: &VariantKey) -> bool {
     flag.archived_at.is_some() || flag.variants.iter().all(|it| it.key != *variant)
 }
 
-/// The index of the action on the project's item.
-const PROJECT: usize = 1;
-
 impl FlagStore<'_> {
     /// Replaces a flag that is still as it was read, adds to its history, and announces it. A change that concerns
     /// no other flag is one round trip; one that others may depend on reads how they do.
@@ -111,7 +107,8 @@ impl FlagStore<'_> {
             prerequisites_change: effect.prerequisites_change,
             ..ProjectChange::default()
         };
-        let mut checks = Vec::new();
+        let mut transaction = Transaction::default();
+        transaction.add("flag", self.put_flag(flag, Some(stored))?)?;
         if effect.rests_on_dependencies() {
             let state = self.prerequisites_state(flag.project_id).await?;
             if let Some(refused) = self.refuse(stored, flag, &effect, state).await? {
@@ -121,42 +118,30 @@ impl FlagStore<'_> {
             if effect.adds_prerequisites {
                 for prerequisite in &flag.prerequisites {
                     let guard = ChainGuard::ReadAt(state);
-                    checks.push(self.require(flag.project_id, prerequisite, guard)?);
+                    let check = self.require(flag.project_id, prerequisite, guard)?;
+                    transaction.add("prerequisite", check)?;
                 }
             }
         }
-        let mut actions = vec![
-            self.put_flag(flag, Some(stored))?.into_action()?,
-            self.change_project(flag.project_id, project)?,
-        ];
-        actions.extend(checks);
-        let segments_from = actions.len();
+        transaction.add("project", self.change_project(flag.project_id, project)?)?;
         let uses = UseChange::between(&stored.segments(), &flag.segments());
-        actions.extend(self.count_uses(flag.project_id, &uses)?);
+        self.count_uses(flag.project_id, &uses, &mut transaction)?;
         let change = ChangeOf { stored: Some(stored), flag, kind, author };
-        actions.push(self.record_change(change)?);
-        actions.push(NotificationStore::new(self.db).announce(&flag.changed(
-            Some(stored),
-            kind,
-            author,
-        ))?);
-        match self.db.commit_all(actions).await? {
-            None => Ok(FlagReplacement::Done),
-            Some(cancelled) => {
-                let failed = |index: usize| {
-                    cancelled.reasons.get(index).is_some_and(Reason::condition_failed)
-                };
-                let missing = uses.missing(|index| failed(segments_from + index));
-                if !failed(0) && !missing.is_empty() {
-                    let unknown = unknown_segments(flag, &missing);
-                    return Ok(FlagReplacement::ReferencesRefused(unknown));
-                }
-                Ok(match project.limit_reached(&cancelled, PROJECT)? {
-                    Some(limit) if !failed(0) => FlagReplacement::LimitReached(limit),
-                    _ => FlagReplacement::Outdated,
-                })
-            }
+        transaction.add("history", self.record_change(change)?)?;
+        let happening = flag.changed(Some(stored), kind, author);
+        transaction.add("announcement", NotificationStore::new(self.db).announce(&happening)?)?;
+        let Some(cancelled) = self.db.commit_all(transaction).await? else {
+            return Ok(FlagReplacement::Done);
+        };
+        if cancelled.failed("flag") {
+            return Ok(FlagReplacement::Outdated);
         }
+        let missing = uses.missing(&cancelled);
+        if !missing.is_empty() {
+            return Ok(FlagReplacement::ReferencesRefused(unknown_segments(flag, &missing)));
+        }
+        let limit = project.limit_reached(&cancelled)?;
+        Ok(limit.map_or(FlagReplacement::Outdated, FlagReplacement::LimitReached))
     }
 
     /// Why a change is not possible in a state of the project's prerequisites.
@@ -214,12 +199,15 @@ impl FlagStore<'_> {
             .expression_attribute_values(":version", version_number(stored.version));
         let change = ProjectChange { bytes: -stored.project_bytes(), ..ProjectChange::default() };
         let project = self.change_project(stored.project_id, change)?;
-        let mut actions = vec![delete.into_action()?, project];
+        let mut transaction = Transaction::default();
+        transaction.add("flag", delete)?;
+        transaction.add("project", project)?;
         let uses = UseChange::between(&stored.segments(), &BTreeSet::new());
-        actions.extend(self.count_uses(stored.project_id, &uses)?);
-        actions.push(NotificationStore::new(self.db).announce(&stored.deleted(author, now))?);
-        actions.push(self.mark_freed(stored.project_id, stored.key.as_str())?);
-        let cancelled = self.db.commit_all(actions).await?;
+        self.count_uses(stored.project_id, &uses, &mut transaction)?;
+        let happening = stored.deleted(author, now);
+        transaction.add("announcement", NotificationStore::new(self.db).announce(&happening)?)?;
+        transaction.add("freed", self.mark_freed(stored.project_id, stored.key.as_str())?)?;
+        let cancelled = self.db.commit_all(transaction).await?;
         Ok(if cancelled.is_none() { FlagDeletion::Done } else { FlagDeletion::Outdated })
     }
 }

@@ -3,15 +3,13 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use aws_sdk_dynamodb::types::TransactWriteItem;
-
 use notifications::store::NotificationStore;
 use shared::dynamodb::StoreError;
 use shared::dynamodb::idempotency::{Idempotent, Replay};
 use shared::dynamodb::item::{Item, ItemReader, s};
 use shared::dynamodb::page::one_more_than;
-use shared::dynamodb::request::IntoAction;
-use shared::dynamodb::transaction::{Commit, Reason};
+use shared::dynamodb::transaction::{Commit, Transaction};
+use shared::idempotency::{IdempotentRequest, StoredAnswer};
 use shared::json::Violations;
 use shared::page::{Page, PageRequest};
 use shared::projects::api_key::Author;
@@ -28,12 +26,10 @@ use crate::{FeatureFlag, FlagKey, ProjectLimit};
 /// What became of a new flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FlagCreation {
-    /// It is stored.
-    Created,
+    /// The flag, as it is stored.
+    Created(Box<FeatureFlag>),
     /// The project has a flag of this key, perhaps an archived one.
     KeyTaken,
-    /// The key was another flag's, which is gone: the flag has to be made as its successor.
-    Successor,
     /// The project would have more than it may have.
     LimitReached(ProjectLimit),
     /// It names flags and segments that do not fit what the project has, by their place in the body.
@@ -51,14 +47,8 @@ pub enum ListedFlags {
     All,
 }
 
-/// The index of the action that puts the flag.
-const FLAG: usize = 0;
-/// The index of the action that counts it.
-const PROJECT: usize = 1;
-/// The index of the first action that checks a prerequisite.
-const PREREQUISITES_FROM: usize = 2;
-/// How often chains of prerequisites are read that change between reading and writing.
-const MAX_READINGS: u32 = 4;
+/// Attempts at a creation. A successor takes a second one, changed prerequisites take more.
+const MAX_ATTEMPTS: u32 = 5;
 /// How often a page of live flags is looked for among archived ones before it is answered as it is.
 const MAX_QUERIES: u32 = 10;
 
@@ -75,56 +65,43 @@ impl FlagStore<'_> {
         items.iter().map(read).collect()
     }
 
-    /// Stores a new flag, announces it, and stores with it the first entry of its history, and the answer to its
-    /// request where that has an idempotency key.
+    /// Stores a new flag with the first entry of its history, announces it, and stores the response to its
+    /// request if that has an idempotency key.
     ///
-    /// One transaction checks that the key is free, that the project may have one more flag, that every
-    /// prerequisite exists with its variant, and that every segment exists. It is the only round trip, unless a
-    /// prerequisite is refused or has prerequisites itself: then the chains are read. A flag whose key was
-    /// another's has to say so.
-    pub async fn create_flag(
+    /// One transaction checks that the key is free, that the project has room for a flag, and that all
+    /// prerequisites and segments exist. It is the only round trip, with two exceptions. If a prerequisite is
+    /// refused or has prerequisites itself, the chains are read. If the key was another flag's, a second
+    /// transaction stores the flag as its successor. `respond` makes the response to store.
+    pub async fn create_flag<E: From<StoreError>>(
         self,
-        flag: &FeatureFlag,
+        mut flag: FeatureFlag,
         author: &Author,
-        idempotent: Option<Idempotent<'_>>,
-    ) -> Result<FlagCreation, StoreError> {
-        let change = ChangeOf { stored: None, flag, kind: ChangeKind::Created, author };
+        request: Option<&IdempotentRequest>,
+        respond: impl Fn(&FeatureFlag) -> Result<StoredAnswer, E>,
+    ) -> Result<FlagCreation, E> {
         let mut guard = ChainGuard::Leaves;
         let uses = UseChange::between(&BTreeSet::new(), &flag.segments());
-        for _ in 0..MAX_READINGS {
-            let project = project_change(flag, guard);
-            let actions = self.creation(flag, guard, project, &uses)?;
-            let happening = flag.changed(None, ChangeKind::Created, author);
-            let mut records = vec![
-                self.record_change(change)?,
-                NotificationStore::new(self.db).announce(&happening)?,
-            ];
-            let never_freed = actions.len() + usize::from(idempotent.is_some()) + records.len();
-            if !flag.is_successor {
-                records.push(self.require_never_freed(flag.project_id, flag.key.as_str())?);
-            }
-            let commit = self.db.commit_with_records(actions, idempotent, flag.created_at, records);
+        for _ in 0..MAX_ATTEMPTS {
+            let response = request.map(|_| respond(&flag)).transpose()?;
+            let idempotent = Idempotent::of(request, response.as_ref());
+            let project = project_change(&flag, guard);
+            let transaction = self.creation_of_flag(&flag, guard, project, &uses, author)?;
+            let commit = self.db.commit(transaction, idempotent, flag.created_at);
             let cancelled = match commit.await? {
-                Commit::Done => return Ok(FlagCreation::Created),
-                Commit::Replay(replay) => {
-                    return Ok(FlagCreation::Replay(replay));
-                }
+                Commit::Done => return Ok(FlagCreation::Created(Box::new(flag))),
+                Commit::Replay(replay) => return Ok(FlagCreation::Replay(replay)),
                 Commit::Refused(cancelled) => cancelled,
             };
-            let failed =
-                |index: &usize| cancelled.reasons.get(*index).is_some_and(Reason::condition_failed);
-            if failed(&never_freed) {
-                return Ok(FlagCreation::Successor);
+            if cancelled.failed("never freed") {
+                flag.is_successor = true;
+                continue;
             }
-            let prerequisites = PREREQUISITES_FROM..PREREQUISITES_FROM + flag.prerequisites.len();
-            let segments_from = prerequisites.end;
-            let missing = uses.missing(|index| failed(&(segments_from + index)));
-            let mut violations = unknown_segments(flag, &missing);
-            let limit = project.limit_reached(&cancelled, PROJECT)?;
-            let is_unsure = prerequisites.clone().any(|index| failed(&index))
-                || (failed(&PROJECT) && limit.is_none());
+            let mut violations = unknown_segments(&flag, &uses.missing(&cancelled));
+            let limit = project.limit_reached(&cancelled)?;
+            let is_unsure = cancelled.failed("prerequisite")
+                || (cancelled.failed("project") && limit.is_none());
             if is_unsure {
-                let (state, unfit) = self.check_prerequisites(flag).await?;
+                let (state, unfit) = self.check_prerequisites(&flag).await?;
                 violations.append(unfit);
                 guard = ChainGuard::ReadAt(state);
             }
@@ -132,35 +109,42 @@ impl FlagStore<'_> {
                 return Ok(FlagCreation::ReferencesRefused(violations));
             } else if is_unsure {
                 // Perhaps only because prerequisites have some themselves.
-            } else if failed(&FLAG) {
+            } else if cancelled.failed("flag") {
                 return Ok(FlagCreation::KeyTaken);
             } else if let Some(limit) = limit {
                 return Ok(FlagCreation::LimitReached(limit));
             } else {
-                return Err(cancelled.into_error());
+                return Err(cancelled.into_error().into());
             }
         }
-        Err(StoreError::Contended("prerequisites kept changing".into()))
+        Err(StoreError::Contended("prerequisites kept changing".into()).into())
     }
 
-    /// The actions that create a flag: [`FLAG`], [`PROJECT`], and from [`PREREQUISITES_FROM`] on one
-    /// for each prerequisite, then for each segment.
-    fn creation(
+    fn creation_of_flag(
         self,
         flag: &FeatureFlag,
         guard: ChainGuard,
         project: ProjectChange,
         uses: &UseChange,
-    ) -> Result<Vec<TransactWriteItem>, StoreError> {
-        let mut actions = vec![
-            self.put_flag(flag, None)?.into_action()?,
-            self.change_project(flag.project_id, project)?,
-        ];
+        author: &Author,
+    ) -> Result<Transaction, StoreError> {
+        let mut transaction = Transaction::default();
+        transaction.add("flag", self.put_flag(flag, None)?)?;
+        transaction.add("project", self.change_project(flag.project_id, project)?)?;
         for prerequisite in &flag.prerequisites {
-            actions.push(self.require(flag.project_id, prerequisite, guard)?);
+            let check = self.require(flag.project_id, prerequisite, guard)?;
+            transaction.add("prerequisite", check)?;
         }
-        actions.extend(self.count_uses(flag.project_id, uses)?);
-        Ok(actions)
+        self.count_uses(flag.project_id, uses, &mut transaction)?;
+        let change = ChangeOf { stored: None, flag, kind: ChangeKind::Created, author };
+        transaction.add("history", self.record_change(change)?)?;
+        let happening = flag.changed(None, ChangeKind::Created, author);
+        transaction.add("announcement", NotificationStore::new(self.db).announce(&happening)?)?;
+        if !flag.is_successor {
+            let check = self.require_never_freed(flag.project_id, flag.key.as_str())?;
+            transaction.add("never freed", check)?;
+        }
+        Ok(transaction)
     }
 
     /// Reads the chains that start at a new flag's prerequisites. Answers what is wrong with them,

@@ -197,14 +197,12 @@ impl ProjectChange {
         .flatten()
     }
 
-    /// The limit of the project that kept its action, which has this index, from being carried out.
+    /// Returns the limit that made the action "project" fail, if one did.
     pub(super) fn limit_reached(
         self,
         cancelled: &Cancellation,
-        index: usize,
     ) -> Result<Option<ProjectLimit>, StoreError> {
-        let item = cancelled.reasons.get(index).and_then(|reason| reason.item.as_ref());
-        let Some(item) = item else { return Ok(None) };
+        let Some(item) = cancelled.items("project").next() else { return Ok(None) };
         let reader = ItemReader { table: TABLE, item };
         for Room { attribute, most, limit, .. } in self.rooms() {
             if reader.optional_integer(attribute)?.unwrap_or_default() > most {

@@ -6,16 +6,14 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_dynamodb::types::{
-    AttributeValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem,
-};
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 
 use shared::dynamodb::idempotency::{Idempotent, Replay};
 use shared::dynamodb::item::{Item, ItemReader, item_at, n, s};
 use shared::dynamodb::page::one_more_than;
-use shared::dynamodb::request::IntoAction;
-use shared::dynamodb::transaction::{Commit, Reason};
+use shared::dynamodb::transaction::{Cancellation, Commit, Transaction};
 use shared::dynamodb::{Cause, StoreError};
+use shared::idempotency::{IdempotentRequest, StoredAnswer};
 use shared::json::{JsonPath, ViolationCode, Violations};
 use shared::page::{Page, PageRequest};
 use shared::projects::project::ProjectId;
@@ -42,12 +40,10 @@ const MAX_USER_PAGES: u32 = 4;
 /// What became of a new segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SegmentCreation {
-    /// It is stored.
-    Created,
+    /// The segment, as it is stored.
+    Created(Segment),
     /// The project has a segment of this key.
     KeyTaken,
-    /// The key was another segment's, which is gone: the segment has to be made as its successor.
-    Successor,
     /// The project would have more than it may have.
     LimitReached(ProjectLimit),
     /// The idempotency key was used before.
@@ -97,15 +93,12 @@ impl UseChange {
         }
     }
 
-    /// Those of the segments, whose use was to begin, of which there are none: `failed` tells by its
-    /// index whether an action did, the first of the [`Store::count_uses`] being the first.
-    pub(super) fn missing(&self, failed: impl Fn(usize) -> bool) -> BTreeSet<&SegmentKey> {
-        self.begun
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| failed(*index))
-            .map(|(_, key)| key)
-            .collect()
+    /// Returns the segments that made actions of [`FlagStore::count_uses`] fail: the project has none of these
+    /// keys.
+    pub(super) fn missing(&self, cancelled: &Cancellation) -> BTreeSet<&SegmentKey> {
+        let begun = self.begun.iter().enumerate();
+        let missing = begun.filter(|(index, _)| cancelled.failed_at("begun use", *index));
+        missing.map(|(_, key)| key).collect()
     }
 }
 
@@ -133,51 +126,60 @@ pub(super) fn unknown_segments(flag: &FeatureFlag, missing: &BTreeSet<&SegmentKe
     violations
 }
 
-/// The index of the action on the project's item.
-const PROJECT: usize = 1;
-
 impl FlagStore<'_> {
-    /// Stores a new segment, and with it the answer to its request where that has an idempotency key.
-    /// One transaction checks that the key is free, and that the project may have one more segment. A segment
-    /// whose key was another's has to say so.
-    pub async fn create_segment(
+    /// Stores a new segment, and the response to its request if that has an idempotency key.
+    ///
+    /// One transaction checks that the key is free, and that the project has room for a segment. If the key was
+    /// another segment's, a second transaction stores the segment as its successor. `respond` makes the
+    /// response to store.
+    pub async fn create_segment<E: From<StoreError>>(
         self,
-        segment: &Segment,
-        idempotent: Option<Idempotent<'_>>,
-    ) -> Result<SegmentCreation, StoreError> {
-        let put = self
-            .db
-            .put(TABLE, write_segment(segment)?)
-            .condition_expression("attribute_not_exists(projectId)");
+        mut segment: Segment,
+        request: Option<&IdempotentRequest>,
+        respond: impl Fn(&Segment) -> Result<StoredAnswer, E>,
+    ) -> Result<SegmentCreation, E> {
         let change = ProjectChange {
             segments: Count::OneMore,
             bytes: segment.project_bytes(),
             ..ProjectChange::default()
         };
-        let project = self.change_project(segment.project_id, change)?;
-        let actions = vec![put.into_action()?, project];
-        let never_freed = actions.len() + usize::from(idempotent.is_some());
-        let mut checks = Vec::new();
+        for _ in 0..2 {
+            let response = request.map(|_| respond(&segment)).transpose()?;
+            let idempotent = Idempotent::of(request, response.as_ref());
+            let transaction = self.creation_of_segment(&segment, change)?;
+            let commit = self.db.commit(transaction, idempotent, segment.created_at);
+            let cancelled = match commit.await? {
+                Commit::Done => return Ok(SegmentCreation::Created(segment)),
+                Commit::Replay(replay) => return Ok(SegmentCreation::Replay(replay)),
+                Commit::Refused(cancelled) => cancelled,
+            };
+            if cancelled.failed("never freed") {
+                segment.is_successor = true;
+            } else if cancelled.failed("segment") {
+                return Ok(SegmentCreation::KeyTaken);
+            } else if let Some(limit) = change.limit_reached(&cancelled)? {
+                return Ok(SegmentCreation::LimitReached(limit));
+            } else {
+                return Err(cancelled.into_error().into());
+            }
+        }
+        Err(StoreError::Contended("the key was just freed".into()).into())
+    }
+
+    fn creation_of_segment(
+        self,
+        segment: &Segment,
+        change: ProjectChange,
+    ) -> Result<Transaction, StoreError> {
+        let put = self.db.put(TABLE, write_segment(segment)?);
+        let mut transaction = Transaction::default();
+        transaction.add("segment", put.condition_expression("attribute_not_exists(projectId)"))?;
+        transaction.add("project", self.change_project(segment.project_id, change)?)?;
         if !segment.is_successor {
-            checks.push(self.require_never_freed(segment.project_id, &sort_key(&segment.key))?);
+            let check = self.require_never_freed(segment.project_id, &sort_key(&segment.key))?;
+            transaction.add("never freed", check)?;
         }
-        let commit = self.db.commit_with_records(actions, idempotent, segment.created_at, checks);
-        let cancelled = match commit.await? {
-            Commit::Done => return Ok(SegmentCreation::Created),
-            Commit::Replay(replay) => return Ok(SegmentCreation::Replay(replay)),
-            Commit::Refused(cancelled) => cancelled,
-        };
-        let failed =
-            |index: usize| cancelled.reasons.get(index).is_some_and(Reason::condition_failed);
-        if failed(never_freed) {
-            Ok(SegmentCreation::Successor)
-        } else if failed(0) {
-            Ok(SegmentCreation::KeyTaken)
-        } else if let Some(limit) = change.limit_reached(&cancelled, PROJECT)? {
-            Ok(SegmentCreation::LimitReached(limit))
-        } else {
-            Err(cancelled.into_error())
-        }
+        Ok(transaction)
     }
 
     /// A segment by its key. Strongly consistent: what was answered is seen, and what is written next
@@ -243,13 +245,14 @@ impl FlagStore<'_> {
         let bytes = segment.project_bytes() - stored.project_bytes();
         let change = ProjectChange { bytes, ..ProjectChange::default() };
         let project = self.change_project(segment.project_id, change)?;
-        let actions = vec![update.into_action()?, project];
-        let Some(cancelled) = self.db.commit_all(actions).await? else {
+        let mut transaction = Transaction::default();
+        transaction.add("segment", update)?;
+        transaction.add("project", project)?;
+        let Some(cancelled) = self.db.commit_all(transaction).await? else {
             return Ok(SegmentReplacement::Done);
         };
-        let is_outdated = cancelled.reasons.first().is_some_and(Reason::condition_failed);
-        Ok(match change.limit_reached(&cancelled, PROJECT)? {
-            Some(limit) if !is_outdated => SegmentReplacement::LimitReached(limit),
+        Ok(match change.limit_reached(&cancelled)? {
+            Some(limit) if !cancelled.failed("segment") => SegmentReplacement::LimitReached(limit),
             _ => SegmentReplacement::Outdated,
         })
     }
@@ -274,12 +277,16 @@ impl FlagStore<'_> {
         };
         let project = self.change_project(stored.project_id, change)?;
         let freed = self.mark_freed(stored.project_id, &sort_key(&stored.key))?;
-        let actions = vec![delete.into_action()?, project, freed];
-        let Some(cancelled) = self.db.commit_all(actions).await? else {
+        let mut transaction = Transaction::default();
+        transaction.add("segment", delete)?;
+        transaction.add("project", project)?;
+        transaction.add("freed", freed)?;
+        let Some(cancelled) = self.db.commit_all(transaction).await? else {
             return Ok(SegmentDeletion::Done);
         };
-        let found = cancelled.reasons.first().and_then(|reason| reason.item.as_ref());
-        let Some(item) = found else { return Ok(SegmentDeletion::Outdated) };
+        let Some(item) = cancelled.items("segment").next() else {
+            return Ok(SegmentDeletion::Outdated);
+        };
         let reader = ItemReader { table: TABLE, item };
         let is_as_read = read_id(reader)? == stored.id && read_version(reader)? == stored.version;
         match reader.optional_count(USERS)? {
@@ -332,7 +339,8 @@ impl FlagStore<'_> {
         self,
         project: ProjectId,
         change: &UseChange,
-    ) -> Result<Vec<TransactWriteItem>, StoreError> {
+        transaction: &mut Transaction,
+    ) -> Result<(), StoreError> {
         let count = |segment: &SegmentKey, by: i64| {
             self.db
                 .update(TABLE, key(project, &sort_key(segment)))
@@ -340,10 +348,14 @@ impl FlagStore<'_> {
                 .update_expression("ADD #users :by")
                 .expression_attribute_names("#users", USERS)
                 .expression_attribute_values(":by", n(by))
-                .into_action()
         };
-        let begun = change.begun.iter().map(|segment| count(segment, 1));
-        begun.chain(change.ended.iter().map(|segment| count(segment, -1))).collect()
+        for segment in &change.begun {
+            transaction.add("begun use", count(segment, 1))?;
+        }
+        for segment in &change.ended {
+            transaction.add("ended use", count(segment, -1))?;
+        }
+        Ok(())
     }
 }
 

@@ -18,12 +18,12 @@ use futures_util::future::try_join_all;
 use uuid::Uuid;
 
 use notifications::store::NotificationStore;
-use shared::dynamodb::StoreError;
 use shared::dynamodb::idempotency::{Idempotent, Replay};
 use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s, time_key};
 use shared::dynamodb::last_seen::{LastSeenList, index_attributes, position_of};
 use shared::dynamodb::request::IntoAction;
-use shared::dynamodb::transaction::{Commit, ConflictRetry, Reason};
+use shared::dynamodb::transaction::{Commit, Transaction};
+use shared::dynamodb::{ConflictRetry, StoreError};
 use shared::page::{Page, PageRequest};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
@@ -217,34 +217,37 @@ impl InsightStore<'_> {
         now: Timestamp,
     ) -> Result<InsightWrite, StoreError> {
         let changed = insights.iter().filter(|insight| insight.version != insight.stored_version);
-        let heads = changed.clone().map(|insight| self.put_head(insight));
-        let mut actions = heads.collect::<Result<Vec<_>, _>>()?;
-        let companion = actions.len();
-        if companion > 0 {
-            actions.extend(self.put_request_record(request_record)?);
+        let mut transaction = Transaction::default();
+        for insight in changed.clone() {
+            transaction.add("insight", self.put_head(insight)?)?;
+        }
+        if !transaction.is_empty()
+            && let Some(record) = self.put_request_record(request_record)?
+        {
+            transaction.add("request", record)?;
         }
         for insight in changed {
             if insight.stored_version == 0 {
-                actions.push(NotificationStore::new(self.db).announce(&insight.created(now))?);
+                let created = NotificationStore::new(self.db).announce(&insight.created(now))?;
+                transaction.add("announcement", created)?;
             }
             for chunk in insight.members.changed() {
-                actions.push(self.put_chunk(chunk)?);
+                transaction.add("chunk", self.put_chunk(chunk)?)?;
             }
             for id in insight.members.removed() {
-                actions.push(self.delete_chunk(id)?);
+                transaction.add("chunk", self.delete_chunk(id)?)?;
             }
         }
-        if actions.is_empty() && idempotent.is_none() {
+        if transaction.is_empty() && idempotent.is_none() {
             return Ok(InsightWrite::Done);
         }
-        match self.db.commit(actions, idempotent, now).await? {
+        match self.db.commit(transaction, idempotent, now).await? {
             Commit::Done => Ok(InsightWrite::Done),
             Commit::Replay(replay) => Ok(InsightWrite::Replay(replay)),
             Commit::Refused(cancellation) => {
-                let reasons = &cancellation.reasons;
-                if reasons.iter().take(companion).any(Reason::condition_failed) {
+                if cancellation.failed("insight") {
                     Ok(InsightWrite::Outdated)
-                } else if reasons.get(companion).is_some_and(Reason::condition_failed) {
+                } else if cancellation.failed("request") {
                     Ok(InsightWrite::BatchAbandoned)
                 } else {
                     Err(cancellation.into_error())

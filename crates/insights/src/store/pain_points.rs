@@ -25,6 +25,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use shared::dynamodb::StoreError;
 use shared::dynamodb::item::{Item, ItemReader, item_at, key, s};
 use shared::dynamodb::request::IntoAction;
+use shared::dynamodb::transaction::Transaction;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 use shared::uuid_type;
@@ -145,18 +146,16 @@ impl InsightStore<'_> {
         group: &[&PainPoint],
         void: &HashMap<PainPointId, BatchId>,
     ) -> Result<Vec<(PainPointId, BatchId)>, StoreError> {
-        let claims = group.iter().map(|pain_point| {
-            self.put_claim(project, batch, pain_point, void.get(&pain_point.id).copied())
-        });
-        match self.db.commit_all(claims.collect::<Result<_, _>>()?).await? {
+        let mut transaction = Transaction::default();
+        for pain_point in group {
+            let void = void.get(&pain_point.id).copied();
+            transaction.add("claim", self.put_claim(project, batch, pain_point, void)?)?;
+        }
+        match self.db.commit_all(transaction).await? {
             None => Ok(Vec::new()),
             Some(cancellation) => {
-                let refused =
-                    cancellation.reasons.iter().filter(|reason| reason.condition_failed());
-                let owners: Vec<_> = refused
-                    .filter_map(|reason| reason.item.as_ref())
-                    .map(read_owner)
-                    .collect::<Result<_, _>>()?;
+                let owners = cancellation.items("claim").map(read_owner);
+                let owners: Vec<_> = owners.collect::<Result<_, _>>()?;
                 if owners.is_empty() { Err(cancellation.into_error()) } else { Ok(owners) }
             }
         }

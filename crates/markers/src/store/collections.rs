@@ -10,6 +10,7 @@
 //! once a collection is deleted, no event can be added to it.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use aws_sdk_dynamodb::types::{
     AttributeValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem,
@@ -21,7 +22,7 @@ use shared::dynamodb::idempotency::{Idempotent, Replay};
 use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, range_key, s, time_key};
 use shared::dynamodb::page::one_more_than;
 use shared::dynamodb::request::IntoAction;
-use shared::dynamodb::transaction::{Commit, MAX_ATTEMPTS, Reason};
+use shared::dynamodb::transaction::{Commit, MAX_ATTEMPTS, Transaction};
 use shared::page::{Page, PageRequest};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
@@ -80,8 +81,9 @@ impl MarkerStore<'_> {
             .db
             .put(TABLE, write_collection(collection))
             .condition_expression("attribute_not_exists(pk)");
-        let actions = vec![put.into_action()?];
-        match self.db.commit(actions, idempotent, collection.created_at).await? {
+        let mut transaction = Transaction::default();
+        transaction.add("collection", put)?;
+        match self.db.commit(transaction, idempotent, collection.created_at).await? {
             Commit::Done => Ok(CollectionCreation::Created),
             Commit::Replay(replay) => Ok(CollectionCreation::Replay(replay)),
             Commit::Refused(cancellation) => Err(cancellation.into_error()),
@@ -143,27 +145,28 @@ impl MarkerStore<'_> {
     ) -> Result<EventAddition, StoreError> {
         let (at_once, rest) = events.split_at(events.len().min(MAX_EVENTS_AT_ONCE));
         for _ in 0..MAX_ATTEMPTS {
-            let mut actions = vec![self.count_events(project, collection, events, rest, now)?];
+            let mut transaction = Transaction::default();
+            let counting = self.count_events(project, collection, events, rest, now)?;
+            transaction.add("collection", counting)?;
             for event in at_once {
-                actions.push(self.put_event(collection, event)?);
+                transaction.add("event", self.put_event(collection, event)?)?;
             }
-            let cancellation = match self.db.commit(actions, idempotent, now).await? {
+            let cancellation = match self.db.commit(transaction, idempotent, now).await? {
                 Commit::Done if rest.is_empty() => return Ok(EventAddition::Added),
                 Commit::Done => {
-                    // The events are stored and counted, so the answer is yes, whatever comes now:
-                    // whoever reads or writes next settles what this could not.
+                    // The events are stored and counted. Readers and the next writer find events that stay
+                    // pending.
                     let _ = self.settle(project, collection, rest).await;
                     return Ok(EventAddition::Added);
                 }
                 Commit::Replay(replay) => return Ok(EventAddition::Replay(replay)),
                 Commit::Refused(cancellation) => cancellation,
             };
-            let counting = cancellation.reasons.first();
-            if !counting.is_some_and(Reason::condition_failed) {
+            if !cancellation.failed("collection") {
                 return Err(cancellation.into_error());
             }
             // The collection is not there, or has events pending: those come first.
-            match counting.and_then(|reason| reason.item.as_ref()) {
+            match cancellation.items("collection").next() {
                 None => return Ok(EventAddition::CollectionGone),
                 Some(item) => {
                     let found = read_collection(item)?;
@@ -175,7 +178,7 @@ impl MarkerStore<'_> {
     }
 
     /// Counts new events, if the collection exists. Those that the transaction has no room for are
-    /// left with the collection, which every reader reads first.
+    /// left pending with the collection, which every reader reads first.
     fn count_events(
         self,
         project: ProjectId,
@@ -185,19 +188,17 @@ impl MarkerStore<'_> {
         now: Timestamp,
     ) -> Result<TransactWriteItem, StoreError> {
         let count = i64::try_from(events.len()).unwrap_or(i64::MAX);
-        let mut update = self
+        let update = self
             .db
             .update(TABLE, collection_key(project, collection))
+            .condition_expression("attribute_exists(pk) AND attribute_not_exists(pending)")
             .expression_attribute_values(":count", n(count))
             .expression_attribute_values(":now", s(now))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        update = if rest.is_empty() {
-            update
-                .condition_expression("attribute_exists(pk)")
-                .update_expression("ADD eventCount :count SET updatedAt = :now")
+        let update = if rest.is_empty() {
+            update.update_expression("ADD eventCount :count SET updatedAt = :now")
         } else {
             update
-                .condition_expression("attribute_exists(pk) AND attribute_not_exists(pending)")
                 .update_expression("ADD eventCount :count SET updatedAt = :now, pending = :pending")
                 .expression_attribute_values(":pending", write_pending(collection, rest))
         };
@@ -237,11 +238,11 @@ impl MarkerStore<'_> {
         self.db.commit_all(actions).await.map(drop)
     }
 
-    /// Events of a collection, the oldest first; `None` if there is no such collection.
+    /// Returns events of a collection, the oldest first; `None` if there is no such collection.
     ///
-    /// The collection is read first, both strongly consistently: what it has pending is either seen
-    /// there and put, or was put before the events are read. Reading both at the same time would save
-    /// a round trip, and now and then miss what is put in between.
+    /// The collection is read first, both strongly consistently. Its pending events are part of the page, so
+    /// that none is missing that is stored in between. Reading both at the same time would save a round trip,
+    /// and sometimes miss events.
     pub async fn list_events(
         self,
         project: ProjectId,
@@ -250,27 +251,13 @@ impl MarkerStore<'_> {
         page_request: &PageRequest,
     ) -> Result<Option<Page<EventMarker>>, StoreError> {
         let Some(found) = self.find(project, collection).await? else { return Ok(None) };
-        self.settle(project, collection, &found.pending).await.map_err(|error| match error {
-            // A reader has no data of its own that others could have changed.
-            StoreError::Contended(cause) => StoreError::Unavailable(cause),
-            other => other,
-        })?;
-        self.query_events(collection, range, page_request).await.map(Some)
-    }
-
-    async fn query_events(
-        self,
-        collection: CollectionId,
-        range: TimeRange,
-        page_request: &PageRequest,
-    ) -> Result<Page<EventMarker>, StoreError> {
         // All keys have one length: what follows a key is greater, and less than any later key.
         let after = page_request.after.as_ref().map(|after| format!("{after}!"));
-        // The range may be another one than that of the page before.
+        // The range can differ from that of the previous page.
         let first = range_key(range.from).max(after.unwrap_or_default());
         let end = range.to.map_or_else(|| "~".to_owned(), range_key);
         if first > end {
-            return Ok(Page { items: Vec::new(), end: None });
+            return Ok(Some(Page { items: Vec::new(), end: None }));
         }
         let answer = self
             .db
@@ -278,14 +265,21 @@ impl MarkerStore<'_> {
             .consistent_read(true)
             .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :end")
             .expression_attribute_values(":pk", s(events_pk(collection)))
-            .expression_attribute_values(":first", s(first))
+            .expression_attribute_values(":first", s(&first))
             // No event has this key, a time without an id, so the end is left out.
-            .expression_attribute_values(":end", s(end))
+            .expression_attribute_values(":end", s(&end))
             .limit(one_more_than(page_request.limit))
             .send()
             .await?;
         let more = answer.last_evaluated_key.is_some();
-        self.db.page(answer.items.unwrap_or_default(), more, page_request.limit, end_of, read_event)
+        let mut items = answer.items.unwrap_or_default();
+        if !found.pending.is_empty() {
+            // Beyond the last item of an incomplete answer there may be stored events.
+            let last = items.last().filter(|_| more).map(end_of).transpose()?;
+            let (first, end) = (first.as_str(), last.as_deref().unwrap_or(&end));
+            merge_pending(&mut items, collection, &found.pending, first..=end)?;
+        }
+        self.db.page(items, more, page_request.limit, end_of, read_event).map(Some)
     }
 
     /// Deletes a collection and queues its events for purging, in one transaction whose cost does
@@ -308,6 +302,28 @@ impl MarkerStore<'_> {
             Some(_) => CollectionDeletion::CollectionGone,
         })
     }
+}
+
+/// Adds the pending events between two keys to the items of a page, in their order, unless they are stored by now.
+fn merge_pending(
+    items: &mut Vec<Item>,
+    collection: CollectionId,
+    pending: &[EventMarker],
+    keys: RangeInclusive<&str>,
+) -> Result<(), StoreError> {
+    let mut all = BTreeMap::new();
+    for event in pending {
+        let item = write_event(collection, event);
+        let key = end_of(&item)?;
+        if keys.contains(&key.as_str()) {
+            all.insert(key, item);
+        }
+    }
+    for item in items.drain(..) {
+        all.insert(end_of(&item)?, item);
+    }
+    items.extend(all.into_values());
+    Ok(())
 }
 
 /// Where a page that ends with `item` ends.

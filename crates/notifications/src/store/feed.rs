@@ -103,7 +103,6 @@ impl NotificationStore<'_> {
                 (Some("head"), None) => {
                     feed.head = read_head(&item)?;
                     let looked = self.db.unless_damaged(&item, read_looked(&item))?.flatten();
-                    // An earlier release tells everybody, and leaves it there.
                     feed.looked = looked.filter(|looked| looked.last > feed.head.told);
                 }
                 (Some("step"), Some(_)) => {
@@ -378,11 +377,11 @@ fn read_mailbox(item: &Item) -> Result<Mailbox, StoreError> {
         let kind = parts.next()?;
         let covered = parts.next()?.parse().ok()?;
         let until = Timestamp::from_millis(parts.next()?.parse().ok()?);
-        let is_held = parts.next() == Some(HELD);
-        // A release before this one did not say since when.
-        let since = parts.next().and_then(|since| since.parse().ok());
-        let since = since.map_or(until, Timestamp::from_millis);
-        let window = Window { covered, until, held_since: is_held.then_some(since) };
+        let held_since = match parts.next() {
+            Some(HELD) => Some(Timestamp::from_millis(parts.next()?.parse().ok()?)),
+            _ => None,
+        };
+        let window = Window { covered, until, held_since };
         // A later release may know more kinds, of which this one tells nobody.
         Some(HappeningKind::parse(kind).map(|kind| (kind, window)))
     };
@@ -450,10 +449,6 @@ mod tests {
         let windows = item["windows"].as_s().unwrap().clone();
         item.insert("windows".to_owned(), s(format!("later_kind 3 5,{windows}")));
         assert_eq!(read_mailbox(&item).unwrap(), mailbox);
-        item.insert("windows".to_owned(), s("flag_changed 7 3600000 held"));
-        let held_since =
-            read_mailbox(&item).unwrap().windows[&HappeningKind::FlagChanged].held_since;
-        assert_eq!(held_since, Some(at(60)), "as an earlier release wrote it");
         item.insert("windows".to_owned(), s(format!("later_kind x 5,{windows}")));
         assert!(read_mailbox(&item).is_err());
     }

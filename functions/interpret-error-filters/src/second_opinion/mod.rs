@@ -1,18 +1,12 @@
 //! A second opinion: where words of a query mean nothing to the interpreter, a model on Amazon
 //! Bedrock may read the query again.
 //!
-//! It is off twice by default: the function must be built with the feature `bedrock`, and
-//! [`MODEL_VARIABLE`] must name a model. Whatever the model answers, only filters that the
-//! interpreter itself could have given pass; for all else, and for no answer in time, the
-//! interpreter's own filters stand.
+//! No model is asked unless [`MODEL_VARIABLE`] names one. Of the model's answer, only filters pass that the
+//! interpreter itself could have given. Otherwise, and without an answer in time, the interpreter's own
+//! filters are returned.
 
-#[cfg(feature = "bedrock")]
 mod bedrock;
-#[cfg(not(feature = "bedrock"))]
-mod left_out;
-#[cfg(feature = "bedrock")]
 mod prompt;
-#[cfg(feature = "bedrock")]
 mod reply;
 
 use std::env;
@@ -27,10 +21,7 @@ use shared::dynamodb::client::ClientError;
 use shared::http::Incoming;
 use shared::telemetry::log_metric;
 
-#[cfg(feature = "bedrock")]
 pub use bedrock::Model;
-#[cfg(not(feature = "bedrock"))]
-pub use left_out::Model;
 
 /// Names the model that is asked: the id of a model or of an inference profile of Bedrock. Set by
 /// `template.yaml`; where it is unset or empty, none is asked.

@@ -219,8 +219,7 @@ fn read_erasure(item: &Item) -> Result<Erasure, StoreError> {
         stage: reader.parsed("stage", Stage::parse)?,
         after: reader.optional_text("after")?.map(str::to_owned),
         not_before,
-        // Earlier releases wrote none.
-        due_since: reader.optional_time("dueSince")?.unwrap_or(not_before),
+        due_since: reader.time("dueSince")?,
         removed: reader.count("removed")?,
         revision: reader.count("revision")?,
     })

@@ -14,7 +14,7 @@ use crate::projects::project::{
 use crate::dynamodb::item::{Item, ItemReader, item, n, s};
 use crate::dynamodb::page::one_more_than;
 use crate::dynamodb::request::IntoAction;
-use crate::dynamodb::transaction::Reason;
+use crate::dynamodb::transaction::Transaction;
 use crate::dynamodb::{Store, StoreError};
 
 pub(super) const TABLE: &str = "projects";
@@ -76,25 +76,16 @@ impl Store {
         let mut by_ingest_id = ingest_key(project.ingest_id);
         by_ingest_id.insert("projectId".to_owned(), s(project.id));
         by_ingest_id.insert("publicKey".to_owned(), s(project.public_key));
-        let mut actions = Vec::with_capacity(3);
-        for item in [by_id, by_slug, by_ingest_id] {
-            actions.push(
-                self.put(TABLE, item)
-                    .condition_expression("attribute_not_exists(idOrSlug)")
-                    .into_action()?,
-            );
+        let mut transaction = Transaction::default();
+        for (name, item) in [("id", by_id), ("slug", by_slug), ("ingest id", by_ingest_id)] {
+            let put = self.put(TABLE, item);
+            transaction.add(name, put.condition_expression("attribute_not_exists(idOrSlug)"))?;
         }
-        match self.commit_all(actions).await? {
-            None => Ok(ProjectCreation::Created),
-            Some(cancelled) => {
-                let ingest_id = cancelled.reasons.get(2);
-                Ok(if ingest_id.is_some_and(Reason::condition_failed) {
-                    ProjectCreation::IngestIdTaken
-                } else {
-                    ProjectCreation::SlugTaken
-                })
-            }
-        }
+        Ok(match self.commit_all(transaction).await? {
+            None => ProjectCreation::Created,
+            Some(cancelled) if cancelled.failed("ingest id") => ProjectCreation::IngestIdTaken,
+            Some(_) => ProjectCreation::SlugTaken,
+        })
     }
 
     /// Gives a project that was read as `project` another DSN key. Answers whether it is stored: not if

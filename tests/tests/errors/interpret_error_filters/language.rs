@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const FUNCTION: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../functions/interpret-error-filters");
+const CRATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/interpreter");
 
 /// What is no English: names of operators and values on the wire, names that the data files use,
 /// placeholders of formats, signs of units and of versions.
@@ -56,7 +56,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 
 fn all(folder: &str) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
-    files(&Path::new(FUNCTION).join(folder), &mut found);
+    files(&Path::new(CRATE).join(folder), &mut found);
     found.into_iter().map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
 }
 
@@ -91,7 +91,7 @@ fn literals(code: &str) -> Vec<String> {
 #[test]
 fn no_word_of_english_stands_in_the_interpreters_code() {
     let mut words = Vec::new();
-    for (path, text) in all("src/interpretation") {
+    for (path, text) in all("src") {
         for literal in literals(&code(&text)) {
             let formats = literal.contains('{') || literal.contains("data/en/");
             let lower = literal.chars().any(|it| it.is_ascii_lowercase());

@@ -7,12 +7,8 @@ mod properties;
 mod queries;
 mod question;
 mod rules;
-#[cfg(feature = "bedrock")]
 mod second_opinion;
-#[cfg(feature = "bedrock")]
 mod stand_in;
-#[cfg(not(feature = "bedrock"))]
-mod start;
 
 use serde_json::{Value, json};
 

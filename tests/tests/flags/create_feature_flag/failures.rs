@@ -113,7 +113,8 @@ async fn transactions_that_keep_meeting_others_give_409() {
 async fn a_twin_that_is_still_running_gives_409() {
     let script = |target: &str, _: usize| match target {
         "BatchGetItem" => access(),
-        _ => cancelled(&["None", "None", "TransactionConflict"]),
+        // The response is the last action.
+        _ => cancelled(&["None", "None", "None", "None", "None", "TransactionConflict"]),
     };
     let (reply, _) = reply_under(script, any_call().header("idempotency-key", "k")).await;
     assert_eq!(reply.problem(), (409, "idempotency_in_progress"));
