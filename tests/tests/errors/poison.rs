@@ -85,6 +85,7 @@ async fn a_damaged_manifest_or_run_hides_its_own_events_alone() {
         assert_reported(&item, reported);
 
         // Packing and merging go on with all else.
+        tracker.test.pass(2 * MINUTE);
         for number in 10..14 {
             let at = tracker.ago(DAY * 4);
             tracker.deliver(&SentEvent::new(number, at, "TypeError", "x")).await;

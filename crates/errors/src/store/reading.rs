@@ -282,7 +282,7 @@ impl<'s> ErrorStore<'s> {
         for _ in 0..MAX_ROUNDS {
             let head = match head.take() {
                 Some((head, read_at)) if read_at.elapsed() < HEAD_AGE => head,
-                _ => self.find_log_head(project).await?,
+                _ => self.find_log_heads(&[project]).await?.pop().unwrap_or_default(),
             };
             let head = Arc::new(head);
             let manifests = self.list_manifests(project, *days.start(), *days.end());
