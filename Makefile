@@ -202,13 +202,17 @@ audit: audit-template ## Checks licences, duplicates and advisories of dependenc
 audit-template: $(CHECKOV)
 	$(CHECKOV) --config-file .checkov.yaml
 
+# Without LTO a build takes less than half the time. Binaries are larger and start more slowly.
+FAST ?=
+WITHOUT_LTO = $(if $(filter 1,$(FAST)),CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16)
+
 # Paths of this computer are left out of the binaries, so that they are the same wherever they are made.
-package: tools $(VENV)/packaging-tools $(CONSOLE_IF_POSSIBLE) ## Builds the functions for Lambda, as zips (ARCHITECTURE=arm64, FUNCTION=name for one).
+package: tools $(VENV)/packaging-tools $(CONSOLE_IF_POSSIBLE) ## Builds the functions for Lambda, as zips (ARCHITECTURE=arm64, FUNCTION=name for one, FAST=1 without LTO).
 	@test -n "$(TARGET_$(ARCHITECTURE))" || { echo "error: ARCHITECTURE is arm64 or x86_64, not $(ARCHITECTURE)" >&2; exit 1; }
 	@! command -v rustup > /dev/null || rustup target add $(TARGET_$(ARCHITECTURE))
-	RUSTFLAGS="--remap-path-prefix=$(CURDIR)=/waymark --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo" \
+	$(WITHOUT_LTO) RUSTFLAGS="--remap-path-prefix=$(CURDIR)=/waymark --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo" \
 		cargo lambda build --release --locked --target $(TARGET_$(ARCHITECTURE)).$(LAMBDA_GLIBC) $(addprefix --package ,$(or $(FUNCTION),$(FUNCTIONS)))
-	@$(VENV)/bin/python packaging/zip_functions.py $(ARCHITECTURE) $(FUNCTION)
+	@$(VENV)/bin/python packaging/zip_functions.py $(if $(filter 1,$(FAST)),--any-size) $(ARCHITECTURE) $(FUNCTION)
 	@$(VENV)/bin/python packaging/list_components.py $(TARGET_$(ARCHITECTURE)) $(or $(FUNCTION),$(FUNCTIONS))
 
 start-packaged: $(VENV)/packaging-tools ## Starts each packed function once (after make package ARCHITECTURE=x86_64; FUNCTION=name for one).
@@ -335,7 +339,7 @@ docs: $(API_REFERENCE) ## Renders openapi.yaml into one page, which the local st
 $(API_REFERENCE): openapi.yaml tests/api-reference/render.mjs $(API_REFERENCE_TOOLS)
 	node tests/api-reference/render.mjs openapi.yaml $@
 
-console: $(CONSOLE) ## Builds the page that serve-console serves (npm run dev in its folder while you work on it).
+console: $(CONSOLE) ## Builds the page that serve-console serves (npx vite in its folder while you work on it).
 $(CONSOLE): openapi.yaml $(NODE_MODULES_OF_CONSOLE) $(shell find console -path '*/node_modules' -prune -o -type f -print)
 	npm run --silent --prefix console build
 

@@ -1,5 +1,4 @@
-//! Packs the logs of error events into runs, and merges these. A schedule runs it every minute; who
-//! queries packs as well, so that nothing depends on the schedule.
+//! Packs the logs of error events into runs, and merges these. A schedule runs it every minute.
 //!
 //! It may be killed anywhere, run twice at once, or stop in the middle: what is left is a project in the
 //! queue, and the next run goes on with it.

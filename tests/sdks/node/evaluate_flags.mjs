@@ -1,5 +1,5 @@
 // Evaluates flags as a server would. What must come of it stands in
-// tests/tests/end_to_end/openfeature_sdks/.
+// tests/tests/end_to_end/flags/openfeature_sdks/.
 //
 // OFREP_ENDPOINT and API_KEY say where and with what the provider asks. Each line of the standard input
 // is an evaluation, answered by a line of what the SDK tells about it.

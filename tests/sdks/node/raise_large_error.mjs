@@ -1,5 +1,5 @@
 // Fails once, with more beside it than 32 KiB, from where on the SDK compresses. What must arrive of
-// it stands in tests/tests/end_to_end/sentry_sdks.rs.
+// it stands in tests/tests/end_to_end/errors/sentry_sdks/.
 //
 // SENTRY_DSN says where the SDK sends to.
 

@@ -1,4 +1,4 @@
-// Has flags as a page would. What must come of it stands in tests/tests/end_to_end/openfeature_sdks/.
+// Has flags as a page would. What must come of it stands in tests/tests/end_to_end/flags/openfeature_sdks/.
 //
 // OFREP_ENDPOINT and API_KEY say where and with what the provider asks. Each line of the standard input
 // is a command, answered by a line.

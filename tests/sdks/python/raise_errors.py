@@ -1,4 +1,4 @@
-"""Fails as a shop would. What must arrive of it stands in tests/tests/end_to_end/sentry_sdks.rs.
+"""Fails as a shop would. What must arrive of it stands in tests/tests/end_to_end/errors/sentry_sdks/.
 
 SENTRY_DSN says where the SDK sends to. What goes over the wire is written to the standard output.
 """

@@ -139,7 +139,7 @@ struct PackedMeanwhile {
 impl Proxy for PackedMeanwhile {
     async fn answer(&self, request: Request) -> Answer {
         let body = String::from_utf8_lossy(&request.body);
-        if request.target == "GetItem" && body.contains("log-head#") {
+        if request.target == "BatchGetItem" && body.contains("log-head#") {
             tokio::time::sleep(Duration::from_millis(200)).await;
             let steps = pack_all(&self.app, self.project).await;
             self.steps.fetch_add(steps, Ordering::Relaxed);

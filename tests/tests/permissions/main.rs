@@ -12,7 +12,6 @@ mod flags;
 mod insights;
 mod markers;
 mod notifications;
-mod preferences;
 mod request_units;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +26,7 @@ use shared::quotas::Limits;
 use tests::app::{PROJECT, TestApp, app_over};
 use tests::call::{Call, Reply};
 use tests::operations::OPERATIONS;
-use tests::permissions::{ALLOWED, checked, used_during};
+use tests::permissions::{ALLOWED, Permission, checked, used_during};
 
 /// The functions of each scenario. Whoever adds a function adds it here, and to the scenario
 /// something that uses its every permission.
@@ -39,7 +38,7 @@ const SCENARIOS: [&[&str]; 8] = [
     &insights::FUNCTIONS,
     &markers::FUNCTIONS,
     &notifications::FUNCTIONS,
-    &preferences::FUNCTIONS,
+    &notifications::preferences::FUNCTIONS,
 ];
 
 /// Permissions that no scenario uses, by function: those for large logs, crashes and undone changes of addresses.
@@ -157,4 +156,24 @@ fn id(reply: &Reply) -> String {
 /// An answer's list.
 fn items(reply: &Reply) -> &Vec<Value> {
     reply.body["items"].as_array().unwrap()
+}
+
+#[test]
+fn reads_have_no_permission_to_write() {
+    let is_read = |operation: &&&Operation| {
+        let Access::ApiKey(scope, _) = operation.access else { return false };
+        let scope = scope.to_string();
+        scope.ends_with(":read") || scope.ends_with(":evaluate")
+    };
+    let mut reads = 0;
+    for operation in OPERATIONS.iter().filter(is_read) {
+        let is_write = |it: &&Permission| {
+            let is_quota = it.resource.starts_with("quotas");
+            !is_quota && !["GetItem", "BatchGetItem", "Query"].contains(&it.action.as_str())
+        };
+        let writes: Vec<_> = ALLOWED[operation.name].iter().filter(is_write).collect();
+        assert!(writes.is_empty(), "{}: {writes:?}", operation.name);
+        reads += 1;
+    }
+    assert!(reads > 15, "{reads}");
 }

@@ -1,5 +1,7 @@
 //! Notifications.
 
+pub(crate) mod preferences;
+
 use std::time::Duration;
 
 use serde_json::json;

@@ -216,7 +216,7 @@ mod errors {
     }
 }
 
-mod preferences {
+mod notifications {
     use super::*;
 
     const UPDATE: &Operation = &update_email_preferences::OPERATION;

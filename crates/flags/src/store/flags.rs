@@ -1,5 +1,4 @@
-//! Table `feature-flags`: creating flags, and finding them. See [`super::flag_items`] for what it
-//! holds.
+//! Table `feature-flags`: creates and finds flags. [`super::items`] describes the items.
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -4,9 +4,9 @@ use serde_json::json;
 use tests::app::TestApp;
 use tests::call::Call;
 
-use super::{answered, assert_uses_all};
+use crate::{answered, assert_uses_all};
 
-pub(super) const FUNCTIONS: [&str; 2] =
+pub(crate) const FUNCTIONS: [&str; 2] =
     [get_email_preferences::OPERATION.name, update_email_preferences::OPERATION.name];
 
 #[tokio::test]
