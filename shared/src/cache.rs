@@ -79,7 +79,7 @@ impl<K: Eq + Hash, V: Clone> TimedCache<K, V> {
     }
 
     /// The value of a key even if it is older than it may be, while nothing newer can be read.
-    pub fn get_stale(&self, key: &K, now: Timestamp) -> Option<V> {
+    pub(crate) fn get_stale(&self, key: &K, now: Timestamp) -> Option<V> {
         self.get_within(key, MAX_STALE, now)
     }
 

@@ -56,7 +56,7 @@ impl Store {
 
     /// The same, eventually consistent, of items that may have some hundred kB each: a batch answers at
     /// most 16 MB.
-    pub async fn get_all_eventually(
+    pub(crate) async fn get_all_eventually(
         &self,
         table: &str,
         keys: Vec<Item>,

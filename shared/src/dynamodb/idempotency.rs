@@ -76,7 +76,7 @@ impl Store {
     }
 
     /// The action that stores an answer, and fails if one is stored already.
-    pub fn put_answer(
+    pub(crate) fn put_answer(
         &self,
         idempotent: Idempotent<'_>,
         now: Timestamp,
@@ -105,7 +105,7 @@ impl Store {
 }
 
 /// Reads what was in the way of [`Store::put_answer`].
-pub fn read_replay(item: &Item, request: &IdempotentRequest) -> Result<Replay, StoreError> {
+pub(crate) fn read_replay(item: &Item, request: &IdempotentRequest) -> Result<Replay, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     if reader.bytes::<32>("fingerprint")? != request.fingerprint.as_bytes() {
         return Ok(Replay::OtherRequest);

@@ -67,11 +67,6 @@ impl Store {
         Ok(names.iter().filter_map(|name| name.strip_prefix(prefix)).map(str::to_owned).collect())
     }
 
-    /// The client of all tables.
-    pub fn client(&self) -> &Client {
-        &self.client
-    }
-
     /// The full name of a table.
     pub fn table(&self, name: &str) -> String {
         self.tables.of(name)

@@ -45,7 +45,7 @@ impl Store {
     }
 
     /// Removes what has expired from the next page of a table: what DynamoDB would remove some days after.
-    pub async fn sweep_expired(
+    pub(crate) async fn sweep_expired(
         &self,
         table: &str,
         key: &str,

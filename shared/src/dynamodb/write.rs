@@ -51,7 +51,7 @@ impl Store {
 
     /// Sets an attribute of an item that lacks it, and answers all that the item holds then; `None` if
     /// there is no such item. The first value stays, so a repeat changes and tells nothing else.
-    pub async fn set_once(
+    pub(crate) async fn set_once(
         &self,
         table: &str,
         key: Item,

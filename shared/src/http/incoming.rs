@@ -70,7 +70,7 @@ impl Incoming {
     }
 
     /// Notes the id of the key that was let in, for the log.
-    pub fn note_key(&self, id: impl Display) {
+    pub(crate) fn note_key(&self, id: impl Display) {
         let _ = self.key_id.set(id.to_string());
     }
 
@@ -224,7 +224,7 @@ impl Incoming {
 
 /// The part of a tracing header that names the whole trace, such as
 /// `1-68a5e988-bd862e3fe1be46a994272793` of `Root=1-68a5e988-bd862e3fe1be46a994272793;Sampled=1`.
-pub fn root_of_trace(header: &str) -> Option<&str> {
+pub(crate) fn root_of_trace(header: &str) -> Option<&str> {
     header.split(';').find_map(|part| part.trim().strip_prefix("Root="))
 }
 
