@@ -82,7 +82,7 @@ fn follows(attribute: Attribute, attributes: &Attributes) -> bool {
 }
 
 /// Adds the culprit that a row did not have, since it follows from the transaction.
-pub fn add_culprit(attributes: &mut Attributes) {
+fn add_culprit(attributes: &mut Attributes) {
     if attributes.get(Attribute::Culprit).is_none() {
         let transaction = attributes.get(Attribute::Transaction).map(str::to_owned);
         attributes.set(Attribute::Culprit, transaction);

@@ -215,8 +215,7 @@ mod tests {
     use crate::grouping::Fingerprint;
     use crate::log::manifest::RunForm;
     use crate::log::row::EventRow;
-    use crate::log::run::ColumnName;
-    use crate::log::run::pack;
+    use crate::log::run::{ColumnName, pack};
     use crate::store::packing::totals_of;
 
     fn run() -> Run {

@@ -5,7 +5,7 @@ mod announced;
 mod dispatch;
 mod erasure;
 mod feed;
-pub mod outbox;
+mod outbox;
 mod passes;
 mod preferences;
 
