@@ -9,7 +9,7 @@ use axum::body::Bytes;
 use serde_json::Value as Json;
 use tokio::process::{Child, Command};
 
-use local::runtime_api::{Answer, RuntimeApi};
+use local::runtime_api::{InvocationResponse, RuntimeApi};
 
 use crate::Result;
 use crate::events;
@@ -69,7 +69,7 @@ impl Process {
     }
 
     /// Hands over an event and waits for the answer, for as long as Lambda would.
-    async fn invoke(&mut self, event: Bytes, time: Duration) -> Result<Answer> {
+    async fn invoke(&mut self, event: Bytes, time: Duration) -> Result<InvocationResponse> {
         let name = &self.name;
         tokio::select! {
             outcome = self.api.invoke(event, time) => {
@@ -100,8 +100,8 @@ impl Process {
         Ok(self.reply(&answer, String::new()))
     }
 
-    fn reply(&self, answer: &Answer, body: String) -> Reply {
-        let Answer { taken, arrived, .. } = *answer;
+    fn reply(&self, answer: &InvocationResponse, body: String) -> Reply {
+        let InvocationResponse { taken, arrived, .. } = *answer;
         Reply { body, latency: arrived - taken, since_start: arrived - self.started }
     }
 

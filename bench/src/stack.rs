@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use errors::{ErrorId, ErrorStatus};
 use flags::{MAX_LIVE_FLAGS, MAX_PROJECT_BYTES};
-use insights::store::{BatchId, Claim, InsightStore, InsightWrite, RequestRecord};
+use insights::store::{BatchId, ClaimOutcome, InsightStore, InsightWrite, RequestRecord};
 use insights::{Insight, InsightId, PainPoint, PainPointId};
 use local::engine::Engine;
 use local::{demo, environment, template};
@@ -240,7 +240,7 @@ impl Stack {
         let claim = InsightStore::new(&self.store)
             .claim_pain_points(project, batch, pain_points, now)
             .await?;
-        if claim != Claim::Claimed {
+        if claim != ClaimOutcome::Claimed {
             return Err("pain points belong to another insight".into());
         }
         let together = RequestRecord::Batch(batch);

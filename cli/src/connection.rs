@@ -73,11 +73,11 @@ pub(crate) struct Connection {
     pub(crate) store: Store,
     /// Where the API is, if that is known.
     pub(crate) base_url: Option<String>,
-    place: Place,
+    place: Target,
     table_prefix: String,
 }
 
-enum Place {
+enum Target {
     Aws,
     LocalStack { endpoint: String },
 }
@@ -91,9 +91,9 @@ impl Connection {
             let LocalStack { endpoint, table_prefix, base_url } = LocalStack::find(&folder)?;
             let client = client::for_endpoint(&endpoint)?;
             let prefix = table_prefix.unwrap_or_else(|| DEFAULT_TABLE_PREFIX.to_owned());
-            (client, Place::LocalStack { endpoint }, TableNames::new(prefix), base_url)
+            (client, Target::LocalStack { endpoint }, TableNames::new(prefix), base_url)
         } else {
-            (client::for_command().await?, Place::Aws, TableNames::from_environment()?, None)
+            (client::for_command().await?, Target::Aws, TableNames::from_environment()?, None)
         };
         let tables = match &options.table_prefix {
             Some(prefix) => configured.with_prefix(prefix),
@@ -113,7 +113,7 @@ impl Connection {
     /// Refuses to go on where tables stand beside the stack's own that were restored from them, and nobody has
     /// said which ones are in use: a key would be revoked where no function looks.
     pub(crate) async fn refuse_unsaid_tables(&self) -> Result<(), String> {
-        if matches!(self.place, Place::LocalStack { .. })
+        if matches!(self.place, Target::LocalStack { .. })
             || env::var_os(RESTORED_TABLES_VARIABLE).is_some()
         {
             return Ok(());
@@ -145,20 +145,20 @@ impl Connection {
     pub(crate) fn explain(&self, error: &StoreError) -> String {
         let prefix = &self.table_prefix;
         match (error, &self.place) {
-            (StoreError::Unavailable(cause), Place::LocalStack { endpoint }) => format!(
+            (StoreError::Unavailable(cause), Target::LocalStack { endpoint }) => format!(
                 "the local stack does not answer at {endpoint}; `make run` must be running\n\
                  cause: {cause}"
             ),
-            (StoreError::Unavailable(cause), Place::Aws) => format!(
+            (StoreError::Unavailable(cause), Target::Aws) => format!(
                 "DynamoDB cannot be reached; check the region, the credentials (`waymark --help` \
                  says where they come from) and the network, or use --local for the local \
                  stack\ncause: {cause}"
             ),
-            (StoreError::Refused(cause), Place::LocalStack { .. }) => format!(
+            (StoreError::Refused(cause), Target::LocalStack { .. }) => format!(
                 "the local stack refused the request; check that `{prefix}` is the prefix of its \
                  tables, and start `make run` anew if the tables have changed\ncause: {cause}"
             ),
-            (StoreError::Refused(cause), Place::Aws) => format!(
+            (StoreError::Refused(cause), Target::Aws) => format!(
                 "DynamoDB refused the request; check that the credentials are valid and have \
                  permission to use the tables, and that the region and the table prefix \
                  `{prefix}` are those of your stack (--table-prefix, {TABLE_PREFIX_VARIABLE})\n\

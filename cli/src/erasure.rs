@@ -28,7 +28,7 @@ pub(crate) enum ErasureCommand {
 
 /// How an erasure is asked for.
 #[derive(Debug, Args)]
-pub(crate) struct Consent {
+pub(crate) struct EraseOptions {
     /// Do not ask for the name once more.
     #[arg(long)]
     yes: bool,
@@ -84,7 +84,7 @@ pub(crate) async fn run(
 pub(crate) async fn erase_project(
     named: &IdOrSlug,
     organization: &Organization,
-    consent: &Consent,
+    consent: &EraseOptions,
     store: &Store,
     output: &Output,
 ) -> Result<(), CliError> {
@@ -120,7 +120,7 @@ pub(crate) async fn erase_project(
 async fn erase_rest_of_project(
     id: ProjectId,
     organization: &Organization,
-    consent: &Consent,
+    consent: &EraseOptions,
     store: &Store,
     output: &Output,
 ) -> Result<(), CliError> {
@@ -142,7 +142,7 @@ async fn erase_rest_of_project(
 pub(crate) async fn erase_user(
     user: &UserId,
     organization: &Organization,
-    consent: &Consent,
+    consent: &EraseOptions,
     store: &Store,
     output: &Output,
 ) -> Result<(), CliError> {
@@ -217,7 +217,7 @@ const NEAR: usize = 2;
 const MOST_NEAR: usize = 3;
 
 /// Has a person type the name, unless that was done by `--yes`.
-fn confirm(what: &str, name: &str, consent: &Consent) -> Result<(), CliError> {
+fn confirm(what: &str, name: &str, consent: &EraseOptions) -> Result<(), CliError> {
     if consent.yes {
         return Ok(());
     }
@@ -232,7 +232,7 @@ fn confirm(what: &str, name: &str, consent: &Consent) -> Result<(), CliError> {
 
 async fn begun(
     erasure: &Erasure,
-    consent: &Consent,
+    consent: &EraseOptions,
     store: &Store,
     output: &Output,
 ) -> Result<(), CliError> {

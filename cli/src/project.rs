@@ -10,7 +10,7 @@ use shared::projects::project::{
 };
 use shared::projects::store::ProjectCreation;
 
-use crate::erasure::{Consent, erase_project};
+use crate::erasure::{EraseOptions, erase_project};
 use crate::error::CliError;
 use crate::output::{Output, card, minute, note, table};
 
@@ -43,7 +43,7 @@ pub(crate) enum ProjectCommand {
         )]
         org: Organization,
         #[command(flatten)]
-        consent: Consent,
+        consent: EraseOptions,
     },
     /// Limit how many error events a minute a project takes. In force within 60 seconds.
     SetLimit {

@@ -12,7 +12,7 @@ use shared::projects::api_key::UserId;
 use shared::projects::project::Organization;
 use shared::timestamp::Timestamp;
 
-use crate::erasure::{Consent, erase_user};
+use crate::erasure::{EraseOptions, erase_user};
 use crate::error::CliError;
 use crate::output::{Output, minute, note, table};
 
@@ -29,7 +29,7 @@ pub(crate) enum UserCommand {
         #[arg(long, default_value = "default", value_parser = Organization::parse)]
         org: Organization,
         #[command(flatten)]
-        consent: Consent,
+        consent: EraseOptions,
     },
     /// Set where a user gets mail, without asking the user to confirm it.
     SetAddress(SetAddress),

@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { changed, currentHref, go, hrefOf, Link, useAddress } from "./address";
-import { answered, api, onUnderway, type Refusal } from "./api/client";
+import { type ApiError, api, onUnderway, unwrapResponse } from "./api/client";
 import { forgetLoaded, useLoaded } from "./api/loaded";
 import { type CallerTold, HereContext, type Project, type Scope } from "./caller";
 import { SHORTCUTS, useKeys, watchPrefixes } from "./keys";
@@ -23,18 +23,18 @@ import {
   onKeyChange,
   rememberCaller,
   rememberedCaller,
-  whyForgotten,
+  signOutReason,
 } from "./session";
 import { forgetSteps, stepNow } from "./steps";
 import { keptParams, keptView } from "./time/range";
+import { LiveRegion } from "./ui/announcement";
 import { Boundary } from "./ui/boundary";
 import { Dialog } from "./ui/confirm";
 import { Icon, type IconName } from "./ui/icons";
-import { Said } from "./ui/said";
 import { Empty, Refused, SkeletonRows } from "./ui/states";
-import { Toasts, tell, undoLast } from "./ui/toast";
+import { showToast, Toasts, undoLast } from "./ui/toast";
 
-interface Place {
+interface NavigationItem {
   page: string;
   name: string;
   icon: IconName;
@@ -44,7 +44,7 @@ interface Place {
   scope: Scope | null;
 }
 
-const PLACES: Place[] = [
+const NAVIGATION: NavigationItem[] = [
   { page: "", name: "Overview", icon: "overview", key: "o", also: [], scope: "errors:read" },
   {
     page: "errors",
@@ -100,7 +100,7 @@ export function App({ ready }: { ready: Promise<void> }) {
         const next = currentKey();
         setOffered(offeredKey());
         // A key that ends takes nothing away that one is at: another is asked for above it.
-        const isAsked = !next && whyForgotten() !== null && isAtWork.current;
+        const isAsked = !next && signOutReason() !== null && isAtWork.current;
         setEnded(isAsked);
         if (isAsked) return;
         forgetLoaded();
@@ -114,7 +114,7 @@ export function App({ ready }: { ready: Promise<void> }) {
   // The page need not wait to be told again; what no longer holds is put right once it is.
   const remembered = useMemo(() => rememberedCaller<CallerTold>(), [key]);
   const caller = useLoaded(key ? `caller ${key.slice(0, 19)}` : null, async (signal) => {
-    const told = await answered(api.GET("/v0/me", { signal }));
+    const told = await unwrapResponse(api.GET("/v0/me", { signal }));
     rememberCaller(told);
     return told;
   });
@@ -130,7 +130,9 @@ export function App({ ready }: { ready: Promise<void> }) {
           title="Another key is needed"
           onClose={() => {
             setEnded(false);
-            tell("Without a key nothing is loaded or saved. What you do next asks for one again.");
+            showToast(
+              "Without a key nothing is loaded or saved. What you do next asks for one again.",
+            );
           }}
         >
           <KeyForm action="Go on">
@@ -144,7 +146,7 @@ export function App({ ready }: { ready: Promise<void> }) {
 
 interface FrameProps {
   caller: CallerTold | undefined;
-  refusal: Refusal | null;
+  refusal: ApiError | null;
   retry: () => void;
 }
 
@@ -159,7 +161,7 @@ function Frame({ caller, refusal, retry }: FrameProps) {
     () => (caller && shown ? { caller, project: shown } : null),
     [caller, shown],
   );
-  const place = PLACES.find((it) => it.page === address.page || it.also.includes(address.page));
+  const place = NAVIGATION.find((it) => it.page === address.page || it.also.includes(address.page));
   const hrefTo = (page: string) => hrefOf(page, keptView(address, page));
 
   // Of two people, another project may be the first: a link is to show both the same.
@@ -176,7 +178,7 @@ function Frame({ caller, refusal, retry }: FrameProps) {
   useKeys({
     "?": () => setHelp(true),
     z: () => void undoLast(),
-    ...Object.fromEntries(PLACES.map((it) => [`g ${it.key}`, () => go(hrefTo(it.page))])),
+    ...Object.fromEntries(NAVIGATION.map((it) => [`g ${it.key}`, () => go(hrefTo(it.page))])),
   });
 
   const Page = own(PAGES, address.page);
@@ -189,7 +191,7 @@ function Frame({ caller, refusal, retry }: FrameProps) {
       <aside class="side">
         <ProjectSwitch projects={caller?.projects ?? []} shown={shown} />
         <nav aria-label="Pages">
-          {PLACES.filter((it) => !it.scope || !caller || caller.scopes.includes(it.scope)).map(
+          {NAVIGATION.filter((it) => !it.scope || !caller || caller.scopes.includes(it.scope)).map(
             (it) => (
               <Link
                 key={it.page}
@@ -262,7 +264,7 @@ function Frame({ caller, refusal, retry }: FrameProps) {
           </div>
         </Dialog>
       )}
-      <Said />
+      <LiveRegion />
       <Toasts />
     </div>
   );
@@ -315,7 +317,8 @@ function ProjectSwitch({ projects, shown }: { projects: Project[]; shown: Projec
           const project = event.currentTarget.value;
           const { range, from, to } = keptParams(address);
           // What is open is of the other project.
-          const page = PLACES.find((it) => it.also.includes(address.page))?.page ?? address.page;
+          const page =
+            NAVIGATION.find((it) => it.also.includes(address.page))?.page ?? address.page;
           go(hrefOf(page, { project, range, from, to }));
         }}
       >

@@ -16,7 +16,7 @@ export interface Here {
 
 export const HereContext = createContext<Here | null>(null);
 
-export function useHere(): Here {
+export function useCurrentProject(): Here {
   const here = useContext(HereContext);
   if (!here) throw new Error("this is only shown to callers");
   return here;
@@ -32,6 +32,6 @@ export async function callerOf(key: string, signal: AbortSignal): Promise<Caller
 }
 
 export function useCan(): (scope: Scope) => boolean {
-  const { caller } = useHere();
+  const { caller } = useCurrentProject();
   return (scope) => caller.scopes.includes(scope);
 }

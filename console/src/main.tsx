@@ -3,7 +3,7 @@ import { App } from "./app";
 import { currentKey, LINK_FAILED, takeKeyFromLink } from "./session";
 import { watchScroll } from "./steps";
 import { answerTabs } from "./tabs";
-import { tell } from "./ui/toast";
+import { showToast } from "./ui/toast";
 import "uplot/dist/uPlot.min.css";
 import "./styles/base.css";
 import "./styles/frame.css";
@@ -15,7 +15,7 @@ import "./styles/pages.css";
 import "./styles/forced.css";
 
 async function openLink(): Promise<void> {
-  if (!(await takeKeyFromLink()) && currentKey()) tell(LINK_FAILED);
+  if (!(await takeKeyFromLink()) && currentKey()) showToast(LINK_FAILED);
 }
 
 answerTabs();

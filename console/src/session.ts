@@ -27,12 +27,12 @@ export function openWithKey(key: string): void {
 let notice: string | null = null;
 
 /** Why the key is no longer there, if nobody asked for that. */
-export function whyForgotten(): string | null {
+export function signOutReason(): string | null {
   return notice;
 }
 
 /** Forgets it because somebody wants that, or because of what `why` says: then drafts stay for the next. */
-export function forgetKey(why: string | null = null): void {
+export function signOut(why: string | null = null): void {
   notice = why;
   if (why === null) dropAllDrafts();
   sessionStorage.removeItem(NAME);

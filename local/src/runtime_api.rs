@@ -27,7 +27,7 @@ pub(crate) const FUNCTION_VARIABLE: &str = "AWS_LAMBDA_FUNCTION_NAME";
 
 /// A function's answer to one event.
 #[derive(Debug)]
-pub struct Answer {
+pub struct InvocationResponse {
     /// When the function took the event.
     pub taken: Instant,
     /// When its answer had arrived.
@@ -50,7 +50,7 @@ pub enum InvocationError {
     Ended,
 }
 
-type Outcome = Result<Answer, InvocationError>;
+type Outcome = Result<InvocationResponse, InvocationError>;
 
 /// An event for a function.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ struct Invocation {
     outcome: oneshot::Sender<Outcome>,
 }
 
-struct Running {
+struct RunningFunction {
     id: String,
     taken: Instant,
     outcome: oneshot::Sender<Outcome>,
@@ -77,7 +77,7 @@ struct Running {
 
 struct Shared {
     waiting: tokio::sync::Mutex<mpsc::UnboundedReceiver<Invocation>>,
-    running: Mutex<Option<Running>>,
+    running: Mutex<Option<RunningFunction>>,
 }
 
 /// A running server; it ends when it is dropped.
@@ -162,12 +162,12 @@ impl Drop for RuntimeApi {
 }
 
 impl Shared {
-    fn begin(&self, running: Running) {
+    fn begin(&self, running: RunningFunction) {
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
     }
 
     /// What is running, if it is this invocation.
-    fn end(&self, id: &str) -> Option<Running> {
+    fn end(&self, id: &str) -> Option<RunningFunction> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.take_if(|running| running.id == id)
     }
@@ -190,7 +190,7 @@ async fn next(State(shared): State<Arc<Shared>>) -> Response {
         ),
         ("lambda-runtime-trace-id", trace),
     ];
-    shared.begin(Running { id, taken: Instant::now(), outcome });
+    shared.begin(RunningFunction { id, taken: Instant::now(), outcome });
     (headers, body).into_response()
 }
 
@@ -201,8 +201,8 @@ async fn response(
 ) -> StatusCode {
     let arrived = Instant::now();
     // Whoever waited for it may have gone.
-    if let Some(Running { taken, outcome, .. }) = shared.end(&id) {
-        let _ = outcome.send(Ok(Answer { taken, arrived, body }));
+    if let Some(RunningFunction { taken, outcome, .. }) = shared.end(&id) {
+        let _ = outcome.send(Ok(InvocationResponse { taken, arrived, body }));
     }
     StatusCode::ACCEPTED
 }

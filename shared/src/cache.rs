@@ -14,17 +14,17 @@ use crate::usage::note_cache_lookup;
 /// How long what was read last serves while nothing newer can be read.
 pub const MAX_STALE: Duration = Duration::from_mins(10);
 /// How long whoever could be served that waits for something newer.
-pub const PATIENCE: Duration = Duration::from_millis(250);
+pub const STALL_TIMEOUT: Duration = Duration::from_millis(250);
 /// How long nobody waits after somebody did in vain.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// A time in which nobody waits for the tables, since somebody just did in vain.
 #[derive(Debug, Default)]
-pub struct Pause(Mutex<Option<Timestamp>>);
+pub struct Cooldown(Mutex<Option<Timestamp>>);
 
-impl Pause {
+impl Cooldown {
     /// Whether it goes on. Not where the clock was set back.
-    pub fn goes_on(&self, now: Timestamp) -> bool {
+    pub fn is_cooling_down(&self, now: Timestamp) -> bool {
         let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         until.is_some_and(|until| now < until && until <= now.plus(PAUSE))
     }
@@ -126,13 +126,13 @@ mod tests {
 
     #[test]
     fn a_pause_lasts_a_second() {
-        let pause = Pause::default();
-        assert!(!pause.goes_on(at(100)));
+        let pause = Cooldown::default();
+        assert!(!pause.is_cooling_down(at(100)));
         pause.begin(at(100));
-        assert!(pause.goes_on(at(100)));
-        assert!(pause.goes_on(Timestamp::from_millis(100_999)));
-        assert!(!pause.goes_on(at(101)));
-        assert!(!pause.goes_on(at(99)), "the clock was set back");
+        assert!(pause.is_cooling_down(at(100)));
+        assert!(pause.is_cooling_down(Timestamp::from_millis(100_999)));
+        assert!(!pause.is_cooling_down(at(101)));
+        assert!(!pause.is_cooling_down(at(99)), "the clock was set back");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::json::{Fault, ViolationCode};
+use crate::json::{FieldError, ViolationCode};
 
 /// How long an answer is stored.
 pub const RETENTION: Duration = Duration::from_hours(24);
@@ -18,11 +18,11 @@ pub struct IdempotencyKey(String);
 
 impl IdempotencyKey {
     /// Reads the header's value.
-    pub fn parse(value: &[u8]) -> Result<Self, Fault> {
+    pub fn parse(value: &[u8]) -> Result<Self, FieldError> {
         let printable = value.iter().all(|byte| (b' '..=b'~').contains(byte));
         match std::str::from_utf8(value) {
             Ok(text) if (1..=255).contains(&text.len()) && printable => Ok(Self(text.to_owned())),
-            _ => Err(Fault::new(
+            _ => Err(FieldError::new(
                 ViolationCode::InvalidFormat,
                 "must have 1 to 255 printable ASCII characters",
             )),

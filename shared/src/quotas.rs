@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use lru::LruCache;
 
-use crate::cache::PATIENCE;
+use crate::cache::STALL_TIMEOUT;
 use crate::dynamodb::Store;
 use crate::timestamp::Timestamp;
 
@@ -158,7 +158,7 @@ impl Quotas {
         let expires_at = (minute + 1) * WINDOW_SECONDS + KEPT_SECONDS;
         let window = format!("{sender}#{minute}");
         let added = store.add_to_window(&window, added, expires_at);
-        match tokio::time::timeout(PATIENCE, added).await {
+        match tokio::time::timeout(STALL_TIMEOUT, added).await {
             Ok(Ok(total)) => self.note_total(sender, minute, total),
             Ok(Err(error)) => tracing::warn!(%error, "a quota cannot be counted"),
             Err(_) => tracing::warn!("a quota cannot be counted in time"),

@@ -17,7 +17,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::dynamodb::{DamagedItem, StoreError};
-use crate::http::{Answer, Incoming, Problem, root_of_trace};
+use crate::http::{ApiRequest, ApiResponse, Problem, root_of_trace};
 use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 use crate::usage::Usage;
@@ -78,14 +78,14 @@ fn place_of(panic: &PanicHookInfo<'_>) -> String {
 
 /// What it took to answer a request, or to run a job.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Spent {
+pub(crate) struct ResourceUsage {
     pub(crate) duration: Duration,
     pub(crate) usage: Usage,
     /// Whether it was the first of its process.
     pub(crate) is_cold_start: bool,
 }
 
-impl Spent {
+impl ResourceUsage {
     /// The figures of a line, with their units.
     fn metrics(&self) -> [Metric; 8] {
         let Usage { calls, read_units, write_units, cache_hits, cache_misses, .. } = self.usage;
@@ -104,10 +104,10 @@ impl Spent {
 
 /// Logs one request and its answer. Problems of the service are errors, those of the caller are not.
 pub(crate) fn log_request(
-    incoming: &Incoming,
-    answer: &Answer,
+    incoming: &ApiRequest,
+    answer: &ApiResponse,
     problem: Option<&Problem>,
-    spent: &Spent,
+    spent: &ResourceUsage,
     now: Timestamp,
 ) {
     let status = answer.status().as_u16();
@@ -129,8 +129,8 @@ pub(crate) fn log_request(
         RequestLine::of(status, is_in_sample, are_metrics)
     {
         let (spent, failed) = (spent.metrics(), [(SERVER_ERRORS, "Count", json!(1))]);
-        let mut figures = vec![Figures { metrics: &spent, dimensions: spent_as }];
-        figures.extend(failed_as.map(|dimensions| Figures { metrics: &failed, dimensions }));
+        let mut figures = vec![LogMetrics { metrics: &spent, dimensions: spent_as }];
+        figures.extend(failed_as.map(|dimensions| LogMetrics { metrics: &failed, dimensions }));
         log(level, now, &members, &figures);
     }
     log_throttled_calls(incoming.operation(), spent, now);
@@ -179,7 +179,7 @@ pub(crate) fn log_job(
     operation: &str,
     context: &lambda_runtime::Context,
     error: Option<&StoreError>,
-    spent: &Spent,
+    spent: &ResourceUsage,
     now: Timestamp,
 ) {
     let members = [
@@ -190,7 +190,7 @@ pub(crate) fn log_job(
         ("cause", json!(error.map(ToString::to_string))),
     ];
     let level = if error.is_some() { Level::ERROR } else { Level::INFO };
-    log(level, now, &members, &[Figures { metrics: &spent.metrics(), dimensions: &[] }]);
+    log(level, now, &members, &[LogMetrics { metrics: &spent.metrics(), dimensions: &[] }]);
     log_throttled_calls(operation, spent, now);
 }
 
@@ -198,11 +198,11 @@ pub(crate) fn log_job(
 const THROTTLED_CALLS: &str = "ThrottledCalls";
 
 /// Logs and counts the throttled DynamoDB calls of a request or a run, if there were any.
-fn log_throttled_calls(operation: &str, spent: &Spent, now: Timestamp) {
+fn log_throttled_calls(operation: &str, spent: &ResourceUsage, now: Timestamp) {
     if spent.usage.throttled > 0 {
         let members = [("message", json!("throttled by DynamoDB")), (OPERATION, json!(operation))];
         let metrics = &[(THROTTLED_CALLS, "Count", json!(spent.usage.throttled))];
-        log(COUNTED, now, &members, &[Figures { metrics, dimensions: &[STACK] }]);
+        log(COUNTED, now, &members, &[LogMetrics { metrics, dimensions: &[STACK] }]);
     }
 }
 
@@ -216,7 +216,7 @@ pub fn log_metric(
 ) {
     let members = [("message", json!("metric")), (OPERATION, json!(operation))];
     let metrics = &[(name, unit, json!(value))];
-    log(Level::INFO, now, &members, &[Figures { metrics, dimensions: &[STACK, OPERATION] }]);
+    log(Level::INFO, now, &members, &[LogMetrics { metrics, dimensions: &[STACK, OPERATION] }]);
 }
 
 /// The name of the metric that counts items that were left out since they cannot be read.
@@ -228,7 +228,7 @@ const COUNTED: Level = Level::ERROR;
 /// Logs something that an alarm counts for the stack.
 fn log_counted(metric: &'static str, members: &[Member], now: Timestamp) {
     let metrics = &[(metric, "Count", json!(1))];
-    log(COUNTED, now, members, &[Figures { metrics, dimensions: &[STACK] }]);
+    log(COUNTED, now, members, &[LogMetrics { metrics, dimensions: &[STACK] }]);
 }
 
 /// Logs an item that was left out, by its key, and counts it.
@@ -283,13 +283,13 @@ type Metric = (&'static str, &'static str, Value);
 
 /// Figures of a line; with dimensions they are metrics, too.
 #[derive(Clone, Copy)]
-struct Figures<'f> {
+struct LogMetrics<'f> {
     metrics: &'f [Metric],
     dimensions: &'f [&'static str],
 }
 
 #[allow(clippy::print_stdout)] // The line has a form that no logging library writes.
-fn log(level: Level, now: Timestamp, members: &[Member], figures: &[Figures<'_>]) {
+fn log(level: Level, now: Timestamp, members: &[Member], figures: &[LogMetrics<'_>]) {
     let is_logged = match level {
         Level::ERROR => tracing::enabled!(Level::ERROR),
         _ => tracing::enabled!(Level::INFO),
@@ -305,7 +305,7 @@ fn line(
     level: Level,
     now: Timestamp,
     members: &[Member],
-    figures: &[Figures<'_>],
+    figures: &[LogMetrics<'_>],
     stack: &str,
 ) -> String {
     let mut all = vec![("timestamp", json!(now)), ("level", json!(level.as_str()))];
@@ -315,7 +315,7 @@ fn line(
     let directives: Vec<Value> = figures
         .iter()
         .filter(|figures| !figures.dimensions.is_empty())
-        .map(|Figures { metrics, dimensions }| {
+        .map(|LogMetrics { metrics, dimensions }| {
             let described =
                 metrics.iter().map(|(name, unit, _)| json!({"Name": name, "Unit": unit}));
             json!({
@@ -348,8 +348,8 @@ mod tests {
         Timestamp::from_millis(1_795_234_560_007)
     }
 
-    fn spent() -> Spent {
-        Spent {
+    fn spent() -> ResourceUsage {
+        ResourceUsage {
             duration: Duration::from_micros(1_500),
             usage: Usage { calls: 2, read_units: 0.5, cache_hits: 3, ..Usage::default() },
             is_cold_start: true,
@@ -360,7 +360,7 @@ mod tests {
     fn a_line_begins_with_what_people_look_for_and_leaves_out_what_there_is_not() {
         let members = [("message", json!("request")), ("code", Value::Null)];
         let metrics = &[("Latency", "Milliseconds", json!(1.5))];
-        let figures = [Figures { metrics, dimensions: &[] }];
+        let figures = [LogMetrics { metrics, dimensions: &[] }];
         let line = line(Level::INFO, now(), &members, &figures, "shop");
         assert_eq!(
             line,
@@ -372,7 +372,7 @@ mod tests {
     fn every_metric_is_described_and_a_number_and_every_dimension_a_text() {
         let members = [("operation", json!("split-insight"))];
         let metrics = &spent().metrics();
-        let figures = [Figures { metrics, dimensions: &[STACK, OPERATION] }];
+        let figures = [LogMetrics { metrics, dimensions: &[STACK, OPERATION] }];
         let line = line(Level::ERROR, now(), &members, &figures, "shop");
         let line: Value = serde_json::from_str(&line).unwrap();
         let description = &line["_aws"]["CloudWatchMetrics"][0];
@@ -396,7 +396,7 @@ mod tests {
         let item =
             DamagedItem { table: "errors", key: "pk a, sk b".to_owned(), attribute: "title" };
         let metrics = &[(DAMAGED_ITEMS, "Count", json!(1))];
-        let figures = [Figures { metrics, dimensions: &[STACK] }];
+        let figures = [LogMetrics { metrics, dimensions: &[STACK] }];
         let line = line(Level::ERROR, now(), &members_of(&item), &figures, "shop");
         let line: Value = serde_json::from_str(&line).unwrap();
         let told = [&line["table"], &line["key"], &line["attribute"], &line["level"]];
@@ -411,8 +411,8 @@ mod tests {
     fn an_error_is_counted_for_its_operation_beside_the_figures_of_the_stack() {
         let (spent, failed) = (spent().metrics(), [(SERVER_ERRORS, "Count", json!(1))]);
         let figures = [
-            Figures { metrics: &spent, dimensions: &[] },
-            Figures { metrics: &failed, dimensions: &[STACK, OPERATION] },
+            LogMetrics { metrics: &spent, dimensions: &[] },
+            LogMetrics { metrics: &failed, dimensions: &[STACK, OPERATION] },
         ];
         let members = [(OPERATION, json!("get-error"))];
         let line = line(Level::ERROR, now(), &members, &figures, "shop");
@@ -479,9 +479,9 @@ mod tests {
             ("status", json!(200)),
             ("projectId", json!("019aa3c5-0000-7000-8000-000000000000")),
         ];
-        let spent = Spent { duration: Duration::from_micros(8_123), ..spent() }.metrics();
+        let spent = ResourceUsage { duration: Duration::from_micros(8_123), ..spent() }.metrics();
         let bytes = |dimensions: &'static [&'static str]| {
-            let figures = [Figures { metrics: &spent, dimensions }];
+            let figures = [LogMetrics { metrics: &spent, dimensions }];
             line(Level::INFO, now(), &members, &figures, "waymark").len()
         };
         let (with_metrics, without) = (bytes(&[STACK]), bytes(&[]));

@@ -3,41 +3,41 @@
 use serde::de::value::Error as NameError;
 use uuid::Uuid;
 
-use crate::json::{Fault, ViolationCode};
+use crate::json::{FieldError, ViolationCode};
 
 use crate::timestamp::Timestamp;
 
 /// Reads a name for people: `least` to `most` characters after trimming, no control characters.
-pub fn parse_label(text: &str, least: usize, most: usize) -> Result<String, Fault> {
+pub fn parse_label(text: &str, least: usize, most: usize) -> Result<String, FieldError> {
     let label = text.trim();
     check_label(label, least, most)?;
     Ok(label.to_owned())
 }
 
 /// Checks a name as it is: `least` to `most` characters, no control characters.
-pub fn check_label(label: &str, least: usize, most: usize) -> Result<(), Fault> {
+pub fn check_label(label: &str, least: usize, most: usize) -> Result<(), FieldError> {
     if label.chars().count() < least {
         let plural = if least == 1 { "" } else { "s" };
         let message = format_args!("must have at least {least} character{plural}");
-        return Err(Fault::new(ViolationCode::TooShort, message));
+        return Err(FieldError::new(ViolationCode::TooShort, message));
     }
     check_length(label, most)?;
     if label.chars().any(char::is_control) {
         let message = "control characters are not allowed";
-        return Err(Fault::new(ViolationCode::InvalidFormat, message));
+        return Err(FieldError::new(ViolationCode::InvalidFormat, message));
     }
     Ok(())
 }
 
 /// The refusal of a name that an enum does not have. Its message lists those that it has; what serde
 /// calls a variant of the enum is a `noun` to clients.
-pub fn unknown_name(noun: &str, error: &NameError) -> Fault {
+pub fn unknown_name(noun: &str, error: &NameError) -> FieldError {
     let message = error.to_string().replacen("variant", noun, 1);
-    Fault::new(ViolationCode::InvalidValue, message)
+    FieldError::new(ViolationCode::InvalidValue, message)
 }
 
 /// Reads free text: at most `most` characters.
-pub fn parse_text(text: &str, most: usize) -> Result<String, Fault> {
+pub fn parse_text(text: &str, most: usize) -> Result<String, FieldError> {
     check_length(text, most)?;
     Ok(text.to_owned())
 }
@@ -59,8 +59,9 @@ pub fn escape_html(text: &str) -> String {
 }
 
 /// Reads an RFC 3339 date-time.
-pub fn parse_time(text: &str) -> Result<Timestamp, Fault> {
-    Timestamp::parse_rfc3339(text).map_err(|error| Fault::new(ViolationCode::InvalidFormat, error))
+pub fn parse_time(text: &str) -> Result<Timestamp, FieldError> {
+    Timestamp::parse_rfc3339(text)
+        .map_err(|error| FieldError::new(ViolationCode::InvalidFormat, error))
 }
 
 /// Reads the usual form of a UUID (`8-4-4-4-12` hexadecimal digits, either case).
@@ -79,11 +80,11 @@ pub fn parse_rfc9562_uuid(text: &str) -> Option<Uuid> {
     (versioned || uuid.is_nil() || uuid.is_max()).then_some(uuid)
 }
 
-fn check_length(text: &str, most: usize) -> Result<(), Fault> {
+fn check_length(text: &str, most: usize) -> Result<(), FieldError> {
     let length = text.chars().count();
     if length > most {
         let message = format_args!("has {length} characters; at most {most} are allowed");
-        return Err(Fault::new(ViolationCode::TooLong, message));
+        return Err(FieldError::new(ViolationCode::TooLong, message));
     }
     Ok(())
 }

@@ -42,7 +42,7 @@ pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How long an app waits for its tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Waits {
+pub enum StoreTimeouts {
     /// As a function does.
     AsFunctionsDo,
     /// For longer than a computer stands still that is busy with something else.
@@ -74,11 +74,11 @@ impl TestApp {
     pub async fn start_with(tables: &[Table]) -> Self {
         let address = (Ipv4Addr::LOCALHOST, 0).into();
         let engine = Engine::start(address, None, tables).expect("it starts");
-        let client = client_of(&engine.endpoint(), Waits::Long).expect("a client is made");
+        let client = client_of(&engine.endpoint(), StoreTimeouts::Long).expect("a client is made");
         let store = Store::new(client.clone(), table_prefix());
         let project_id = demo::ensure_project(&store, PROJECT, "Shop").await.expect("it is made");
         let key = demo::create_key(&store, |record| record).await.expect("it is made");
-        let (app, round_trips) = app_waiting(&engine.endpoint(), Waits::Long);
+        let (app, round_trips) = app_waiting(&engine.endpoint(), StoreTimeouts::Long);
         Self { app, engine, client, project_id, key, round_trips }
     }
 
@@ -110,11 +110,11 @@ impl TestApp {
 
     /// Has the app reach its tables through a proxy from now on, and wait for them as a function does.
     pub async fn put_behind(&mut self, proxy: impl Proxy) {
-        self.put_behind_waiting(proxy, Waits::AsFunctionsDo).await;
+        self.put_behind_waiting(proxy, StoreTimeouts::AsFunctionsDo).await;
     }
 
     /// The same of a proxy that waits for nothing: who stands still is the computer.
-    pub async fn put_behind_waiting(&mut self, proxy: impl Proxy, waits: Waits) {
+    pub async fn put_behind_waiting(&mut self, proxy: impl Proxy, waits: StoreTimeouts) {
         let endpoint = proxy::serve(Arc::new(proxy)).await;
         (self.app, self.round_trips) = app_waiting(&endpoint, waits);
     }
@@ -245,24 +245,24 @@ pub async fn items(client: &Client, table: &str) -> Vec<HashMap<String, Attribut
 
 /// An app whose DynamoDB is at `endpoint`, and a count of the requests that it sends there.
 pub fn app_over(endpoint: &str) -> (App, Arc<AtomicUsize>) {
-    app_waiting(endpoint, Waits::AsFunctionsDo)
+    app_waiting(endpoint, StoreTimeouts::AsFunctionsDo)
 }
 
-fn app_waiting(endpoint: &str, waits: Waits) -> (App, Arc<AtomicUsize>) {
+fn app_waiting(endpoint: &str, waits: StoreTimeouts) -> (App, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let client = client_of(endpoint, waits).expect("a client is made");
     let counting = RoundTrips(Arc::clone(&count));
     let config = client.config().to_builder().interceptor(counting).build();
     let app = app_with(Client::from_conf(config));
     match waits {
-        Waits::AsFunctionsDo => (app, count),
-        Waits::Long => (app.with_time_budget(PATIENCE), count),
+        StoreTimeouts::AsFunctionsDo => (app, count),
+        StoreTimeouts::Long => (app.with_time_budget(PATIENCE), count),
     }
 }
 
-fn client_of(endpoint: &str, waits: Waits) -> Result<Client, ClientError> {
+fn client_of(endpoint: &str, waits: StoreTimeouts) -> Result<Client, ClientError> {
     let client = client::for_endpoint(endpoint)?;
-    if waits == Waits::AsFunctionsDo {
+    if waits == StoreTimeouts::AsFunctionsDo {
         return Ok(client);
     }
     let timeouts = TimeoutConfig::builder()

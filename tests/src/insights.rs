@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use insights::store::{BatchId, Claim, InsightStore, InsightWrite, RequestRecord};
+use insights::store::{BatchId, ClaimOutcome, InsightStore, InsightWrite, RequestRecord};
 use insights::{Insight, InsightId, PainPoint, PainPointId};
 use shared::app::{Clock, Ids};
 use shared::dynamodb::Store;
@@ -57,7 +57,7 @@ pub async fn filled(store: &Store, project_id: ProjectId, count: usize, nth: usi
     let detailed = all.iter().enumerate().filter(|(at, _)| is_detailed(*at));
     let detailed: Vec<&PainPoint> = detailed.map(|(_, pain_point)| *pain_point).collect();
     let claim = InsightStore::new(store).claim_pain_points(project_id, batch, &detailed, now).await;
-    assert_eq!(claim.expect("they are stored"), Claim::Claimed);
+    assert_eq!(claim.expect("they are stored"), ClaimOutcome::Claimed);
     let written = InsightStore::new(store)
         .save_insights(&[&insight], RequestRecord::Batch(batch), None, now)
         .await;

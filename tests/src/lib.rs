@@ -7,13 +7,13 @@
 pub mod app;
 pub mod call;
 pub mod contract;
-pub mod described;
 pub mod errors;
 pub mod filling;
 pub mod insights;
 pub mod latency;
 pub mod markers;
 pub mod notifications;
+pub mod operation_specs;
 pub mod operations;
 pub mod permissions;
 pub mod preferences;

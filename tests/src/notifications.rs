@@ -10,7 +10,7 @@ use local::environment;
 use local::gateway::{EVENT_BRIDGE_PATH, Gateway, GatewayOptions, SES_PATH};
 use notifications::address::EmailAddress;
 use notifications::store::{NotificationStore, UserName};
-use send_notifications::outside::{Mailer, Outside, Publisher};
+use send_notifications::senders::{Mailer, Publisher, Senders};
 use shared::app::{App, Deadline};
 use shared::dynamodb::client::endpoint_config;
 use shared::projects::api_key::UserId;
@@ -25,14 +25,14 @@ pub const PUBLIC_URL: &str = "https://api.example.com";
 const SENDER: &str = "waymark@example.com";
 
 /// What was sent, and where to.
-pub struct Post {
+pub struct SentMessages {
     /// What runs send with.
-    pub outside: Outside,
+    pub senders: Senders,
     url: String,
     _gateway: Gateway,
 }
 
-impl Post {
+impl SentMessages {
     /// Starts the stand-ins.
     pub fn open() -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
@@ -46,8 +46,8 @@ impl Post {
                 report: Box::new(|_| ()),
             },
         );
-        let outside = outside(&format!("{url}{SES_PATH}"), &format!("{url}{EVENT_BRIDGE_PATH}"));
-        Self { outside, url, _gateway: gateway.expect("it starts") }
+        let senders = senders(&format!("{url}{SES_PATH}"), &format!("{url}{EVENT_BRIDGE_PATH}"));
+        Self { senders, url, _gateway: gateway.expect("it starts") }
     }
 
     /// All mails, the latest first.
@@ -73,7 +73,7 @@ impl Post {
 
     /// Lets send-notifications run once.
     pub async fn run(&self, app: &App) {
-        run(app, &self.outside, Duration::ZERO).await;
+        run(app, &self.senders, Duration::ZERO).await;
     }
 
     /// The variables by which a process of send-notifications finds the stand-ins.
@@ -83,22 +83,22 @@ impl Post {
 }
 
 /// What sends mails and events to two endpoints.
-pub fn outside(ses: &str, event_bridge: &str) -> Outside {
+pub fn senders(ses: &str, event_bridge: &str) -> Senders {
     // What others wrote knows regions of AWS alone.
     let config = |endpoint| {
         let config = endpoint_config(endpoint).expect("a client is made");
         config.into_builder().region(Region::from_static("eu-central-1")).build()
     };
-    Outside {
+    Senders {
         mailer: Some(Mailer::new(&config(ses), SENDER, PUBLIC_URL)),
         publisher: Some(Publisher::new(&config(event_bridge), "default")),
     }
 }
 
 /// Lets send-notifications run once, with such a pause at least before it looks again.
-pub async fn run(app: &App, outside: &Outside, least_pause: Duration) {
+pub async fn run(app: &App, senders: &Senders, least_pause: Duration) {
     let deadline = Deadline::after(Duration::from_mins(1));
-    let run = Box::pin(send_notifications::run(app, outside, least_pause, deadline));
+    let run = Box::pin(send_notifications::run(app, senders, least_pause, deadline));
     permissions::checked(send_notifications::JOB.name, run).await.expect("all could be sent");
 }
 

@@ -15,7 +15,7 @@ use crate::wire::{self, Request};
 
 /// One answer.
 #[derive(Debug, Clone)]
-pub enum Turn {
+pub enum ScriptedReply {
     /// 200 with this body.
     Answer(Value),
     /// An error of this name, with these further members.
@@ -34,7 +34,7 @@ pub struct ScriptedDynamoDb {
 impl ScriptedDynamoDb {
     /// Starts a script that decides on each request by its target, such as `TransactWriteItems`,
     /// and how many of that target came before.
-    pub async fn start(script: fn(&str, usize) -> Turn) -> Self {
+    pub async fn start(script: fn(&str, usize) -> ScriptedReply) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port is free");
         let endpoint = format!("http://{}", listener.local_addr().expect("it has an address"));
         let requests = Arc::default();
@@ -65,7 +65,7 @@ impl ScriptedDynamoDb {
 
 async fn converse(
     mut connection: TcpStream,
-    script: fn(&str, usize) -> Turn,
+    script: fn(&str, usize) -> ScriptedReply,
     seen: Arc<Mutex<Vec<(String, Value)>>>,
 ) {
     while let Some(Request { target, body, .. }) = wire::read_request(&mut connection).await {
@@ -78,12 +78,12 @@ async fn converse(
             turn
         };
         let (status, body) = match turn {
-            Turn::Answer(body) => (200, body),
-            Turn::Error(name, mut members) => {
+            ScriptedReply::Answer(body) => (200, body),
+            ScriptedReply::Error(name, mut members) => {
                 members["__type"] = json!(format!("com.amazonaws.dynamodb.v20120810#{name}"));
                 (if name == "InternalServerError" { 500 } else { 400 }, members)
             }
-            Turn::Silence => {
+            ScriptedReply::Silence => {
                 tokio::time::sleep(Duration::from_mins(1)).await;
                 return;
             }
@@ -96,9 +96,9 @@ async fn converse(
 }
 
 /// A cancelled transaction, one reason per action.
-pub fn cancelled(reasons: &[&str]) -> Turn {
+pub fn cancelled(reasons: &[&str]) -> ScriptedReply {
     let reasons: Vec<Value> = reasons.iter().map(|code| json!({ "Code": code })).collect();
-    Turn::Error(
+    ScriptedReply::Error(
         "TransactionCanceledException",
         json!({ "message": "Transaction cancelled", "CancellationReasons": reasons }),
     )
@@ -108,8 +108,8 @@ pub fn cancelled(reasons: &[&str]) -> Turn {
 pub const KEY: &str = "wm_AAAABBBBCCCC0001_0123456789abcdefghijABCDEFGHIJ0123456789xyz0zL89M";
 
 /// The answer to `BatchGetItem` that lets [`KEY`] in, with all scopes, and knows [`PROJECT`].
-pub fn access() -> Turn {
-    Turn::Answer(json!({"Responses": {
+pub fn access() -> ScriptedReply {
+    ScriptedReply::Answer(json!({"Responses": {
         "waymark-api-keys": [{
             "keyId": {"S": "AAAABBBBCCCC0001"},
             // SHA-256 of the secret.
@@ -128,7 +128,10 @@ pub fn access() -> Turn {
 }
 
 /// The reply to a call over a script, within the time in which every request is answered.
-pub async fn reply_under(script: fn(&str, usize) -> Turn, call: Call) -> (Reply, ScriptedDynamoDb) {
+pub async fn reply_under(
+    script: fn(&str, usize) -> ScriptedReply,
+    call: Call,
+) -> (Reply, ScriptedDynamoDb) {
     let dynamodb = ScriptedDynamoDb::start(script).await;
     let (app, _) = app_over(&dynamodb.endpoint);
     let started = Instant::now();

@@ -13,7 +13,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use errors::attribute::Attribute;
 use errors::log::day::Day;
 use errors::log::row::{EventRow, encode_attributes};
-use errors::log::visit::early_visit;
+use errors::log::visit::early_check;
 use errors::store::ErrorStore;
 use local::engine::Engine;
 use local::{demo, environment, template};
@@ -171,9 +171,9 @@ impl Days {
         let now = self.app.clock.now();
         if events > 0 {
             let mut numbers = self.events..self.events + events;
-            let early = numbers.find_map(|number| early_visit(u32::try_from(number).ok()?, now));
+            let early = numbers.find_map(|number| early_check(u32::try_from(number).ok()?, now));
             let wanting =
-                ErrorStore::new(&self.app.store).want_packing(self.project.id, early, now);
+                ErrorStore::new(&self.app.store).enqueue_for_packing(self.project.id, early, now);
             let (wanted, usage) = counted(wanting).await;
             wanted?;
             self.packing_units += usage.write_units;

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use errors::attribute::Attribute;
 use errors::grouping::Fingerprint;
 use errors::log::day::Day;
-use errors::log::manifest::MergeLimits;
+use errors::log::manifest::CompactionLimits;
 use errors::store::ErrorStore;
 use errors::{ErrorId, ErrorStatus};
 use local::environment;
@@ -119,7 +119,7 @@ impl Bench<'_> {
 /// Stores the events and errors as they would be after packing and merging until `now`. Answers how many
 /// events there are, and the errors.
 async fn load(store: &Store, project: ProjectId, now: Timestamp) -> Result<(u64, Vec<ErrorId>)> {
-    let limits = MergeLimits::default();
+    let limits = CompactionLimits::default();
     let mut generator = ProjectGenerator::with_errors(0, ERRORS)?;
     let mut events = 0;
     for back in (1..=DAYS).rev() {
@@ -130,7 +130,7 @@ async fn load(store: &Store, project: ProjectId, now: Timestamp) -> Result<(u64,
             let rows = generator.day(day, left.min(PACKED_AT_ONCE));
             left -= rows.len();
             events += u64::try_from(rows.len())?;
-            ErrorStore::new(store).import_events(project, day, &rows).await?;
+            ErrorStore::new(store).backfill_events(project, day, &rows).await?;
             steps += 1;
             if steps.is_multiple_of(STEPS_OF_A_MERGING) {
                 ErrorStore::new(store).merge_step(project, &limits, day.next().start()).await?;

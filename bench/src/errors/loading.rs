@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use errors::grouping::Fingerprint;
 use errors::log::day::Day;
-use errors::log::manifest::{MergeLimits, Run, RunId};
+use errors::log::manifest::{CompactionLimits, Run, RunId};
 use errors::log::row::EventRow;
 use errors::log::visit::Backlog;
 use errors::store::{ErrorOfEvent, ErrorStore, SeenEvent};
@@ -77,10 +77,13 @@ pub(super) async fn load_packed(
     }
     // Runs that were replaced are deleted by the first visit that is an hour later.
     for visit in [now.minus(Duration::from_hours(1)), now] {
-        while ErrorStore::new(store).merge_step(project, &MergeLimits::default(), visit).await? {}
+        while ErrorStore::new(store)
+            .merge_step(project, &CompactionLimits::default(), visit)
+            .await?
+        {}
     }
     loaded.run_bytes = bytes_of_runs(stack.client(), project).await?;
-    let shards = ErrorStore::new(store).want_packing(project, None, now).await?;
+    let shards = ErrorStore::new(store).enqueue_for_packing(project, None, now).await?;
     count(store, project, shards, &waiting).await?;
     loaded.rows = u64::try_from(waiting.len())?;
     create_errors(store, project, &fingerprints, now).await?;
@@ -94,7 +97,7 @@ async fn import(store: &Store, project: ProjectId, rows: Vec<EventRow>) -> Resul
         days.entry(Day::of(row.occurred_at)).or_default().push(row);
     }
     for (day, rows) in days {
-        ErrorStore::new(store).import_events(project, day, &rows).await?;
+        ErrorStore::new(store).backfill_events(project, day, &rows).await?;
     }
     Ok(())
 }
@@ -123,7 +126,7 @@ pub(super) async fn load_rows(
     project: ProjectId,
     ProjectDay { day, rows }: &ProjectDay,
 ) -> Result<()> {
-    let shards = ErrorStore::new(store).want_packing(project, None, day.start()).await?;
+    let shards = ErrorStore::new(store).enqueue_for_packing(project, None, day.start()).await?;
     count(store, project, shards, rows).await?;
     let fingerprints = rows.iter().map(|row| row.fingerprint).collect();
     create_errors(store, project, &fingerprints, day.start()).await

@@ -41,7 +41,7 @@ const FUNCTIONS: [(Program, [&str; 2]); 3] = [
 ];
 
 /// What is asked about the events of a question.
-enum Asked {
+enum QuerySpec {
     Timeseries,
     Breakdown { by: Attribute, limit: u8 },
     Errors { by_users: bool },
@@ -112,7 +112,7 @@ impl Bench<'_> {
     async fn compare(
         &self,
         question: &Question,
-        asked: &Asked,
+        asked: &QuerySpec,
         projects: &[ProjectId],
         process: &mut Process,
         postgres: &Postgres,
@@ -120,15 +120,15 @@ impl Bench<'_> {
         let reply = process.expect(200, self.request(question, asked, projects)?).await?;
         let body = &reply.body;
         let is_equal = match asked {
-            Asked::Timeseries => {
+            QuerySpec::Timeseries => {
                 let rows = postgres.rows(&question.timeseries()).await?;
                 read_timeseries(body)? == read_buckets(&rows)?
             }
-            Asked::Breakdown { by, limit } => {
+            QuerySpec::Breakdown { by, limit } => {
                 let rows = postgres.rows(&question.breakdown(*by, *limit)).await?;
                 read_shares(body)? == shares_of(&rows)?
             }
-            Asked::Errors { by_users } => {
+            QuerySpec::Errors { by_users } => {
                 let rows = postgres.rows(&question.errors()).await?;
                 is_first_page(&read_listed(body)?, &listed_of(&rows)?, *by_users)
             }
@@ -139,16 +139,21 @@ impl Bench<'_> {
         Err(format!("the answers to {question:?} differ: {body}").into())
     }
 
-    fn request(&self, question: &Question, asked: &Asked, projects: &[ProjectId]) -> Result<Bytes> {
+    fn request(
+        &self,
+        question: &Question,
+        asked: &QuerySpec,
+        projects: &[ProjectId],
+    ) -> Result<Bytes> {
         let mut body = question.body_of_projects(projects);
         Ok(match asked {
-            Asked::Timeseries => self.stack.query_timeseries(&body),
-            Asked::Breakdown { by, limit } => {
+            QuerySpec::Timeseries => self.stack.query_timeseries(&body),
+            QuerySpec::Breakdown { by, limit } => {
                 body["by"] = json!(by.name());
                 body["limit"] = json!(limit);
                 self.stack.break_down_errors(&body)
             }
-            Asked::Errors { by_users } => {
+            QuerySpec::Errors { by_users } => {
                 let project =
                     question.projects.first().and_then(|it| projects.get(usize::from(*it)));
                 let mut body = question.body();
@@ -173,17 +178,18 @@ impl RandomQuestions {
         Ok(Self { random: ChaCha8Rng::seed_from_u64(SEED), data_set, values: data_set.values()? })
     }
 
-    fn next(&mut self, function: usize) -> (Question, Asked) {
+    fn next(&mut self, function: usize) -> (Question, QuerySpec) {
         let asked = match FUNCTIONS.get(function) {
-            Some((Program::BreakdownErrors, _)) => {
-                Asked::Breakdown { by: self.attribute(), limit: self.random.random_range(1..=30) }
-            }
+            Some((Program::BreakdownErrors, _)) => QuerySpec::Breakdown {
+                by: self.attribute(),
+                limit: self.random.random_range(1..=30),
+            },
             Some((Program::QueryErrors, _)) => {
-                Asked::Errors { by_users: self.random.random_bool(0.5) }
+                QuerySpec::Errors { by_users: self.random.random_bool(0.5) }
             }
-            _ => Asked::Timeseries,
+            _ => QuerySpec::Timeseries,
         };
-        let most = if matches!(asked, Asked::Errors { .. }) { 1 } else { PROJECTS };
+        let most = if matches!(asked, QuerySpec::Errors { .. }) { 1 } else { PROJECTS };
         let count = self.random.random_range(1..=most);
         let mut projects: Vec<u8> = (0..PROJECTS).collect();
         while projects.len() > usize::from(count) {

@@ -76,7 +76,7 @@ impl Timeseries {
 }
 
 /// A question, and what becomes of it.
-struct Asked {
+struct QuerySpec {
     request: Bytes,
     statement: Option<Statement>,
     latency: Vec<Duration>,
@@ -118,7 +118,7 @@ impl Bench<'_> {
             random = self.random_questions(data_set, &projects, &postgres).await?;
             postgres.stop().await?;
         }
-        let mut answers = asked.into_iter().map(Asked::into_answers);
+        let mut answers = asked.into_iter().map(QuerySpec::into_answers);
         let mut next = || answers.next().ok_or("a question was not asked");
         let (unfiltered, filtered) = (next()?, next()?);
         Ok(Timeseries { loaded, unfiltered, filtered, beside_postgres, memory, random })
@@ -154,7 +154,7 @@ impl Bench<'_> {
         projects: &[ProjectId],
         postgres: Option<&Postgres>,
         loaded: Loaded,
-    ) -> Result<Asked> {
+    ) -> Result<QuerySpec> {
         let request = self.stack.query_timeseries(&question.body_of_projects(projects));
         let counter = Counter::start(self.stack.endpoint()).await?;
         let variables = environment::variables(counter.endpoint());
@@ -188,11 +188,11 @@ impl Bench<'_> {
             traffic = traffic.most(Traffic::of(&calls));
         }
         process.stop().await?;
-        Ok(Asked { request, statement, latency, postgres, cpu, dynamodb, traffic })
+        Ok(QuerySpec { request, statement, latency, postgres, cpu, dynamodb, traffic })
     }
 }
 
-impl Asked {
+impl QuerySpec {
     /// Asks both. Neither always comes second.
     async fn take_turn(
         &mut self,

@@ -6,10 +6,10 @@ use flags::{FeatureFlag, FlagKey, ProjectLimit};
 use shared::dynamodb::{ConflictRetry, Store, StoreError};
 use shared::idempotency::StoredAnswer;
 use shared::json::Violations;
-use shared::projects::api_key::Author;
+use shared::projects::api_key::Actor;
 
 use super::comparison::compare;
-use super::plan::{Conflict, Conflicts, Fate};
+use super::plan::{Conflict, Conflicts, PlannedAction};
 use crate::output::note;
 
 /// What became of one change.
@@ -26,7 +26,7 @@ enum Outcome {
 /// A change that must wait for another is tried again as long as any is made. Whatever ends the
 /// command, what was made stays, and the next import finds it.
 pub(super) async fn apply(
-    changes: Vec<Fate>,
+    changes: Vec<PlannedAction>,
     store: &Store,
 ) -> Result<(usize, Conflicts), StoreError> {
     let total = changes.len();
@@ -59,7 +59,7 @@ pub(super) async fn apply(
             }
         }
         if blocked.is_empty() || blocked.len() == round {
-            let reason = |(fate, reason): (Fate, String)| Conflict {
+            let reason = |(fate, reason): (PlannedAction, String)| Conflict {
                 name: fate.outcome().key.to_string(),
                 reason,
             };
@@ -70,11 +70,11 @@ pub(super) async fn apply(
     }
 }
 
-async fn make(fate: &Fate, store: &Store) -> Result<Outcome, StoreError> {
+async fn make(fate: &PlannedAction, store: &Store) -> Result<Outcome, StoreError> {
     match fate {
-        Fate::Created(flag) => create(flag, store).await,
-        Fate::Changed(change) => replace(&change.stored, &change.flag, store).await,
-        Fate::Unchanged(_) | Fate::LeftAlone(_) => Ok(Outcome::Done),
+        PlannedAction::Created(flag) => create(flag, store).await,
+        PlannedAction::Changed(change) => replace(&change.stored, &change.flag, store).await,
+        PlannedAction::Unchanged(_) | PlannedAction::LeftAlone(_) => Ok(Outcome::Done),
     }
 }
 
@@ -88,7 +88,7 @@ async fn create(flag: &FeatureFlag, store: &Store) -> Result<Outcome, StoreError
         first.prerequisites = Vec::new();
     }
     let respond = |_: &FeatureFlag| Ok::<_, StoreError>(StoredAnswer::default());
-    let created = FlagStore::new(store).create_flag(first, &Author::Command, None, respond).await?;
+    let created = FlagStore::new(store).create_flag(first, &Actor::Command, None, respond).await?;
     let first = match created {
         FlagCreation::Created(flag) => flag,
         FlagCreation::Replay(_) => return Ok(Outcome::Done),
@@ -117,7 +117,7 @@ async fn replace(
     let kind = ChangeKind::of(stored, flag);
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
-        match FlagStore::new(store).replace_flag(stored, flag, kind, &Author::Command).await? {
+        match FlagStore::new(store).replace_flag(stored, flag, kind, &Actor::Command).await? {
             FlagReplacement::Done => return Ok(Outcome::Done),
             FlagReplacement::LimitReached(limit) => return Ok(Outcome::Blocked(full(limit))),
             FlagReplacement::ReferencesRefused(violations) => {

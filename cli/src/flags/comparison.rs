@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use flags::{FeatureFlag, Segment};
 
-use super::document::Described;
+use super::document::FlagSpec;
 
 /// The fields of a flag that can change, in their order, and for lists by which of its members an
 /// item is known.
@@ -39,7 +39,7 @@ pub(super) struct FieldChange {
 
 /// The fields that differ.
 pub(super) fn compare(before: &FeatureFlag, after: &FeatureFlag) -> Vec<FieldChange> {
-    differences(&FIELDS, &Described::of(before), &Described::of(after))
+    differences(&FIELDS, &FlagSpec::of(before), &FlagSpec::of(after))
 }
 
 /// The fields of a segment that differ.

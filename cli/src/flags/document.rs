@@ -15,7 +15,7 @@ use flags::{
     Variant, VariantKey,
 };
 use shared::json::{
-    Fault, Fields, Json, JsonPath, MAX_BODY_DEPTH, ViolationCode, Violations, array, boolean,
+    FieldError, Fields, Json, JsonPath, MAX_BODY_DEPTH, ViolationCode, Violations, array, boolean,
     number, text,
 };
 use shared::projects::project::{ProjectId, Slug};
@@ -36,7 +36,7 @@ struct Document<'f> {
     version: u32,
     project: &'f Slug,
     segments: Vec<DescribedSegment<'f>>,
-    flags: Vec<Described<'f>>,
+    flags: Vec<FlagSpec<'f>>,
 }
 
 /// A segment without what the server adds to it.
@@ -50,7 +50,7 @@ struct DescribedSegment<'f> {
 /// A flag without what the server adds to it.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Described<'f> {
+pub(super) struct FlagSpec<'f> {
     key: &'f FlagKey,
     name: &'f str,
     description: &'f str,
@@ -72,7 +72,7 @@ impl<'f> DescribedSegment<'f> {
     }
 }
 
-impl<'f> Described<'f> {
+impl<'f> FlagSpec<'f> {
     pub(super) fn of(flag: &'f FeatureFlag) -> Self {
         Self {
             key: &flag.key,
@@ -99,7 +99,7 @@ pub(super) fn write(
 ) -> serde_json::Result<String> {
     let mut segments: Vec<_> = segments.iter().map(DescribedSegment::of).collect();
     segments.sort_by_key(|segment| segment.key);
-    let mut flags: Vec<_> = flags.iter().map(Described::of).collect();
+    let mut flags: Vec<_> = flags.iter().map(FlagSpec::of).collect();
     flags.sort_by_key(|flag| flag.key);
     let document = Document { format: FORMAT, version: VERSION, project, segments, flags };
     Ok(serde_json::to_string_pretty(&document)? + "\n")
@@ -273,7 +273,7 @@ fn read_members<'j, 'a>(
         // What it has to be is checked before.
         fields.get("format");
         fields.required("version", violations, number(|_| Ok(())));
-        let as_it_is = |slug: &str| Ok::<_, Fault>(slug.to_owned());
+        let as_it_is = |slug: &str| Ok::<_, FieldError>(slug.to_owned());
         let project = fields.required("project", violations, text(as_it_is));
         let most = usize::try_from(MAX_SEGMENTS).unwrap_or(usize::MAX);
         let segments = array(most, |json, _: &JsonPath<'_>, _: &mut Violations| Some(json));

@@ -32,8 +32,8 @@ pub(super) async fn run(options: ExportOptions, store: &Store) -> Result<(), Cli
 }
 
 /// Tells what flagd will serve otherwise, or not at all.
-fn tell_differences(differences: &[flagd::Difference], flags: &[FeatureFlag]) {
-    for flagd::Difference { flag_key, pointer, left_out, reason } in differences {
+fn tell_differences(differences: &[flagd::ExportGap], flags: &[FeatureFlag]) {
+    for flagd::ExportGap { flag_key, pointer, left_out, reason } in differences {
         let what = if *left_out { "left out" } else { "differs" };
         note(&format!("{flag_key}: {what}, {pointer}: {reason}"));
     }

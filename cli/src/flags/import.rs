@@ -7,7 +7,7 @@ use shared::app::{Clock, Ids};
 use shared::dynamodb::Store;
 
 use super::apply::apply;
-use super::plan::{Conflicts, Fate, Plan, ShownFate, plan};
+use super::plan::{Conflicts, Plan, PlanEntry, PlannedAction, plan};
 use super::segments::{SegmentPlan, ShownSegmentFate};
 use super::{ImportOptions, all_flags, all_segments, document, find_project};
 use crate::error::CliError;
@@ -18,7 +18,7 @@ use crate::output::{Output, note, write};
 struct Shown<'p> {
     applied: bool,
     segments: Vec<ShownSegmentFate<'p>>,
-    flags: Vec<ShownFate<'p>>,
+    flags: Vec<PlanEntry<'p>>,
 }
 
 pub(super) async fn run(
@@ -43,11 +43,11 @@ pub(super) async fn run(
     let plan = plan(stored, document.flags, &segments, options.archive_missing, now)
         .map_err(CliError::ImportRefused)?;
 
-    let changes = segments.changes() + plan.count(Fate::is_change);
+    let changes = segments.changes() + plan.count(PlannedAction::is_change);
     let shown = Shown {
         applied: options.apply,
         segments: segments.shown(),
-        flags: plan.flags.iter().map(ShownFate::of).collect(),
+        flags: plan.flags.iter().map(PlanEntry::of).collect(),
     };
     let is_last = !options.apply || changes == 0;
     if !output.is_json() {
@@ -78,10 +78,10 @@ pub(super) async fn run(
 /// What a plan does, in numbers; if it is the last that is said, what to do now.
 fn summary(segments: &SegmentPlan, plan: &Plan, changes_left: Option<usize>) -> String {
     let counts = [
-        (plan.count(|fate| matches!(fate, Fate::Created(_))), "created"),
-        (plan.count(|fate| matches!(fate, Fate::Changed(_))), "changed"),
-        (plan.count(|fate| matches!(fate, Fate::Unchanged(_))), "unchanged"),
-        (plan.count(|fate| matches!(fate, Fate::LeftAlone(_))), "left alone"),
+        (plan.count(|fate| matches!(fate, PlannedAction::Created(_))), "created"),
+        (plan.count(|fate| matches!(fate, PlannedAction::Changed(_))), "changed"),
+        (plan.count(|fate| matches!(fate, PlannedAction::Unchanged(_))), "unchanged"),
+        (plan.count(|fate| matches!(fate, PlannedAction::LeftAlone(_))), "left alone"),
     ];
     let counts: Vec<String> =
         counts.into_iter().map(|(count, what)| format!("{count} {what}")).collect();

@@ -8,7 +8,8 @@ use std::fmt;
 use serde::Serialize;
 
 use flags::{
-    Dependencies, FeatureFlag, FlagKey, MAX_LIVE_FLAGS, Prerequisite, UnsoundChain, with_known_ids,
+    Dependencies, FeatureFlag, FlagKey, InvalidPrerequisite, MAX_LIVE_FLAGS, Prerequisite,
+    with_known_ids,
 };
 use shared::timestamp::Timestamp;
 
@@ -19,12 +20,12 @@ use super::segments::SegmentPlan;
 /// What becomes of the flags of a project, by key.
 #[derive(Debug)]
 pub(super) struct Plan {
-    pub(super) flags: BTreeMap<FlagKey, Fate>,
+    pub(super) flags: BTreeMap<FlagKey, PlannedAction>,
 }
 
 /// What becomes of one flag.
 #[derive(Debug)]
-pub(super) enum Fate {
+pub(super) enum PlannedAction {
     Created(FeatureFlag),
     Changed(Box<Change>),
     Unchanged(FeatureFlag),
@@ -62,7 +63,7 @@ impl fmt::Display for Conflicts {
     }
 }
 
-impl Fate {
+impl PlannedAction {
     /// The flag as it is after the import.
     pub(super) fn outcome(&self) -> &FeatureFlag {
         match self {
@@ -92,17 +93,18 @@ pub(super) fn plan(
     for described in described {
         let key = described.flag.key.clone();
         let fate = match stored.remove(&key) {
-            None => Fate::Created(created(described, now)),
+            None => PlannedAction::Created(created(described, now)),
             Some(stored) => changed(&stored, described, now).unwrap_or_else(|reason| {
                 conflicts.push(Conflict { name: key.to_string(), reason });
-                Fate::Unchanged(stored)
+                PlannedAction::Unchanged(stored)
             }),
         };
         flags.insert(key, fate);
     }
     for (key, missing) in stored {
         let is_archived = archive_missing && missing.archived_at.is_none();
-        let fate = if is_archived { archived(missing, now) } else { Fate::LeftAlone(missing) };
+        let fate =
+            if is_archived { archived(missing, now) } else { PlannedAction::LeftAlone(missing) };
         flags.insert(key, fate);
     }
     let plan = Plan { flags };
@@ -117,7 +119,11 @@ fn created(described: DescribedFlag, now: Timestamp) -> FeatureFlag {
 }
 
 /// What becomes of a flag that is there, or why it cannot become what is described.
-fn changed(stored: &FeatureFlag, described: DescribedFlag, now: Timestamp) -> Result<Fate, String> {
+fn changed(
+    stored: &FeatureFlag,
+    described: DescribedFlag,
+    now: Timestamp,
+) -> Result<PlannedAction, String> {
     let DescribedFlag { flag, archived, new_rule_ids } = described;
     if flag.flag_type != stored.flag_type {
         let (is, wanted) = (stored.flag_type.as_str(), flag.flag_type.as_str());
@@ -137,7 +143,7 @@ fn changed(stored: &FeatureFlag, described: DescribedFlag, now: Timestamp) -> Re
         ..flag
     };
     if flag == *stored {
-        return Ok(Fate::Unchanged(flag));
+        return Ok(PlannedAction::Unchanged(flag));
     }
     if archived && stored.archived_at.is_some() {
         let reason = "is archived, and differs from the document, in which it is archived too; \
@@ -147,16 +153,16 @@ fn changed(stored: &FeatureFlag, described: DescribedFlag, now: Timestamp) -> Re
     Ok(change(stored.clone(), flag, now))
 }
 
-fn archived(stored: FeatureFlag, now: Timestamp) -> Fate {
+fn archived(stored: FeatureFlag, now: Timestamp) -> PlannedAction {
     let flag = FeatureFlag { archived_at: Some(now), ..stored.clone() };
     change(stored, flag, now)
 }
 
-fn change(stored: FeatureFlag, flag: FeatureFlag, now: Timestamp) -> Fate {
+fn change(stored: FeatureFlag, flag: FeatureFlag, now: Timestamp) -> PlannedAction {
     let version = stored.version.saturating_add(1);
     let flag = FeatureFlag { version, updated_at: now, ..flag };
     let fields = compare(&stored, &flag);
-    Fate::Changed(Box::new(Change { stored, flag, fields }))
+    PlannedAction::Changed(Box::new(Change { stored, flag, fields }))
 }
 
 impl Plan {
@@ -193,7 +199,7 @@ impl Plan {
             }
         }
         let limit = usize::try_from(MAX_LIVE_FLAGS).unwrap_or(usize::MAX);
-        let created = self.flags.iter().find(|(_, fate)| matches!(fate, Fate::Created(_)));
+        let created = self.flags.iter().find(|(_, fate)| matches!(fate, PlannedAction::Created(_)));
         if let (true, Some((key, _))) = (live.len() > limit, created) {
             let reason = format!(
                 "the project would have {} flags that are not archived; at most {limit} are \
@@ -206,20 +212,21 @@ impl Plan {
     }
 
     /// How many flags become what `is_counted` tells.
-    pub(super) fn count(&self, is_counted: impl Fn(&Fate) -> bool) -> usize {
+    pub(super) fn count(&self, is_counted: impl Fn(&PlannedAction) -> bool) -> usize {
         self.flags.values().filter(|fate| is_counted(fate)).count()
     }
 
     /// What has to be written, in an order in which as much as possible can be: what others depend
     /// on before them, and last what is archived, what depends on others before them.
-    pub(super) fn changes(self) -> Vec<Fate> {
+    pub(super) fn changes(self) -> Vec<PlannedAction> {
         let order = self.order();
         let (mut archived, mut live): (Vec<_>, Vec<_>) = self
             .flags
             .into_values()
-            .filter(Fate::is_change)
+            .filter(PlannedAction::is_change)
             .partition(|fate| fate.outcome().archived_at.is_some());
-        let place = |fate: &Fate| order.get(&fate.outcome().key).copied().unwrap_or_default();
+        let place =
+            |fate: &PlannedAction| order.get(&fate.outcome().key).copied().unwrap_or_default();
         live.sort_by_key(place);
         archived.sort_by_key(|fate| std::cmp::Reverse(place(fate)));
         live.into_iter().chain(archived).collect()
@@ -278,10 +285,10 @@ fn misfit(
     let arrows =
         |keys: &[FlagKey]| keys.iter().map(FlagKey::as_str).collect::<Vec<_>>().join(" → ");
     match dependencies?.check(key, flag_key)? {
-        UnsoundChain::Cycle(path) => {
+        InvalidPrerequisite::Cycle(path) => {
             Some(format!("would depend on itself: {}; take away a prerequisite", arrows(&path)))
         }
-        UnsoundChain::TooLong(chain) => {
+        InvalidPrerequisite::TooLong(chain) => {
             Some(format!("would be in a chain too long: {}; shorten it", arrows(&chain)))
         }
     }
@@ -290,19 +297,19 @@ fn misfit(
 /// The plan as a program sees it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ShownFate<'p> {
+pub(super) struct PlanEntry<'p> {
     key: &'p FlagKey,
     action: &'static str,
     changes: &'p [FieldChange],
 }
 
-impl<'p> ShownFate<'p> {
-    pub(super) fn of((key, fate): (&'p FlagKey, &'p Fate)) -> Self {
+impl<'p> PlanEntry<'p> {
+    pub(super) fn of((key, fate): (&'p FlagKey, &'p PlannedAction)) -> Self {
         let (action, changes) = match fate {
-            Fate::Created(_) => ("create", &[][..]),
-            Fate::Changed(change) => ("change", change.fields.as_slice()),
-            Fate::Unchanged(_) => ("none", &[][..]),
-            Fate::LeftAlone(_) => ("not_in_document", &[][..]),
+            PlannedAction::Created(_) => ("create", &[][..]),
+            PlannedAction::Changed(change) => ("change", change.fields.as_slice()),
+            PlannedAction::Unchanged(_) => ("none", &[][..]),
+            PlannedAction::LeftAlone(_) => ("not_in_document", &[][..]),
         };
         Self { key, action, changes }
     }
@@ -316,10 +323,14 @@ impl fmt::Display for Plan {
             write!(formatter, "{separator}")?;
             separator = "\n";
             match fate {
-                Fate::Created(flag) => write!(formatter, "+ {key}: created, {}", brief(flag))?,
-                Fate::Unchanged(_) => write!(formatter, "= {key}: unchanged")?,
-                Fate::LeftAlone(_) => write!(formatter, "? {key}: not in the file, left alone")?,
-                Fate::Changed(change) => {
+                PlannedAction::Created(flag) => {
+                    write!(formatter, "+ {key}: created, {}", brief(flag))?;
+                }
+                PlannedAction::Unchanged(_) => write!(formatter, "= {key}: unchanged")?,
+                PlannedAction::LeftAlone(_) => {
+                    write!(formatter, "? {key}: not in the file, left alone")?;
+                }
+                PlannedAction::Changed(change) => {
                     write!(formatter, "~ {key}: changed")?;
                     for change in &change.fields {
                         let lines = change.to_string();

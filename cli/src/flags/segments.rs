@@ -19,11 +19,11 @@ use crate::output::note;
 
 /// What becomes of the segments of a project, by key.
 #[derive(Debug, Default)]
-pub(super) struct SegmentPlan(BTreeMap<SegmentKey, SegmentFate>);
+pub(super) struct SegmentPlan(BTreeMap<SegmentKey, PlannedSegmentAction>);
 
 /// What becomes of one segment.
 #[derive(Debug)]
-enum SegmentFate {
+enum PlannedSegmentAction {
     Created(Segment),
     Changed {
         stored: Box<Segment>,
@@ -44,12 +44,12 @@ impl SegmentPlan {
         for segment in described {
             let key = segment.key.clone();
             let fate = match stored.remove(&key) {
-                None => SegmentFate::Created(segment),
-                Some(stored) => SegmentFate::of(stored, segment, now),
+                None => PlannedSegmentAction::Created(segment),
+                Some(stored) => PlannedSegmentAction::of(stored, segment, now),
             };
             fates.insert(key, fate);
         }
-        fates.extend(stored.into_keys().map(|key| (key, SegmentFate::LeftAlone)));
+        fates.extend(stored.into_keys().map(|key| (key, PlannedSegmentAction::LeftAlone)));
         Self(fates)
     }
 
@@ -66,7 +66,8 @@ impl SegmentPlan {
     /// What keeps the segments from being as planned: their number.
     pub(super) fn conflict(&self) -> Option<Conflict> {
         let limit = usize::try_from(MAX_SEGMENTS).unwrap_or(usize::MAX);
-        let mut created = self.0.iter().filter(|(_, fate)| matches!(fate, SegmentFate::Created(_)));
+        let mut created =
+            self.0.iter().filter(|(_, fate)| matches!(fate, PlannedSegmentAction::Created(_)));
         let (key, _) = created.next().filter(|_| self.0.len() > limit)?;
         let reason = format!(
             "the project would have {} segments; at most {limit} are allowed, delete some first",
@@ -114,7 +115,7 @@ impl SegmentPlan {
     }
 }
 
-impl SegmentFate {
+impl PlannedSegmentAction {
     fn of(stored: Segment, described: Segment, now: Timestamp) -> Self {
         let fields = compare_segments(&stored, &described);
         if fields.is_empty() {
@@ -145,14 +146,14 @@ impl SegmentFate {
 }
 
 /// Makes one change, or tells why it cannot be made.
-async fn make(fate: &SegmentFate, store: &Store) -> Result<Option<String>, StoreError> {
+async fn make(fate: &PlannedSegmentAction, store: &Store) -> Result<Option<String>, StoreError> {
     let overtaken = || {
         let reason = "was changed by somebody else just now; run the command again to compare";
         Some(reason.to_owned())
     };
     match fate {
-        SegmentFate::Unchanged | SegmentFate::LeftAlone => Ok(None),
-        SegmentFate::Created(segment) => match FlagStore::new(store)
+        PlannedSegmentAction::Unchanged | PlannedSegmentAction::LeftAlone => Ok(None),
+        PlannedSegmentAction::Created(segment) => match FlagStore::new(store)
             .create_segment(segment.clone(), None, |_| Ok::<_, StoreError>(StoredAnswer::default()))
             .await?
         {
@@ -166,7 +167,7 @@ async fn make(fate: &SegmentFate, store: &Store) -> Result<Option<String>, Store
                 Ok(if is_wanted { None } else { overtaken() })
             }
         },
-        SegmentFate::Changed { stored, segment, .. } => {
+        PlannedSegmentAction::Changed { stored, segment, .. } => {
             let mut retry = ConflictRetry::default();
             while retry.next_attempt().await {
                 match FlagStore::new(store).replace_segment(stored, segment).await? {
@@ -200,9 +201,9 @@ pub(super) struct ShownSegmentFate<'p> {
 }
 
 impl<'p> ShownSegmentFate<'p> {
-    fn of(key: &'p SegmentKey, fate: &'p SegmentFate) -> Self {
+    fn of(key: &'p SegmentKey, fate: &'p PlannedSegmentAction) -> Self {
         let changes = match fate {
-            SegmentFate::Changed { fields, .. } => fields.as_slice(),
+            PlannedSegmentAction::Changed { fields, .. } => fields.as_slice(),
             _ => &[],
         };
         Self { key, action: fate.action(), changes }
@@ -215,18 +216,18 @@ impl fmt::Display for SegmentPlan {
         for (key, fate) in &self.0 {
             let name = named(key);
             match fate {
-                SegmentFate::Created(segment) => {
+                PlannedSegmentAction::Created(segment) => {
                     writeln!(
                         formatter,
                         "+ {name}: created, conditions: {}",
                         segment.conditions.len()
                     )?;
                 }
-                SegmentFate::Unchanged => writeln!(formatter, "= {name}: unchanged")?,
-                SegmentFate::LeftAlone => {
+                PlannedSegmentAction::Unchanged => writeln!(formatter, "= {name}: unchanged")?,
+                PlannedSegmentAction::LeftAlone => {
                     writeln!(formatter, "? {name}: not in the file, left alone")?;
                 }
-                SegmentFate::Changed { fields, .. } => {
+                PlannedSegmentAction::Changed { fields, .. } => {
                     writeln!(formatter, "~ {name}: changed")?;
                     for change in fields {
                         let lines = change.to_string();
@@ -273,7 +274,7 @@ mod tests {
         assert_eq!(lines, expected);
         assert_eq!((plan.changes(), plan.conflict()), (2, None));
         assert_eq!(plan.counts(), "1 created, 1 changed, 1 unchanged, 1 left alone");
-        let Some(SegmentFate::Changed { segment, .. }) = plan.0.values().nth(1) else {
+        let Some(PlannedSegmentAction::Changed { segment, .. }) = plan.0.values().nth(1) else {
             panic!("it is changed");
         };
         assert_eq!((segment.version, segment.updated_at), (2, Timestamp::from_millis(9)));

@@ -16,7 +16,7 @@ use shared::dynamodb::StoreError;
 use shared::idempotency::StoredAnswer;
 use shared::json::Json as Document;
 use shared::page::PageRequest;
-use shared::projects::api_key::Author;
+use shared::projects::api_key::Actor;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
@@ -43,7 +43,7 @@ impl Shop {
         let flag = draft.into_flag(self.id, now, Uuid::max).unwrap();
         let respond = |_: &FeatureFlag| Ok::<_, StoreError>(StoredAnswer::default());
         let created = FlagStore::new(&self.stack.store())
-            .create_flag(flag, &Author::Command, None, respond)
+            .create_flag(flag, &Actor::Command, None, respond)
             .await
             .unwrap();
         let FlagCreation::Created(flag) = created else { unreachable!("{created:?}") };
@@ -56,7 +56,7 @@ impl Shop {
         let replaced = {
             let store = self.stack.store();
             FlagStore::new(&store)
-                .replace_flag(flag, &archived, ChangeKind::Archived, &Author::Command)
+                .replace_flag(flag, &archived, ChangeKind::Archived, &Actor::Command)
                 .await
                 .unwrap()
         };
@@ -73,7 +73,7 @@ impl Shop {
         let gone = self.archive(&gone).await;
         assert_eq!(
             FlagStore::new(&self.stack.store())
-                .delete_flag(&gone, &Author::Command, gone.updated_at)
+                .delete_flag(&gone, &Actor::Command, gone.updated_at)
                 .await
                 .unwrap(),
             FlagDeletion::Done

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 
 vi.stubGlobal("sessionStorage", { getItem: () => null, removeItem: () => {} });
-const { answered, counted, waitOf } = await import("./client");
+const { unwrapResponse, counted, waitOf } = await import("./client");
 
 afterEach(() => {
   vi.useRealTimers();
@@ -43,5 +43,5 @@ test("a request that hangs ends, and says so", async () => {
   );
   const asked = counted(new Request("http://127.0.0.1/v0/me")).then((response) => ({ response }));
   ended.abort(new DOMException("", "TimeoutError"));
-  await expect(answered(asked)).rejects.toMatchObject({ code: "timed_out" });
+  await expect(unwrapResponse(asked)).rejects.toMatchObject({ code: "timed_out" });
 });

@@ -1,7 +1,7 @@
 /** The API, typed by its description. */
 
 import createClient from "openapi-fetch";
-import { currentKey, forgetKey } from "../session";
+import { currentKey, signOut } from "../session";
 import type { components, paths } from "./schema";
 
 export type Schemas = components["schemas"];
@@ -9,7 +9,7 @@ export type Problem = Schemas["Problem"];
 export type Violation = Schemas["Violation"];
 
 /** Why a request was not carried out, in the words of the API. */
-export class Refusal extends Error {
+export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly violations: readonly Violation[];
@@ -100,7 +100,7 @@ interface Outcome<T> {
   response: Response;
 }
 
-export function refusalOf(status: number, body: unknown): Refusal {
+export function refusalOf(status: number, body: unknown): ApiError {
   const it = (typeof body === "object" && body !== null ? body : {}) as Partial<Problem> & {
     errorCode?: string;
     errorDetails?: string;
@@ -112,11 +112,11 @@ export function refusalOf(status: number, body: unknown): Refusal {
   const isTaken = code === "flag_exists" || code === "segment_exists";
   const taken: Violation[] = [{ pointer: "/key", code: "duplicate", message: text }];
   const violations = it.errors ?? (isTaken ? taken : []);
-  return new Refusal(status, code, text, violations, it.requestId ?? null);
+  return new ApiError(status, code, text, violations, it.requestId ?? null);
 }
 
-/** The body of an answer. Throws a `Refusal` for all that is no success. */
-export async function answered<T>(outcome: Promise<Outcome<T>>): Promise<T> {
+/** The body of an answer. Throws a `ApiError` for all that is no success. */
+export async function unwrapResponse<T>(outcome: Promise<Outcome<T>>): Promise<T> {
   return (await answeredWithHeaders(outcome)).data;
 }
 
@@ -129,9 +129,9 @@ export async function answeredWithHeaders<T>(
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     if (error instanceof DOMException && error.name === "TimeoutError") {
-      throw new Refusal(0, "timed_out", `There was no answer in ${TIME_OUT_MS / 1000} seconds.`);
+      throw new ApiError(0, "timed_out", `There was no answer in ${TIME_OUT_MS / 1000} seconds.`);
     }
-    throw new Refusal(
+    throw new ApiError(
       0,
       "unreachable",
       "The API cannot be reached. Is it running, and are you online?",
@@ -141,7 +141,7 @@ export async function answeredWithHeaders<T>(
   if (response.ok) return { data: data as T, headers: response.headers };
   const refusal = refusalOf(response.status, error);
   // A key that has ended is of no use to anybody.
-  if (refusal.status === 401) forgetKey(refusal.message);
+  if (refusal.status === 401) signOut(refusal.message);
   throw refusal;
 }
 

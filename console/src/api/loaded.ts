@@ -2,12 +2,12 @@
 
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { currentKey, onKeyChange } from "../session";
-import { Refusal } from "./client";
+import { ApiError } from "./client";
 
 export interface Loaded<T> {
   /** What was loaded last: for this key, or while that is on its way, for the one before. */
   data: T | undefined;
-  error: Refusal | null;
+  error: ApiError | null;
   loading: boolean;
   reload: () => void;
   /** Shows something before the API does, as after a change that was answered. */
@@ -28,9 +28,9 @@ export function forgetLoaded(): void {
   kept.clear();
 }
 
-function asRefusal(error: unknown): Refusal {
-  if (error instanceof Refusal) return error;
-  return new Refusal(0, "fault", error instanceof Error ? error.message : String(error));
+function asRefusal(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  return new ApiError(0, "fault", error instanceof Error ? error.message : String(error));
 }
 
 /**
@@ -42,7 +42,7 @@ export function useLoaded<T>(
   load: (signal: AbortSignal) => Promise<T>,
   when: "first" | "then" = "then",
 ): Loaded<T> {
-  const [state, setState] = useState<{ key: string | null; data?: T; error: Refusal | null }>({
+  const [state, setState] = useState<{ key: string | null; data?: T; error: ApiError | null }>({
     key: null,
     error: null,
   });

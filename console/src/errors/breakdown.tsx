@@ -1,7 +1,7 @@
 /** What the errors have in common: the values of one category, to be filtered by. */
 
 import { changed, go, useAddress } from "../address";
-import { answered, api, type Schemas } from "../api/client";
+import { api, type Schemas, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import type { Project } from "../caller";
 import { number } from "../time/format";
@@ -33,7 +33,7 @@ export function Breakdown({ projects, view, range, categories }: BreakdownProps)
   const by = (address.query.get("by") as By | null) ?? USUAL;
   const key = `breakdown ${by} ${keyOf(projects)} ${viewKey(view, range)}`;
   const loaded = useLoaded(key, (signal) =>
-    answered(
+    unwrapResponse(
       api.POST("/v0/errors/breakdown/query", {
         body: {
           projectIds: projects.map((it) => it.slug),

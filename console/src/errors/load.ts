@@ -1,6 +1,6 @@
 /** What pages about errors ask the API for. */
 
-import { answered, answeredWithHeaders, api, type Schemas } from "../api/client";
+import { answeredWithHeaders, api, type Schemas, unwrapResponse } from "../api/client";
 import type { Project } from "../caller";
 import type { Series } from "../plot/plot";
 import type { Range } from "../time/range";
@@ -36,7 +36,7 @@ export function totalOf(series: Series): number {
 
 export function loadCategories(project: Project, signal?: AbortSignal): Promise<Category[]> {
   const params = { path: { idOrSlug: project.slug } };
-  return answered(
+  return unwrapResponse(
     api.GET("/v0/projects/{idOrSlug}/errors/categories", { params, ...(signal && { signal }) }),
   );
 }
@@ -56,7 +56,7 @@ export async function loadErrors(
   signal?: AbortSignal,
 ): Promise<ErrorPage> {
   const at = Date.now();
-  const page = await answered(
+  const page = await unwrapResponse(
     api.POST("/v0/projects/{idOrSlug}/errors/query", {
       params: { path: { idOrSlug: project.slug } },
       body: { ...queryOf(view, span), ...more },
@@ -67,7 +67,7 @@ export async function loadErrors(
 }
 
 export function setStatus(project: Project, errorId: string, status: Schemas["ErrorStatus"]) {
-  return answered(
+  return unwrapResponse(
     api.PATCH("/v0/projects/{idOrSlug}/errors/{errorId}", {
       params: { path: { idOrSlug: project.slug, errorId } },
       body: { status },

@@ -1,6 +1,6 @@
 /** What happened in a span, for lines on plots: event markers, and changes of flags. */
 
-import { answered, api, inTurn, Refusal } from "../api/client";
+import { ApiError, api, inTurn, unwrapResponse } from "../api/client";
 import type { Project, Scope } from "../caller";
 import { type Flag, type FlagList, listFlags } from "../flags/flag";
 import { changeInWords, loadChanges } from "../flags/history";
@@ -64,7 +64,7 @@ async function loadMarkers(
   signal: AbortSignal,
 ): Promise<Marks> {
   const path = { idOrSlug: project.slug };
-  const collections = await answered(
+  const collections = await unwrapResponse(
     api.GET("/v0/projects/{idOrSlug}/event-marker-collections", {
       params: { path, query: { limit: most } },
       signal,
@@ -75,7 +75,7 @@ async function loadMarkers(
   const found = await inTurn(filled, AT_ONCE, (it) =>
     newestOf(
       (start, cursor) =>
-        answered(
+        unwrapResponse(
           api.GET("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
             params: {
               path: { ...path, collectionId: it.id },
@@ -158,7 +158,7 @@ async function historyOf(
     return { marks, isAll: page.nextCursor === null || (marks.at(-1)?.at ?? 0) < span.from };
   } catch (error) {
     // It was deleted after the list was read.
-    if (error instanceof Refusal && error.status === 404)
+    if (error instanceof ApiError && error.status === 404)
       return { marks: [lastChangeOf(flag)], isAll: true };
     throw error;
   }

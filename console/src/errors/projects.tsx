@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { changed, go, useAddress } from "../address";
-import { type Project, useHere } from "../caller";
+import { type Project, useCurrentProject } from "../caller";
 import { useMenu } from "../ui/menu";
 
 /** More in one plot tell nobody anything; each brings a few requests of its own. */
@@ -15,7 +15,7 @@ export function keyOf(projects: readonly Project[]): string {
 
 /** Those of the address, the frame's own first. */
 export function useProjects(): Project[] {
-  const { caller, project } = useHere();
+  const { caller, project } = useCurrentProject();
   const asked = useAddress().query.get("with") ?? "";
   return useMemo(() => {
     const slugs = new Set(asked.split(","));
@@ -27,7 +27,7 @@ export function useProjects(): Project[] {
 /** Chooses projects to be looked at together. Absent where there is but one. */
 export function ProjectsMenu({ projects }: { projects: Project[] }) {
   const address = useAddress();
-  const { caller, project } = useHere();
+  const { caller, project } = useCurrentProject();
   const { box, onKeyDown } = useMenu();
   if (caller.projects.length < 2) return null;
   const isChosen = (it: Project) => projects.some((one) => one.id === it.id);

@@ -2,11 +2,11 @@
 
 import { useRef, useState } from "preact/hooks";
 import { changed, go, useAddress, useStay } from "../address";
-import { answered, api, type Schemas } from "../api/client";
-import { useHere } from "../caller";
+import { api, type Schemas, unwrapResponse } from "../api/client";
+import { useCurrentProject } from "../caller";
 import { useKeys } from "../keys";
 import { Icon } from "../ui/icons";
-import { tell, tellRefusal } from "../ui/toast";
+import { showErrorToast, showToast } from "../ui/toast";
 import {
   type Category,
   type Filter,
@@ -33,7 +33,7 @@ interface SentenceProps {
 
 export function Sentence({ view, categories }: SentenceProps) {
   const address = useAddress();
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const [text, setText] = useState("");
   const [told, setTold] = useState<Understood | null>(null);
   const stay = useStay();
@@ -52,7 +52,7 @@ export function Sentence({ view, categories }: SentenceProps) {
     try {
       // Whoever is faster than the page need not press Enter again.
       const known = categories ?? (await loadCategories(project));
-      const read = await answered(
+      const read = await unwrapResponse(
         api.POST("/v0/errors/filters/interpret", {
           params: { query: { explain: true } },
           body: {
@@ -72,11 +72,11 @@ export function Sentence({ view, categories }: SentenceProps) {
         if (isHere()) put(filters);
         else {
           const href = changed(address, filterParams(filters));
-          tell(`“${query}” was understood.`, undefined, { href, text: "Show it" });
+          showToast(`“${query}” was understood.`, undefined, { href, text: "Show it" });
         }
       }
     } catch (error) {
-      tellRefusal(error);
+      showErrorToast(error);
     } finally {
       setAsking(false);
     }

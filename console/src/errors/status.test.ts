@@ -1,15 +1,15 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import { Refusal } from "../api/client";
+import { ApiError } from "../api/client";
 import type { Project } from "../caller";
-import { tell, tellRefusal } from "../ui/toast";
+import { showErrorToast, showToast } from "../ui/toast";
 import { setStatus } from "./load";
 import { changeStatus, type HasStatus, namesOf, statusNow } from "./status";
 
 vi.mock("./load", () => ({ setStatus: vi.fn() }));
 vi.mock("../ui/toast", async (original) => ({
   ...(await original<typeof import("../ui/toast")>()),
-  tell: vi.fn(),
-  tellRefusal: vi.fn(),
+  showToast: vi.fn(),
+  showErrorToast: vi.fn(),
 }));
 
 const project = { slug: "shop" } as Project;
@@ -19,7 +19,7 @@ const six = [1, 2, 3, 4, 5, 6].map((it) => ({
   status: "open" as const,
 }));
 const refusing = (id: string) => async (_: Project, errorId: string) => {
-  if (errorId === id) throw new Refusal(503, "unavailable", "The service is unavailable.");
+  if (errorId === id) throw new ApiError(503, "unavailable", "The service is unavailable.");
   return {} as never;
 };
 
@@ -31,7 +31,7 @@ test("one that fails stops no other, is named, and the others can be changed bac
   await changeStatus(project, six, "ignored", done);
   expect(setStatus).toHaveBeenCalledTimes(6);
   expect(done).toHaveBeenCalledWith([six[2]]);
-  const [text, undo] = vi.mocked(tell).mock.calls[0] ?? [];
+  const [text, undo] = vi.mocked(showToast).mock.calls[0] ?? [];
   expect(text).toBe("Ignored 5 of 6 errors, but not “Error 3”: The service is unavailable.");
   const statuses = () => six.map((it: HasStatus) => statusNow(it, 0));
   expect(statuses()).toEqual(["ignored", "ignored", "open", "ignored", "ignored", "ignored"]);
@@ -47,10 +47,10 @@ test("one that fails stops no other, is named, and the others can be changed bac
 });
 
 test("where nothing was changed there is nothing to undo", async () => {
-  vi.mocked(setStatus).mockRejectedValue(new Refusal(403, "insufficient_scope", "No."));
+  vi.mocked(setStatus).mockRejectedValue(new ApiError(403, "insufficient_scope", "No."));
   await changeStatus(project, six.slice(0, 2), "resolved", () => {});
-  expect(tell).not.toHaveBeenCalled();
-  expect(tellRefusal).toHaveBeenCalledOnce();
+  expect(showToast).not.toHaveBeenCalled();
+  expect(showErrorToast).toHaveBeenCalledOnce();
 });
 
 test("a list that was loaded after a change knows better", () => {

@@ -1,10 +1,10 @@
 /** Changes the status of errors at once, with the way back. */
 
 import { useEffect, useState } from "preact/hooks";
-import { inTurn, Refusal } from "../api/client";
+import { ApiError, inTurn } from "../api/client";
 import type { Project } from "../caller";
 import { counted } from "../time/format";
-import { tell, tellRefusal, wordsOf } from "../ui/toast";
+import { showErrorToast, showToast, wordsOf } from "../ui/toast";
 import type { Status } from "./filters";
 import { setStatus } from "./load";
 
@@ -75,7 +75,7 @@ export function namesOf(errors: readonly { title: string }[]): string {
 }
 
 const reasonOf = (reason: unknown) =>
-  reason instanceof Refusal ? wordsOf(reason) : String(reason);
+  reason instanceof ApiError ? wordsOf(reason) : String(reason);
 
 /**
  * Changes the status of all that it can. `done` is told of those that it went wrong for, and is called again
@@ -100,13 +100,13 @@ export async function changeStatus<T extends Named>(
     const [first] = stuck;
     if (!first) return;
     const why = `${namesOf(left)} could not be changed back: ${reasonOf(first.reason)}`;
-    throw new Refusal(0, "not_undone", why);
+    throw new ApiError(0, "not_undone", why);
   };
   const [first] = failed;
-  if (!first) tell(`${DONE[status]} ${counted(left.length, "error")}.`, undo);
-  else if (!left.length) tellRefusal(first.reason);
+  if (!first) showToast(`${DONE[status]} ${counted(left.length, "error")}.`, undo);
+  else if (!left.length) showErrorToast(first.reason);
   else {
     const all = `${DONE[status]} ${left.length} of ${counted(wanted.length, "error")}`;
-    tell(`${all}, but not ${namesOf([...without])}: ${reasonOf(first.reason)}`, undo);
+    showToast(`${all}, but not ${namesOf([...without])}: ${reasonOf(first.reason)}`, undo);
   }
 }

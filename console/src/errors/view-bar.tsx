@@ -3,7 +3,7 @@
 import { useCallback, useMemo, useRef, useState } from "preact/hooks";
 import { useAddress } from "../address";
 import { useLoaded } from "../api/loaded";
-import { type Project, useCan, useHere } from "../caller";
+import { type Project, useCan, useCurrentProject } from "../caller";
 import type { Mark } from "../plot/marks";
 import { stepNow } from "../steps";
 import { type Range, readRange } from "../time/range";
@@ -41,7 +41,7 @@ export function useView(usual: Status | null): View {
 }
 
 export function useCategories(): Category[] | undefined {
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   return useLoaded(`categories ${project.id}`, (signal) => loadCategories(project, signal)).data;
 }
 

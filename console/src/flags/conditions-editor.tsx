@@ -1,10 +1,10 @@
 /** The conditions of a rule or of a segment, all of which must hold. */
 
 import { useState } from "preact/hooks";
-import type { Refusal } from "../api/client";
+import type { ApiError } from "../api/client";
 import type { Segment } from "../segments/segment";
 import { Icon } from "../ui/icons";
-import { FieldFault, faulty } from "../ui/states";
+import { errorProps, FieldFault } from "../ui/states";
 import { asksAttribute, type Condition, OPERATORS, type Operator } from "./flag";
 
 export const NEW_CONDITION: Condition = { attribute: "", operator: "equals", values: [] };
@@ -14,7 +14,7 @@ interface ConditionsProps {
   /** Segments that may be asked for; `null` where none may be, as in segments themselves. */
   segments: Segment[] | null;
   pointer: string;
-  refusal: Refusal | null;
+  refusal: ApiError | null;
   disabled: boolean;
   onChange: (conditions: Condition[]) => void;
 }
@@ -35,7 +35,7 @@ export function Conditions(props: ConditionsProps) {
         const { values, example } = OPERATORS[it.operator];
         const at = `${pointer}/${index}`;
         const ofSegments = !asksAttribute(it.operator);
-        const faultOfValues = faulty(
+        const faultOfValues = errorProps(
           refusal,
           `${at}/values`,
           ...it.values.map((_, place) => `${at}/values/${place}`),
@@ -50,7 +50,7 @@ export function Conditions(props: ConditionsProps) {
                   placeholder="attribute"
                   value={it.attribute ?? ""}
                   disabled={disabled}
-                  {...faulty(refusal, `${at}/attribute`)}
+                  {...errorProps(refusal, `${at}/attribute`)}
                   onInput={(event) => set(index, { attribute: event.currentTarget.value })}
                 />
               )}
@@ -58,7 +58,7 @@ export function Conditions(props: ConditionsProps) {
                 aria-label={`Operator of condition ${index + 1}`}
                 value={it.operator}
                 disabled={disabled}
-                {...faulty(refusal, `${at}/operator`)}
+                {...errorProps(refusal, `${at}/operator`)}
                 onChange={(event) =>
                   set(index, withOperator(it, event.currentTarget.value as Operator))
                 }
@@ -131,7 +131,7 @@ export function Conditions(props: ConditionsProps) {
   );
 }
 
-type Fault = ReturnType<typeof faulty>;
+type Fault = ReturnType<typeof errorProps>;
 
 interface ValuesFieldProps {
   label: string;

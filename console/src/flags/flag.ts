@@ -1,7 +1,7 @@
 /** A flag as it is edited, and what it does in words. */
 
 import type { KeyHeader } from "../api/attempt";
-import { answered, api, Refusal, type Schemas } from "../api/client";
+import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
 import type { Project } from "../caller";
 import { differing } from "../drafts";
 
@@ -170,7 +170,7 @@ export function told(flag: Promise<unknown>): Promise<Flag> {
 
 export function createFlag(project: Project, draft: Draft, header: KeyHeader): Promise<Flag> {
   return told(
-    answered(
+    unwrapResponse(
       api.POST("/v0/project/{idOrSlug}/feature-flags", {
         params: { path: { idOrSlug: project.slug }, header },
         // What the description says of conditions is more than the types made of it can say.
@@ -195,7 +195,7 @@ export function patchFlag(
 ): Promise<Flag> {
   const rules = patch.rules && { rules: sent(patch.rules) };
   return told(
-    answered(
+    unwrapResponse(
       api.PATCH("/v0/project/{idOrSlug}/feature-flags/{key}", {
         params: {
           path: { idOrSlug: project.slug, key },
@@ -210,7 +210,7 @@ export function patchFlag(
 export function loadFlag(project: Project, key: string, signal?: AbortSignal): Promise<Flag> {
   const params = { path: { idOrSlug: project.slug, key } };
   return told(
-    answered(
+    unwrapResponse(
       api.GET("/v0/project/{idOrSlug}/feature-flags/{key}", {
         params,
         ...(signal && { signal }),
@@ -221,7 +221,7 @@ export function loadFlag(project: Project, key: string, signal?: AbortSignal): P
 
 /** Whether somebody else changed it since it was read. */
 export function isMismatch(error: unknown): boolean {
-  return error instanceof Refusal && error.code === "version_mismatch";
+  return error instanceof ApiError && error.code === "version_mismatch";
 }
 
 /** Changes a flag if it still is what was shown; if not, tells what it became meanwhile. */
@@ -268,7 +268,7 @@ export async function listFlags(
   do {
     const query: { limit: number; archived?: boolean; cursor?: string } = { limit: 100, archived };
     if (cursor) query.cursor = cursor;
-    const page: { items: unknown[]; nextCursor: string | null } = await answered(
+    const page: { items: unknown[]; nextCursor: string | null } = await unwrapResponse(
       api.GET("/v0/project/{idOrSlug}/feature-flags", {
         params: { path: { idOrSlug: project.slug }, query },
         ...(signal && { signal }),

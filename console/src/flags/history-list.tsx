@@ -2,11 +2,11 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { useLoaded } from "../api/loaded";
-import { useCan, useHere } from "../caller";
+import { useCan, useCurrentProject } from "../caller";
 import { Confirm } from "../ui/confirm";
 import { Refused, SkeletonRows } from "../ui/states";
-import { Ago } from "../ui/time";
-import { tell, tellRefusal } from "../ui/toast";
+import { RelativeTime } from "../ui/time";
+import { showErrorToast, showToast } from "../ui/toast";
 import type { Flag } from "./flag";
 import {
   changeInWords,
@@ -28,7 +28,7 @@ interface HistoryProps {
 }
 
 export function History({ flag, onChange }: HistoryProps) {
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const mayRestore = useCan()("flags:write") && !flag.archivedAt;
   const [more, setMore] = useState<FlagChangePage[]>([]);
   const [loading, setLoading] = useState(false);
@@ -50,7 +50,7 @@ export function History({ flag, onChange }: HistoryProps) {
       });
       setMore([...more, page]);
     } catch (error) {
-      tellRefusal(error);
+      showErrorToast(error);
     } finally {
       setLoading(false);
     }
@@ -60,9 +60,9 @@ export function History({ flag, onChange }: HistoryProps) {
     try {
       const changed = await restoreVersion(project, flag, version);
       onChange(changed);
-      tell(`It is as version ${version} left it, as version ${changed.version}.`);
+      showToast(`It is as version ${version} left it, as version ${changed.version}.`);
     } catch (error) {
-      tellRefusal(error);
+      showErrorToast(error);
     }
   };
   return (
@@ -111,7 +111,7 @@ function Entry({ change, onRestore }: { change: FlagChange; onRestore: (() => vo
           <b>{changeInWords(change)}</b>{" "}
           <span class="quiet small">
             version {change.version} by <bdi>{change.user ?? "an import"}</bdi>,{" "}
-            <Ago at={change.at} />
+            <RelativeTime at={change.at} />
           </span>
         </span>
         {onRestore && (

@@ -1,6 +1,6 @@
 /** The history of a flag: what was changed, readable, and what restoring an older version would change. */
 
-import { answered, api, type Schemas } from "../api/client";
+import { api, type Schemas, unwrapResponse } from "../api/client";
 import type { Project } from "../caller";
 import { conditionsInWords } from "./conditions-editor";
 import {
@@ -30,7 +30,7 @@ export function loadChanges(
 ): Promise<FlagChangePage> {
   const query = { limit: more.limit, ...(more.cursor && { cursor: more.cursor }) };
   const params = { path: { idOrSlug: project.slug, key }, query };
-  return answered(
+  return unwrapResponse(
     api.GET("/v0/project/{idOrSlug}/feature-flags/{key}/changes", {
       params,
       ...(signal && { signal }),
@@ -41,7 +41,7 @@ export function loadChanges(
 /** Makes the flag as a version left it, if it still has the version that is known here. */
 export function restoreVersion(project: Project, flag: Flag, version: number): Promise<Flag> {
   return told(
-    answered(
+    unwrapResponse(
       api.PATCH("/v0/project/{idOrSlug}/feature-flags/{key}", {
         params: {
           path: { idOrSlug: project.slug, key: flag.key },

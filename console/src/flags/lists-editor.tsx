@@ -1,14 +1,14 @@
 /** The lists of a flag besides its rules: variants, individuals, prerequisites. */
 
-import type { Refusal } from "../api/client";
+import type { ApiError } from "../api/client";
 import { Icon } from "../ui/icons";
-import { FieldFault, faulty } from "../ui/states";
+import { errorProps, FieldFault } from "../ui/states";
 import type { Draft, Flag } from "./flag";
 import { VariantSelect } from "./serve-editor";
 
 interface PartProps {
   draft: Draft;
-  refusal: Refusal | null;
+  refusal: ApiError | null;
   disabled: boolean;
   onChange: (change: Partial<Draft>) => void;
 }
@@ -20,7 +20,7 @@ interface LinesProps<T> {
   items: T[];
   fresh: () => T;
   disabled: boolean;
-  refusal: Refusal | null;
+  refusal: ApiError | null;
   pointer: string;
   members: string[];
   /** What stands above the fields of all lines; each field has a name of its own besides. */
@@ -101,7 +101,7 @@ export function VariantsEditor({ draft, refusal, disabled, onChange }: PartProps
         <>
           <input
             aria-label={`Key of variant ${index + 1}`}
-            {...faulty(refusal, `/variants/${index}/key`)}
+            {...errorProps(refusal, `/variants/${index}/key`)}
             placeholder="key"
             value={it.key}
             disabled={disabled}
@@ -109,7 +109,7 @@ export function VariantsEditor({ draft, refusal, disabled, onChange }: PartProps
           />
           <input
             aria-label={`Name of variant ${index + 1}`}
-            {...faulty(refusal, `/variants/${index}/name`)}
+            {...errorProps(refusal, `/variants/${index}/name`)}
             placeholder="name"
             value={it.name}
             disabled={disabled}
@@ -118,7 +118,7 @@ export function VariantsEditor({ draft, refusal, disabled, onChange }: PartProps
           {draft.type === "boolean" ? (
             <select
               aria-label={`Value of variant ${index + 1}`}
-              {...faulty(refusal, `/variants/${index}/value`)}
+              {...errorProps(refusal, `/variants/${index}/value`)}
               value={it.value}
               disabled={disabled}
               onChange={(event) => set({ value: event.currentTarget.value })}
@@ -131,7 +131,7 @@ export function VariantsEditor({ draft, refusal, disabled, onChange }: PartProps
               rows={1}
               class="values"
               aria-label={`Value of variant ${index + 1}`}
-              {...faulty(refusal, `/variants/${index}/value`)}
+              {...errorProps(refusal, `/variants/${index}/value`)}
               placeholder="value"
               value={it.value}
               disabled={disabled}
@@ -166,7 +166,7 @@ export function TargetsEditor({ draft, refusal, disabled, onChange }: PartProps)
           <input
             class="grow"
             aria-label={`Targeting key ${index + 1}`}
-            {...faulty(refusal, `/targets/${index}/value`)}
+            {...errorProps(refusal, `/targets/${index}/value`)}
             placeholder="targeting key"
             value={it.value}
             disabled={disabled}
@@ -174,7 +174,7 @@ export function TargetsEditor({ draft, refusal, disabled, onChange }: PartProps)
           />
           <VariantSelect
             label={`Variant of individual ${index + 1}`}
-            fault={faulty(refusal, `/targets/${index}/variant`)}
+            fault={errorProps(refusal, `/targets/${index}/variant`)}
             value={it.variant}
             variants={draft.variants}
             disabled={disabled}
@@ -211,7 +211,7 @@ export function PrerequisitesEditor({
           <select
             class="grow"
             aria-label={`Flag of prerequisite ${index + 1}`}
-            {...faulty(refusal, `/prerequisites/${index}/flagKey`)}
+            {...errorProps(refusal, `/prerequisites/${index}/flagKey`)}
             value={it.flagKey}
             disabled={disabled}
             onChange={(event) => {
@@ -232,7 +232,7 @@ export function PrerequisitesEditor({
           <span class="quiet">is</span>
           <VariantSelect
             label={`Variant of prerequisite ${index + 1}`}
-            fault={faulty(refusal, `/prerequisites/${index}/variant`)}
+            fault={errorProps(refusal, `/prerequisites/${index}/variant`)}
             value={it.variant}
             variants={flags.find((flag) => flag.key === it.flagKey)?.variants ?? []}
             disabled={disabled}

@@ -1,10 +1,10 @@
 /** Rules, tried in order: the first whose conditions all hold serves. */
 
 import { useLayoutEffect, useRef } from "preact/hooks";
-import type { Refusal } from "../api/client";
+import type { ApiError } from "../api/client";
 import type { Segment } from "../segments/segment";
 import { Icon } from "../ui/icons";
-import { FieldFault, faulty } from "../ui/states";
+import { errorProps, FieldFault } from "../ui/states";
 import { Conditions, NEW_CONDITION } from "./conditions-editor";
 import { type Draft, keyOf, newRuleId, type Rule } from "./flag";
 import { ServeEditor } from "./serve-editor";
@@ -13,7 +13,7 @@ interface RulesEditorProps {
   draft: Draft;
   /** Those of the project, that rules can ask for. */
   segments: Segment[];
-  refusal: Refusal | null;
+  refusal: ApiError | null;
   disabled: boolean;
   onChange: (rules: Rule[]) => void;
 }
@@ -71,7 +71,7 @@ export function RulesEditor({ draft, segments, refusal, disabled, onChange }: Ru
                 placeholder="What this rule is for"
                 value={rule.name}
                 disabled={disabled}
-                {...faulty(refusal, `/rules/${index}/name`)}
+                {...errorProps(refusal, `/rules/${index}/name`)}
                 onInput={(event) => set(index, { name: event.currentTarget.value })}
               />
               {!disabled && (

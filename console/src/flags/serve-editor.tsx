@@ -1,9 +1,9 @@
 /** What is served: one variant, variants by share, or nothing. */
 
 import { useState } from "preact/hooks";
-import type { Refusal } from "../api/client";
+import type { ApiError } from "../api/client";
 import { Icon } from "../ui/icons";
-import { FieldFault, faulty } from "../ui/states";
+import { errorProps, FieldFault } from "../ui/states";
 import { type Draft, isWeight, type Serve, sumOf } from "./flag";
 
 type Mode = "variant" | "rollout" | "default";
@@ -13,7 +13,7 @@ interface ServeEditorProps {
   variants: Draft["variants"];
   /** Where it stands in the body, for what the API refuses. */
   pointer: string;
-  refusal: Refusal | null;
+  refusal: ApiError | null;
   label: string;
   disabled: boolean;
   onChange: (serve: Serve) => void;
@@ -42,7 +42,7 @@ export function ServeEditor(props: ServeEditorProps) {
           aria-label={label}
           value={mode}
           disabled={disabled}
-          {...faulty(refusal, pointer, `${pointer}/rollout`)}
+          {...errorProps(refusal, pointer, `${pointer}/rollout`)}
           onChange={(event) => choose(event.currentTarget.value as Mode)}
         >
           <option value="variant">Serve a variant</option>
@@ -55,7 +55,7 @@ export function ServeEditor(props: ServeEditorProps) {
             value={serve.variant ?? ""}
             variants={variants}
             disabled={disabled}
-            fault={faulty(refusal, `${pointer}/variant`)}
+            fault={errorProps(refusal, `${pointer}/variant`)}
             onChange={(variant) => onChange({ variant, rollout: [] })}
           />
         )}
@@ -72,14 +72,14 @@ export function ServeEditor(props: ServeEditorProps) {
                   value={it.variant}
                   variants={variants}
                   disabled={disabled}
-                  fault={faulty(refusal, `${pointer}/rollout/${index}/variant`)}
+                  fault={errorProps(refusal, `${pointer}/rollout/${index}/variant`)}
                   onChange={(variant) => setEntry(index, { variant })}
                 />
                 <WeightField
                   label={`${label}: weight of ${it.variant}`}
                   weight={it.weight}
                   faultId={`weight${pointer}/${index}`}
-                  fault={faulty(refusal, `${pointer}/rollout/${index}/weight`)}
+                  fault={errorProps(refusal, `${pointer}/rollout/${index}/weight`)}
                   disabled={disabled}
                   onChange={(weight) => setEntry(index, { weight })}
                 />
@@ -164,7 +164,7 @@ interface WeightFieldProps {
   label: string;
   weight: number;
   faultId: string;
-  fault: ReturnType<typeof faulty>;
+  fault: ReturnType<typeof errorProps>;
   disabled: boolean;
   onChange: (weight: number) => void;
 }
@@ -226,7 +226,7 @@ interface VariantSelectProps {
   variants: Draft["variants"];
   disabled: boolean;
   none?: string;
-  fault?: ReturnType<typeof faulty>;
+  fault?: ReturnType<typeof errorProps>;
   onChange: (key: string) => void;
 }
 

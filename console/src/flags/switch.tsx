@@ -2,9 +2,9 @@
 
 import { useState } from "preact/hooks";
 import { useShown } from "../address";
-import { useCan, useHere } from "../caller";
+import { useCan, useCurrentProject } from "../caller";
 import { Confirm } from "../ui/confirm";
-import { tell, tellRefusal } from "../ui/toast";
+import { showErrorToast, showToast } from "../ui/toast";
 import { doesInWords, type Flag, patchAsKnown } from "./flag";
 import { undoOf } from "./undo";
 
@@ -22,7 +22,7 @@ interface Asked {
 }
 
 export function FlagSwitch({ flag, onChange }: SwitchProps) {
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const mayWrite = useCan()("flags:write");
   const [asked, ask] = useState<Asked | null>(null);
   const [busy, setBusy] = useState(false);
@@ -40,12 +40,12 @@ export function FlagSwitch({ flag, onChange }: SwitchProps) {
       const state = now.enabled ? "on" : "off";
       if (isDone) {
         const undo = undoOf(project, now, { enabled: !enabled }, onChange);
-        tell(`${flag.key} is ${state}.`, undo);
+        showToast(`${flag.key} is ${state}.`, undo);
       } else if (now.enabled === enabled || now.archivedAt || !isShown.current) {
-        tell(`Somebody changed ${flag.key} in the meantime. It is ${state}.`);
+        showToast(`Somebody changed ${flag.key} in the meantime. It is ${state}.`);
       } else ask({ flag: now, enabled, isAgain: true });
     } catch (error) {
-      tellRefusal(error);
+      showErrorToast(error);
     } finally {
       setBusy(false);
     }

@@ -1,8 +1,8 @@
 /** Who gets what: a context in, a variant and its reason out, by the protocol that applications speak. */
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { answered, api, Refusal, type Schemas } from "../api/client";
-import { useHere } from "../caller";
+import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
+import { useCurrentProject } from "../caller";
 import { Icon } from "../ui/icons";
 import { Refused } from "../ui/states";
 import type { Flag } from "./flag";
@@ -32,10 +32,10 @@ interface TesterProps {
 }
 
 export function Tester({ flag, isEdited }: TesterProps) {
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const [who, setWho] = useState("user-1");
   const [attributes, setAttributes] = useState<Attribute[]>(() => attributesOf(flag));
-  const [outcome, setOutcome] = useState<Evaluation | Refusal | null>(null);
+  const [outcome, setOutcome] = useState<Evaluation | ApiError | null>(null);
   const set = (index: number, change: Partial<Attribute>) =>
     setAttributes(attributes.map((it, at) => (at === index ? { ...it, ...change } : it)));
   // An answer of another version is none of this one.
@@ -46,12 +46,12 @@ export function Tester({ flag, isEdited }: TesterProps) {
   }, [flag.version]);
   const ask = async () => {
     const asked = flag.version;
-    const show = (told: Evaluation | Refusal) => version.current === asked && setOutcome(told);
+    const show = (told: Evaluation | ApiError) => version.current === asked && setOutcome(told);
     const told = attributes
       .filter((it) => it.name && it.value)
       .map((it) => [it.name, readValue(it.value)]);
     try {
-      const evaluation = await answered(
+      const evaluation = await unwrapResponse(
         api.POST("/v0/project/{idOrSlug}/ofrep/v1/evaluate/flags/{key}", {
           params: { path: { idOrSlug: project.slug, key: flag.key } },
           // A change that was just made is to be seen.
@@ -61,7 +61,7 @@ export function Tester({ flag, isEdited }: TesterProps) {
       );
       show(evaluation);
     } catch (error) {
-      show(error instanceof Refusal ? error : new Refusal(0, "fault", String(error)));
+      show(error instanceof ApiError ? error : new ApiError(0, "fault", String(error)));
     }
   };
   return (
@@ -124,7 +124,7 @@ export function Tester({ flag, isEdited }: TesterProps) {
           </button>
         </div>
       </form>
-      {outcome instanceof Refusal ? (
+      {outcome instanceof ApiError ? (
         <Refused refusal={outcome} />
       ) : (
         outcome && (

@@ -1,7 +1,7 @@
 /** The way back from a change of a flag, as long as nobody changed it since. */
 
 import type { Project } from "../caller";
-import { tell, type Undo } from "../ui/toast";
+import { showToast, type Undo } from "../ui/toast";
 import { doesInWords, type Flag, type FlagPatch, patchAsKnown } from "./flag";
 
 /** Undoes what made `known`. Where somebody changed the flag since, it says so and offers it once more. */
@@ -14,7 +14,7 @@ export function undoOf(
   return async () => {
     const { flag, isDone } = await patchAsKnown(project, known, patch);
     onChange(flag);
-    if (!isDone) tell(changedSince(flag), undoOf(project, flag, patch, onChange));
+    if (!isDone) showToast(changedSince(flag), undoOf(project, flag, patch, onChange));
     return isDone;
   };
 }

@@ -2,11 +2,11 @@
 
 import { useState } from "preact/hooks";
 import type { KeyHeader } from "../api/attempt";
-import { answered, api, type Schemas } from "../api/client";
+import { api, type Schemas, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import type { Project } from "../caller";
 import { stepNow } from "../steps";
-import { tellRefusal } from "../ui/toast";
+import { showErrorToast } from "../ui/toast";
 
 export type Insight = Schemas["Insight"];
 export type PainPoint = Schemas["PainPoint"];
@@ -37,7 +37,7 @@ export async function loadInsights(
 ): Promise<Part<Insight>> {
   const { pages = MOST_PAGES, after = null, signal } = more;
   const load = (cursor: string | null) =>
-    answered(
+    unwrapResponse(
       api.GET("/v0/projects/{idOrSlug}/replay-insights", {
         params: {
           path: { idOrSlug: project.slug },
@@ -55,7 +55,7 @@ export async function loadPainPoints(
   signal?: AbortSignal,
 ): Promise<PainPoint[]> {
   const load = (cursor: string | null) =>
-    answered(
+    unwrapResponse(
       api.GET("/v0/projects/{idOrSlug}/replay-insights/{insightId}/pain-points", {
         params: {
           path: { idOrSlug: project.slug, insightId },
@@ -99,7 +99,7 @@ export function useInsights(project: Project, status: InsightStatus | null) {
       step.pages = (step.pages ?? MOST_PAGES) + MOST_PAGES;
       loaded.set((was) => ({ items: [...was.items, ...part.items], next: part.next }));
     } catch (error) {
-      tellRefusal(error);
+      showErrorToast(error);
     }
     setBusy(false);
   };
@@ -112,7 +112,7 @@ export function patchInsight(
   body: Schemas["InsightPatch"],
 ): Promise<Insight> {
   const params = { path: { idOrSlug: project.slug, insightId } };
-  return answered(
+  return unwrapResponse(
     api.PATCH("/v0/projects/{idOrSlug}/replay-insights/{insightId}", { params, body }),
   );
 }
@@ -124,7 +124,7 @@ export function split(
   title: string,
   header: KeyHeader,
 ): Promise<Insight> {
-  return answered(
+  return unwrapResponse(
     api.POST("/v0/projects/{idOrSlug}/replay-insights/{insightId}/split", {
       params: { path: { idOrSlug: project.slug, insightId }, header },
       body: { painPointIds, ...(title && { title }) },
@@ -138,7 +138,7 @@ export function merge(
   into: string,
   header: KeyHeader,
 ): Promise<Insight> {
-  return answered(
+  return unwrapResponse(
     api.POST("/v0/projects/{idOrSlug}/replay-insights/{insightId}/merge", {
       params: { path: { idOrSlug: project.slug, insightId }, header },
       body: { into },

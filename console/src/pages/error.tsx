@@ -1,8 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { changed, go, hrefOf, useAddress, useStay } from "../address";
-import { answered, api, Refusal, type Schemas } from "../api/client";
+import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
-import { useCan, useHere } from "../caller";
+import { useCan, useCurrentProject } from "../caller";
 import { EventDetails } from "../errors/event-details";
 import { type Status, viewKey } from "../errors/filters";
 import { loadErrors, loadSeries, viewOfError } from "../errors/load";
@@ -18,8 +18,8 @@ import { Confirm } from "../ui/confirm";
 import { Icon } from "../ui/icons";
 import { One } from "../ui/one";
 import { Refused, SkeletonRows } from "../ui/states";
-import { Ago } from "../ui/time";
-import { tell, tellRefusal } from "../ui/toast";
+import { RelativeTime } from "../ui/time";
+import { showErrorToast, showToast } from "../ui/toast";
 import { loadError, STATUS_NAMES } from "./errors";
 
 type ErrorTold = Schemas["Error"];
@@ -27,7 +27,7 @@ type Event = Schemas["ErrorEvent"];
 
 export function ErrorPage() {
   const address = useAddress();
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const id = (address.query.get("id") ?? "").toLowerCase();
   const loaded = useLoaded(`error ${project.id} ${id}`, (signal) =>
     loadError(project.slug, id, signal),
@@ -50,7 +50,7 @@ export function ErrorPage() {
 
 function Told({ error, back, reload }: { error: ErrorTold; back: string; reload: () => void }) {
   const address = useAddress();
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const mayWrite = useCan()("errors:write");
   const { range, reload: loadAgain } = useRange();
   const { marks, isAll } = useMarks([project], range);
@@ -83,11 +83,11 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
     ask(false);
     try {
       const params = { path: { idOrSlug: project.slug, errorId: error.errorId } };
-      await answered(api.DELETE("/v0/projects/{idOrSlug}/errors/{errorId}", { params }));
-      tell("The error and its events are gone.");
+      await unwrapResponse(api.DELETE("/v0/projects/{idOrSlug}/errors/{errorId}", { params }));
+      showToast("The error and its events are gone.");
       if (isHere()) go(back);
     } catch (refusal) {
-      tellRefusal(refusal);
+      showErrorToast(refusal);
     }
   };
   const type = error.type && error.title.startsWith(error.type) ? error.type : "";
@@ -154,13 +154,13 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
         <div>
           <dt>First seen</dt>
           <dd>
-            <Ago at={error.firstSeen} />
+            <RelativeTime at={error.firstSeen} />
           </dd>
         </div>
         <div>
           <dt>Last seen</dt>
           <dd>
-            <Ago at={error.lastSeen} />
+            <RelativeTime at={error.lastSeen} />
           </dd>
         </div>
       </dl>
@@ -215,14 +215,14 @@ const MOST_PAGES = 10;
 /** The events, one at a time; which one stands in the address. */
 function Events({ error }: { error: ErrorTold }) {
   const address = useAddress();
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const [more, setMore] = useState<{ items: Event[]; next: string | null } | null>(null);
   /** How many pages may be looked through for the event of the address. */
   const [pages, setPages] = useState(MOST_PAGES);
   const [looked, setLooked] = useState(0);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [refusal, setRefusal] = useState<ApiError | null>(null);
   const load = (cursor?: string | null, limit = PAGE_SIZE, signal?: AbortSignal) =>
-    answered(
+    unwrapResponse(
       api.GET("/v0/projects/{idOrSlug}/errors/{errorId}/events", {
         params: {
           path: { idOrSlug: project.slug, errorId: error.errorId },
@@ -255,7 +255,7 @@ function Events({ error }: { error: ErrorTold }) {
         setLooked((it) => it + 1);
       },
       (fault) => {
-        if (!stop.signal.aborted && fault instanceof Refusal) setRefusal(fault);
+        if (!stop.signal.aborted && fault instanceof ApiError) setRefusal(fault);
       },
     );
     return () => stop.abort();
@@ -276,7 +276,7 @@ function Events({ error }: { error: ErrorTold }) {
       add(page);
       if (isHere()) show(page.items[0]);
     } catch (refusal) {
-      tellRefusal(refusal);
+      showErrorToast(refusal);
     }
   };
   const newer = () => show(events[index - 1]);
@@ -293,7 +293,7 @@ function Events({ error }: { error: ErrorTold }) {
     <>
       <div class="stepper">
         <span>
-          Event <code>{event.eventId.slice(0, 8)}</code> <Ago at={event.occurredAt} />
+          Event <code>{event.eventId.slice(0, 8)}</code> <RelativeTime at={event.occurredAt} />
           {isMissing && (
             <span class="quiet">
               {" "}

@@ -1,8 +1,8 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { changed, go, hrefOf, Link, useAddress } from "../address";
-import { answered, api, type Schemas } from "../api/client";
+import { api, type Schemas, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
-import { useCan, useHere } from "../caller";
+import { useCan, useCurrentProject } from "../caller";
 import { Breakdown } from "../errors/breakdown";
 import { STATUSES, type Status, viewKey } from "../errors/filters";
 import {
@@ -20,12 +20,12 @@ import { Spark } from "../plot/spark";
 import { stepNow } from "../steps";
 import { counted, number } from "../time/format";
 import { keptView, rangeParams } from "../time/range";
+import { useAnnouncement } from "../ui/announcement";
 import { SelectCell } from "../ui/row-parts";
 import { meant, rowAt, useRows } from "../ui/rows";
-import { useSaid } from "../ui/said";
 import { Empty, Refused, SkeletonRows } from "../ui/states";
-import { Ago } from "../ui/time";
-import { tellRefusal } from "../ui/toast";
+import { RelativeTime } from "../ui/time";
+import { showErrorToast } from "../ui/toast";
 import { useRowWindow, WindowedRows } from "../ui/window";
 import { Onboarding } from "./onboarding";
 
@@ -43,7 +43,7 @@ export const STATUS_NAMES: Record<Status, string> = {
 
 export function ErrorsPage() {
   const address = useAddress();
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const mayWrite = useCan()("errors:write");
   const { range, reload } = useRange();
   const view = useView("open");
@@ -100,7 +100,7 @@ export function ErrorsPage() {
   const many = more.cursor
     ? `${number(items.length)} errors or more`
     : counted(items.length, "error");
-  useSaid(JSON.stringify(view), list.data && !list.loading ? many : null);
+  useAnnouncement(JSON.stringify(view), list.data && !list.loading ? many : null);
   useKeys(
     mayWrite
       ? { e: () => change("resolved"), i: () => change("ignored"), o: () => change("open") }
@@ -234,10 +234,10 @@ export function ErrorsPage() {
                       <td class="number">{number(it.count)}</td>
                       <td class="number wide">{number(it.users)}</td>
                       <td class="number quiet roomy">
-                        <Ago at={it.firstSeen} />
+                        <RelativeTime at={it.firstSeen} />
                       </td>
                       <td class="number quiet">
-                        <Ago at={it.lastSeen} />
+                        <RelativeTime at={it.lastSeen} />
                       </td>
                     </tr>
                   )}
@@ -332,7 +332,7 @@ function useMore(
           step.more = { key, pages: [...pages, page] };
           draw((it) => it + 1);
         })
-        .catch(tellRefusal)
+        .catch(showErrorToast)
         .finally(() => setLoading(false));
     },
   };
@@ -341,5 +341,5 @@ function useMore(
 /** An error as get-error tells it. */
 export function loadError(slug: string, errorId: string, signal: AbortSignal) {
   const params = { path: { idOrSlug: slug, errorId } };
-  return answered(api.GET("/v0/projects/{idOrSlug}/errors/{errorId}", { params, signal }));
+  return unwrapResponse(api.GET("/v0/projects/{idOrSlug}/errors/{errorId}", { params, signal }));
 }

@@ -1,9 +1,9 @@
 import { useMemo, useState } from "preact/hooks";
 import { go, hrefOf, useAddress, useStay } from "../address";
 import { useAttempts } from "../api/attempt";
-import { answered, api, Refusal } from "../api/client";
+import { ApiError, api, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
-import { useCan, useHere } from "../caller";
+import { useCan, useCurrentProject } from "../caller";
 import { dropDraft, useDraft } from "../drafts";
 import { AttributeNames } from "../flags/attributes";
 import { Conflict, type Met, meet } from "../flags/conflict";
@@ -38,13 +38,13 @@ import { loadSegments, type Segment } from "../segments/segment";
 import { keptParams } from "../time/range";
 import { Confirm } from "../ui/confirm";
 import { Back, One } from "../ui/one";
-import { FieldFault, faulty, Refused, shownHere, useFirstFault } from "../ui/states";
-import { Ago } from "../ui/time";
-import { tell, tellRefusal } from "../ui/toast";
+import { errorProps, FieldFault, Refused, shownHere, useFirstFault } from "../ui/states";
+import { RelativeTime } from "../ui/time";
+import { showErrorToast, showToast } from "../ui/toast";
 
 export function FlagPage() {
   const address = useAddress();
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const isNew = address.query.has("new");
   const key = address.query.get("key") ?? "";
   const loaded = useLoaded(isNew ? null : `flag ${project.id} ${key}`, (signal) =>
@@ -101,7 +101,7 @@ const NO_SEGMENTS: Segment[] = [];
 
 function Editor({ flag, back, onChange }: EditorProps) {
   const address = useAddress();
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const can = useCan();
   const saved = useMemo(() => (flag ? draftOf(flag) : NEW_FLAG), [flag]);
   const nameOf = (key: string) => `flag ${project.id} ${key}`;
@@ -113,7 +113,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
     if (refused || !overtaken || !flag) return refused;
     return { ...meet(overtaken.base, overtaken.typed, saved, flag.version), isRefused: false };
   }, [refused, overtaken, saved, flag]);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [refusal, setRefusal] = useState<ApiError | null>(null);
   const form = useFirstFault(refusal ?? refused);
   const attempts = useAttempts();
   const stay = useStay();
@@ -136,7 +136,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
         code: "invalid_type" as const,
         message: NO_WEIGHT,
       }));
-      setRefusal(new Refusal(0, "weight", "A share has no number yet.", violations));
+      setRefusal(new ApiError(0, "weight", "A share has no number yet.", violations));
       return;
     }
     const sent = draft;
@@ -157,7 +157,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
         edited.handOver(sent, nameOf(made.key), ...accepted(made));
         const href = hrefOf("flag", { ...keptParams(address), key: made.key });
         const isStill = isHere();
-        tell(
+        showToast(
           `${made.key} was made. It is off.`,
           undefined,
           isStill ? undefined : { href, text: "Open it" },
@@ -168,9 +168,9 @@ function Editor({ flag, back, onChange }: EditorProps) {
       const changed = await patchFlag(project, flag.key, patchOf(saved, sent), flag);
       edited.accept(sent, ...accepted(changed));
       onChange(changed);
-      tell(`Saved as version ${changed.version}.`);
+      showToast(`Saved as version ${changed.version}.`);
     } catch (error) {
-      if (!isHere()) tellRefusal(error);
+      if (!isHere()) showErrorToast(error);
       else if (flag && isMismatch(error)) await takeOver(flag, sent);
       else refuse(error);
     } finally {
@@ -178,7 +178,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
     }
   };
   const refuse = (error: unknown) =>
-    error instanceof Refusal ? setRefusal(shownHere(error)) : tellRefusal(error);
+    error instanceof ApiError ? setRefusal(shownHere(error)) : showErrorToast(error);
   /** What somebody else saved comes in beside what was typed, and is told. */
   const takeOver = async (known: Flag, sent: Draft) => {
     try {
@@ -197,9 +197,9 @@ function Editor({ flag, back, onChange }: EditorProps) {
       onChange(now);
       if (!isDone && Boolean(now.archivedAt) !== archived) return ask({ flag: now, archived });
       const undo = archived ? undoOf(project, now, { archived: false }, onChange) : undefined;
-      tell(archived ? `${now.key} is archived.` : `${now.key} is back.`, undo);
+      showToast(archived ? `${now.key} is archived.` : `${now.key} is back.`, undo);
     } catch (error) {
-      tellRefusal(error);
+      showErrorToast(error);
     } finally {
       setBusy(false);
     }
@@ -210,12 +210,12 @@ function Editor({ flag, back, onChange }: EditorProps) {
     ask(null);
     try {
       const params = { path: { idOrSlug: project.slug, key: flag.key } };
-      await answered(api.DELETE("/v0/project/{idOrSlug}/feature-flags/{key}", { params }));
+      await unwrapResponse(api.DELETE("/v0/project/{idOrSlug}/feature-flags/{key}", { params }));
       dropDraft(nameOf(flag.key));
-      tell(`${flag.key} is gone.`);
+      showToast(`${flag.key} is gone.`);
       if (isHere()) go(back);
     } catch (error) {
-      tellRefusal(error);
+      showErrorToast(error);
     }
   };
   const chooseType = (type: FlagType) => {
@@ -239,7 +239,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
           {flag && (
             <p class="quiet small">
               <code>{flag.key}</code> · {flag.type} · version {flag.version},{" "}
-              <Ago at={flag.updatedAt} />
+              <RelativeTime at={flag.updatedAt} />
             </p>
           )}
         </div>
@@ -283,7 +283,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
                       placeholder="new-checkout"
                       spellcheck={false}
                       autocomplete="off"
-                      {...faulty(refusal, "/key")}
+                      {...errorProps(refusal, "/key")}
                       onInput={(event) => set({ key: event.currentTarget.value })}
                     />
                   </label>
@@ -294,7 +294,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
                     value={draft.name}
                     placeholder="New checkout"
                     disabled={disabled}
-                    {...faulty(refusal, "/name")}
+                    {...errorProps(refusal, "/name")}
                     onInput={(event) => set({ name: event.currentTarget.value })}
                   />
                 </label>
@@ -320,7 +320,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
                   rows={2}
                   value={draft.description}
                   disabled={disabled}
-                  {...faulty(refusal, "/description")}
+                  {...errorProps(refusal, "/description")}
                   onInput={(event) => set({ description: event.currentTarget.value })}
                 />
               </label>
@@ -359,7 +359,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
                 variants={draft.variants}
                 none="The application’s own default"
                 disabled={disabled}
-                fault={faulty(refusal, "/offVariant")}
+                fault={errorProps(refusal, "/offVariant")}
                 onChange={(key) => set({ offVariant: key || null })}
               />
               <FieldFault refusal={refusal} at="/offVariant" />

@@ -1,17 +1,17 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import { changed, go, hrefOf, Link, useAddress } from "../address";
 import { useLoaded } from "../api/loaded";
-import { useCan, useHere } from "../caller";
+import { useCan, useCurrentProject } from "../caller";
 import { doesInWords, type Flag, loadFlags } from "../flags/flag";
 import { FlagSwitch } from "../flags/switch";
 import { FlagTabs } from "../flags/tabs";
 import { useKeys } from "../keys";
 import { counted } from "../time/format";
 import { keptParams } from "../time/range";
+import { useAnnouncement } from "../ui/announcement";
 import { rowAt, useRows } from "../ui/rows";
-import { useSaid } from "../ui/said";
 import { Code, Empty, Refused, SkeletonRows } from "../ui/states";
-import { Ago } from "../ui/time";
+import { RelativeTime } from "../ui/time";
 import { useRowWindow, WindowedRows } from "../ui/window";
 
 type Show = "all" | "on" | "off" | "archived";
@@ -21,7 +21,7 @@ const NONE: ReadonlyMap<string, Flag> = new Map();
 
 export function FlagsPage() {
   const address = useAddress();
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const mayWrite = useCan()("flags:write");
   const search = useRef<HTMLInputElement>(null);
   const words = address.query.get("q") ?? "";
@@ -50,7 +50,7 @@ export function FlagsPage() {
   const rows = useRows(keys, (key) => go(hrefOfFlag(key)), near.reveal);
   const create = hrefOf("flag", { ...keptParams(address), new: 1 });
   useKeys({ "/": () => search.current?.focus(), ...(mayWrite && { c: () => go(create) }) });
-  useSaid(
+  useAnnouncement(
     `${show} ${words}`,
     loaded.data && !loaded.loading ? counted(flags.length, "flag") : null,
   );
@@ -144,7 +144,7 @@ export function FlagsPage() {
                   </td>
                   <td class="quiet wide">{it.type}</td>
                   <td class="number quiet">
-                    <Ago at={it.updatedAt} />
+                    <RelativeTime at={it.updatedAt} />
                   </td>
                 </tr>
               )}
@@ -184,7 +184,7 @@ function hasWords(flag: Flag, words: string): boolean {
 }
 
 function NoFlags({ any, show }: { any: boolean; show: Show }) {
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   if (any || show !== "all") {
     return (
       <Empty title="No such flags">

@@ -1,9 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { currentHref, go, hrefOf, Link, useAddress, useStay } from "../address";
 import { useAttempts } from "../api/attempt";
-import { answered, api } from "../api/client";
+import { api, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
-import { useCan, useHere } from "../caller";
+import { useCan, useCurrentProject } from "../caller";
 import {
   type Insight,
   loadPainPoints,
@@ -24,8 +24,8 @@ import { One } from "../ui/one";
 import { SelectCell } from "../ui/row-parts";
 import { rowAt, useRows } from "../ui/rows";
 import { Refused, SkeletonRows } from "../ui/states";
-import { Ago } from "../ui/time";
-import { tell, tellRefusal } from "../ui/toast";
+import { RelativeTime } from "../ui/time";
+import { showErrorToast, showToast } from "../ui/toast";
 import { useRowWindow, WindowedRows } from "../ui/window";
 
 /** The most that one split takes. */
@@ -37,10 +37,10 @@ const NONE: PainPoint[] = [];
 
 export function InsightPage() {
   const address = useAddress();
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const id = (address.query.get("id") ?? "").toLowerCase();
   const loaded = useLoaded(`insight ${project.id} ${id}`, (signal) =>
-    answered(
+    unwrapResponse(
       api.GET("/v0/projects/{idOrSlug}/replay-insights/{insightId}", {
         params: { path: { idOrSlug: project.slug, insightId: id } },
         signal,
@@ -63,7 +63,7 @@ export function InsightPage() {
 
 function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
   const address = useAddress();
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const mayWrite = useCan()("insights:write") && insight.status !== "merged";
   const points = useLoaded(`points ${project.id} ${insight.id}`, (signal) =>
     loadPainPoints(project, insight.id, signal),
@@ -91,13 +91,13 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
     if (was === status) return;
     try {
       await patchInsight(project, insight.id, { status });
-      tell(`The insight is ${status}.`, async () => {
+      showToast(`The insight is ${status}.`, async () => {
         await patchInsight(project, insight.id, { status: was });
         reload();
       });
       reload();
     } catch (error) {
-      tellRefusal(error);
+      showErrorToast(error);
     }
   };
   useKeys(mayWrite ? { e: () => void change("resolved"), i: () => void change("ignored") } : {});
@@ -116,13 +116,16 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
       attempts.succeeded();
       rows.clear();
       refresh();
-      tell(`Split ${counted(chosen.length, "pain point")} off into “${made.title}”.`, async () => {
-        await merge(project, made.id, insight.id, undoing.keyFor(made.id, insight.id));
-        undoing.succeeded();
-        refresh();
-      });
+      showToast(
+        `Split ${counted(chosen.length, "pain point")} off into “${made.title}”.`,
+        async () => {
+          await merge(project, made.id, insight.id, undoing.keyFor(made.id, insight.id));
+          undoing.succeeded();
+          refresh();
+        },
+      );
     } catch (error) {
-      tellRefusal(error);
+      showErrorToast(error);
     } finally {
       setBusy(false);
     }
@@ -155,10 +158,10 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
       };
       const isStill = isHere();
       const link = isStill ? undefined : { href, text: "Open it" };
-      tell(`Merged into “${other.title}”.`, canUndo ? undo : undefined, link);
+      showToast(`Merged into “${other.title}”.`, canUndo ? undo : undefined, link);
       if (isStill) go(href);
     } catch (error) {
-      tellRefusal(error);
+      showErrorToast(error);
     } finally {
       setBusy(false);
     }
@@ -170,7 +173,7 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
       await patchInsight(project, insight.id, { viewed: false });
       if (isHere()) go(hrefOf("insights", keptParams(address)));
     } catch (error) {
-      tellRefusal(error);
+      showErrorToast(error);
     }
   };
 
@@ -248,7 +251,7 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
             <div>
               <dt>First seen</dt>
               <dd>
-                <Ago at={insight.firstSeen} />
+                <RelativeTime at={insight.firstSeen} />
               </dd>
             </div>
           )}
@@ -256,7 +259,7 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
             <div>
               <dt>Last seen</dt>
               <dd>
-                <Ago at={insight.lastSeen} />
+                <RelativeTime at={insight.lastSeen} />
               </dd>
             </div>
           )}
@@ -331,7 +334,7 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
                   <bdi>{it.userId ?? "nobody known"}</bdi>
                 </td>
                 <td class="number quiet">
-                  <Ago at={it.occurredAt} />
+                  <RelativeTime at={it.occurredAt} />
                 </td>
               </tr>
             )}
@@ -418,7 +421,7 @@ interface MergeDialogProps {
 }
 
 function MergeDialog({ insight, onClose, onMerge }: MergeDialogProps) {
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const [words, set] = useState("");
   const [into, setInto] = useState<Insight | null>(null);
   const loaded = useInsights(project, null);

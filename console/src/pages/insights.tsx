@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import { changed, go, hrefOf, Link, useAddress } from "../address";
-import { useCan, useHere } from "../caller";
+import { useCan, useCurrentProject } from "../caller";
 import {
   type Insight,
   type InsightStatus,
@@ -13,11 +13,11 @@ import { Trend } from "../insights/trend";
 import { useKeys } from "../keys";
 import { counted, number } from "../time/format";
 import { keptParams } from "../time/range";
+import { useAnnouncement } from "../ui/announcement";
 import { rowAt, useRows } from "../ui/rows";
-import { useSaid } from "../ui/said";
 import { Code, Empty, Refused, SkeletonRows } from "../ui/states";
-import { Ago } from "../ui/time";
-import { tell, tellRefusal } from "../ui/toast";
+import { RelativeTime } from "../ui/time";
+import { showErrorToast, showToast } from "../ui/toast";
 import { useRowWindow, WindowedRows } from "../ui/window";
 
 const SHOWN: InsightStatus[] = ["open", "resolved", "ignored", "merged"];
@@ -31,7 +31,7 @@ const ORDERS: Record<Sort, (one: Insight, other: Insight) => number> = {
 
 export function InsightsPage() {
   const address = useAddress();
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const mayWrite = useCan()("insights:write");
   const status = SHOWN.find((it) => it === address.query.get("status")) ?? "open";
   const sort =
@@ -59,12 +59,12 @@ export function InsightsPage() {
     };
     try {
       await put(to);
-      tell(`“${insight.title}” is ${to}.`, () => put(was));
+      showToast(`“${insight.title}” is ${to}.`, () => put(was));
     } catch (error) {
-      tellRefusal(error);
+      showErrorToast(error);
     }
   };
-  useSaid(status, loaded.data && !loaded.loading ? counted(items.length, "insight") : null);
+  useAnnouncement(status, loaded.data && !loaded.loading ? counted(items.length, "insight") : null);
   useKeys(mayWrite ? { e: () => void change("resolved"), i: () => void change("ignored") } : {});
 
   return (
@@ -128,7 +128,9 @@ export function InsightsPage() {
                   <td class="number wide">{number(it.identifiedUsers)}</td>
                   <td class="number wide">{number(it.occurrences)}</td>
                   <td class="number">{it.status === "merged" ? "" : <Trend insight={it} />}</td>
-                  <td class="number quiet wide">{it.lastSeen && <Ago at={it.lastSeen} />}</td>
+                  <td class="number quiet wide">
+                    {it.lastSeen && <RelativeTime at={it.lastSeen} />}
+                  </td>
                 </tr>
               )}
             </WindowedRows>
@@ -171,7 +173,7 @@ function Head({ name, own, sort, wide }: { name: string; own: Sort; sort: Sort; 
 }
 
 function NoInsights({ status }: { status: InsightStatus }) {
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   if (status !== "open") return <Empty title={`No ${status} insights`} />;
   return (
     <Empty title="No open insights">

@@ -1,16 +1,16 @@
 import { useEffect, useState } from "preact/hooks";
 import { changed, go, Link, useAddress, useStay } from "../address";
 import { useAttempts } from "../api/attempt";
-import { answered, api, Refusal, type Schemas } from "../api/client";
+import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
-import { useCan, useHere } from "../caller";
+import { useCan, useCurrentProject } from "../caller";
 import { type Newest, newestOf } from "../errors/newest";
 import { counted, number } from "../time/format";
 import { Confirm } from "../ui/confirm";
 import { RowTitle } from "../ui/row-parts";
-import { Empty, FieldFault, faulty, Refused, SkeletonRows, useFirstFault } from "../ui/states";
-import { Ago } from "../ui/time";
-import { tell, tellRefusal } from "../ui/toast";
+import { Empty, errorProps, FieldFault, Refused, SkeletonRows, useFirstFault } from "../ui/states";
+import { RelativeTime } from "../ui/time";
+import { showErrorToast, showToast } from "../ui/toast";
 
 type Collection = Schemas["EventMarkerCollection"];
 type Marker = Schemas["EventMarker"];
@@ -22,10 +22,10 @@ const MOST_PAGES = 5;
 
 export function MarkersPage() {
   const address = useAddress();
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const mayWrite = useCan()("markers:write");
   const loaded = useLoaded(`collections ${project.id}`, (signal) =>
-    answered(
+    unwrapResponse(
       api.GET("/v0/projects/{idOrSlug}/event-marker-collections", {
         params: { path: { idOrSlug: project.slug }, query: { limit: 100 } },
         signal,
@@ -94,10 +94,10 @@ export function MarkersPage() {
 
 function NewCollection({ onMade }: { onMade: () => void }) {
   const address = useAddress();
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const [name, setName] = useState("");
   const [description, setDescription] = useState("");
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [refusal, setRefusal] = useState<ApiError | null>(null);
   const [busy, setBusy] = useState(false);
   const form = useFirstFault(refusal);
   const attempts = useAttempts();
@@ -108,7 +108,7 @@ function NewCollection({ onMade }: { onMade: () => void }) {
     setBusy(true);
     const body = { name, description };
     try {
-      const made = await answered(
+      const made = await unwrapResponse(
         api.POST("/v0/projects/{idOrSlug}/event-marker-collections", {
           params: { path: { idOrSlug: project.slug }, header: attempts.keyFor(body) },
           body,
@@ -121,9 +121,9 @@ function NewCollection({ onMade }: { onMade: () => void }) {
       onMade();
       const href = changed(address, { collection: made.id });
       if (isHere()) go(href);
-      else tell(`“${made.name}” was made.`, undefined, { href, text: "Open it" });
+      else showToast(`“${made.name}” was made.`, undefined, { href, text: "Open it" });
     } catch (error) {
-      if (error instanceof Refusal) setRefusal(error);
+      if (error instanceof ApiError) setRefusal(error);
     } finally {
       setBusy(false);
     }
@@ -142,7 +142,7 @@ function NewCollection({ onMade }: { onMade: () => void }) {
         <input
           value={name}
           placeholder="Releases"
-          {...faulty(refusal, "/name")}
+          {...errorProps(refusal, "/name")}
           onInput={(event) => setName(event.currentTarget.value)}
         />
       </label>
@@ -151,7 +151,7 @@ function NewCollection({ onMade }: { onMade: () => void }) {
         What it is for
         <input
           value={description}
-          {...faulty(refusal, "/description")}
+          {...errorProps(refusal, "/description")}
           onInput={(event) => setDescription(event.currentTarget.value)}
         />
       </label>
@@ -174,7 +174,7 @@ interface EventsProps {
 
 function Events({ collection, mayWrite, onChange }: EventsProps) {
   const address = useAddress();
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const [asking, ask] = useState(false);
   const [older, setOlder] = useState<Newest<Marker>[]>([]);
   const [busy, setBusy] = useState(false);
@@ -183,7 +183,7 @@ function Events({ collection, mayWrite, onChange }: EventsProps) {
   const load = (before: number | null) =>
     newestOf(
       (from, cursor) =>
-        answered(
+        unwrapResponse(
           api.GET("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
             params: {
               path,
@@ -215,7 +215,7 @@ function Events({ collection, mayWrite, onChange }: EventsProps) {
       const part = await load(last.from);
       setOlder((was) => [...was, part]);
     } catch (error) {
-      tellRefusal(error);
+      showErrorToast(error);
     }
     setBusy(false);
   };
@@ -224,16 +224,16 @@ function Events({ collection, mayWrite, onChange }: EventsProps) {
     const isHere = stay();
     ask(false);
     try {
-      await answered(
+      await unwrapResponse(
         api.DELETE("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}", {
           params: { path },
         }),
       );
-      tell(`“${collection.name}” and its events are gone.`);
+      showToast(`“${collection.name}” and its events are gone.`);
       if (isHere()) go(changed(address, { collection: null }), "replace");
       onChange();
     } catch (error) {
-      tellRefusal(error);
+      showErrorToast(error);
     }
   };
   return (
@@ -272,7 +272,7 @@ function Events({ collection, mayWrite, onChange }: EventsProps) {
               </small>
             </span>
             <span class="when">
-              <Ago at={it.occurredAt} />
+              <RelativeTime at={it.occurredAt} />
             </span>
           </li>
         ))}
@@ -314,7 +314,7 @@ function NewEvent({
   const [name, setName] = useState("");
   const [at, setAt] = useState(nowAsField);
   const [description, setDescription] = useState("");
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [refusal, setRefusal] = useState<ApiError | null>(null);
   const [busy, setBusy] = useState(false);
   const form = useFirstFault(refusal);
   const attempts = useAttempts();
@@ -324,7 +324,7 @@ function NewEvent({
     try {
       const occurredAt = new Date(at).toISOString();
       const body = { events: [{ name, occurredAt, description }] };
-      await answered(
+      await unwrapResponse(
         api.POST("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
           params: { path, header: attempts.keyFor(path.collectionId, body) },
           body,
@@ -336,7 +336,7 @@ function NewEvent({
       onAdded();
     } catch (error) {
       setRefusal(
-        error instanceof Refusal ? error : new Refusal(0, "fault", "Choose when it happened."),
+        error instanceof ApiError ? error : new ApiError(0, "fault", "Choose when it happened."),
       );
     } finally {
       setBusy(false);
@@ -357,7 +357,7 @@ function NewEvent({
           <input
             value={name}
             placeholder="Release 2.5.3"
-            {...faulty(refusal, "/events/0/name")}
+            {...errorProps(refusal, "/events/0/name")}
             onInput={(event) => setName(event.currentTarget.value)}
           />
         </label>
@@ -365,7 +365,7 @@ function NewEvent({
           More about it
           <input
             value={description}
-            {...faulty(refusal, "/events/0/description")}
+            {...errorProps(refusal, "/events/0/description")}
             onInput={(event) => setDescription(event.currentTarget.value)}
           />
         </label>
@@ -375,7 +375,7 @@ function NewEvent({
             type="datetime-local"
             required
             value={at}
-            {...faulty(refusal, "/events/0/occurredAt")}
+            {...errorProps(refusal, "/events/0/occurredAt")}
             onInput={(event) => setAt(event.currentTarget.value)}
           />
         </label>

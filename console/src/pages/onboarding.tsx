@@ -1,10 +1,10 @@
 /** What stands where there are no errors yet: the one step to get them. */
 
-import { useHere } from "../caller";
+import { useCurrentProject } from "../caller";
 import { Snippets } from "../settings/snippets";
 
 export function Onboarding() {
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   return (
     <div class="onboarding">
       <h2>No errors of {project.name} yet</h2>

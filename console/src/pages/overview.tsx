@@ -13,7 +13,7 @@ import { counted, number, percent } from "../time/format";
 import { before, keptParams, keptView, type Range, rangeParams } from "../time/range";
 import { RowTitle } from "../ui/row-parts";
 import { Refused, SkeletonRows } from "../ui/states";
-import { Ago } from "../ui/time";
+import { RelativeTime } from "../ui/time";
 import { Onboarding } from "./onboarding";
 
 const LISTED = 6;
@@ -98,7 +98,7 @@ export function OverviewPage() {
           <div class="block">
             <Breakdown projects={projects} view={view} range={range} categories={categories} />
           </div>
-          <Happenings {...happened} />
+          <RecentChanges {...happened} />
         </div>
       </div>
     </>
@@ -233,7 +233,7 @@ function TopErrors(props: TopErrorsProps) {
                 {number(it.count)}
               </span>
               <span class="when">
-                <Ago at={sort === "count" ? it.lastSeen : it.firstSeen} />
+                <RelativeTime at={sort === "count" ? it.lastSeen : it.firstSeen} />
               </span>
             </Link>
           </li>
@@ -243,7 +243,7 @@ function TopErrors(props: TopErrorsProps) {
   );
 }
 
-function Happenings({ marks, isAll, isThere, error, reload }: ReturnType<typeof useMarks>) {
+function RecentChanges({ marks, isAll, isThere, error, reload }: ReturnType<typeof useMarks>) {
   const address = useAddress();
   const newest = [...marks].reverse();
   return (
@@ -268,7 +268,7 @@ function Happenings({ marks, isAll, isThere, error, reload }: ReturnType<typeof 
             <span class={`dot ${it.kind}`} aria-hidden="true" />
             <RowTitle name={it.name} description={it.description} />
             <span class="when">
-              <Ago at={it.at} />
+              <RelativeTime at={it.at} />
             </span>
           </li>
         ))}

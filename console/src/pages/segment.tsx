@@ -1,9 +1,9 @@
 import { useMemo, useState } from "preact/hooks";
 import { go, hrefOf, Link, useAddress, useStay } from "../address";
 import { useAttempts } from "../api/attempt";
-import { Refusal } from "../api/client";
+import { ApiError } from "../api/client";
 import { useLoaded } from "../api/loaded";
-import { useCan, useHere } from "../caller";
+import { useCan, useCurrentProject } from "../caller";
 import { dropDraft, useDraft } from "../drafts";
 import { AttributeNames } from "../flags/attributes";
 import { Conditions, conditionsInWords, NEW_CONDITION } from "../flags/conditions-editor";
@@ -22,9 +22,9 @@ import {
 import { keptParams } from "../time/range";
 import { Confirm } from "../ui/confirm";
 import { Back, One } from "../ui/one";
-import { FieldFault, faulty, Refused, shownHere, useFirstFault } from "../ui/states";
-import { Ago } from "../ui/time";
-import { tell, tellRefusal } from "../ui/toast";
+import { errorProps, FieldFault, Refused, shownHere, useFirstFault } from "../ui/states";
+import { RelativeTime } from "../ui/time";
+import { showErrorToast, showToast } from "../ui/toast";
 
 const NEW_SEGMENT: SegmentDraft = { key: "", name: "", conditions: [NEW_CONDITION] };
 
@@ -34,7 +34,7 @@ function draftOf({ key, name, conditions }: Segment): SegmentDraft {
 
 export function SegmentPage() {
   const address = useAddress();
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const isNew = address.query.has("new");
   const key = address.query.get("key") ?? "";
   const loaded = useLoaded(isNew ? null : `segment ${project.id} ${key}`, (signal) =>
@@ -88,7 +88,7 @@ interface EditorProps {
 
 function Editor({ segment, back, onChange }: EditorProps) {
   const address = useAddress();
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const mayWrite = useCan()("flags:write");
   const saved = useMemo(() => (segment ? draftOf(segment) : NEW_SEGMENT), [segment]);
   const nameOf = (key: string) => `segment ${project.id} ${key}`;
@@ -101,7 +101,7 @@ function Editor({ segment, back, onChange }: EditorProps) {
     const { base, typed } = overtaken;
     return { ...meetSegment(base, typed, saved, segment.version), isRefused: false };
   }, [refused, overtaken, saved, segment]);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [refusal, setRefusal] = useState<ApiError | null>(null);
   const form = useFirstFault(refusal ?? refused);
   const attempts = useAttempts();
   const stay = useStay();
@@ -120,8 +120,8 @@ function Editor({ segment, back, onChange }: EditorProps) {
     try {
       await task();
     } catch (error) {
-      if (error instanceof Refusal && isHere()) setRefusal(shownHere(error));
-      else tellRefusal(error);
+      if (error instanceof ApiError && isHere()) setRefusal(shownHere(error));
+      else showErrorToast(error);
     } finally {
       setBusy(false);
     }
@@ -136,7 +136,7 @@ function Editor({ segment, back, onChange }: EditorProps) {
         edited.handOver(sent, nameOf(made.key), versionOf(made), draftOf(made));
         const href = hrefOf("segment", { ...keptParams(address), key: made.key });
         const isStill = isHere();
-        tell(
+        showToast(
           `${made.key} was made. Rules of flags can ask for it now.`,
           undefined,
           isStill ? undefined : { href, text: "Open it" },
@@ -158,7 +158,7 @@ function Editor({ segment, back, onChange }: EditorProps) {
       }
       edited.accept(sent, versionOf(changed), draftOf(changed));
       onChange(changed);
-      tell(`Saved as version ${changed.version}. It counts everywhere within five seconds.`);
+      showToast(`Saved as version ${changed.version}. It counts everywhere within five seconds.`);
     });
   const remove = () =>
     attempt(async () => {
@@ -167,7 +167,7 @@ function Editor({ segment, back, onChange }: EditorProps) {
       ask(false);
       await deleteSegment(project, segment.key);
       dropDraft(nameOf(segment.key));
-      tell(`${segment.key} is gone.`);
+      showToast(`${segment.key} is gone.`);
       if (isHere()) go(back);
     });
 
@@ -180,7 +180,8 @@ function Editor({ segment, back, onChange }: EditorProps) {
           </h1>
           {segment && (
             <p class="quiet small">
-              <code>{segment.key}</code> · version {segment.version}, <Ago at={segment.updatedAt} />
+              <code>{segment.key}</code> · version {segment.version},{" "}
+              <RelativeTime at={segment.updatedAt} />
             </p>
           )}
         </div>
@@ -210,7 +211,7 @@ function Editor({ segment, back, onChange }: EditorProps) {
                     placeholder="beta-testers"
                     spellcheck={false}
                     autocomplete="off"
-                    {...faulty(refusal, "/key")}
+                    {...errorProps(refusal, "/key")}
                     onInput={(event) => set({ key: event.currentTarget.value })}
                   />
                 </label>
@@ -221,7 +222,7 @@ function Editor({ segment, back, onChange }: EditorProps) {
                   value={draft.name}
                   placeholder="Beta testers"
                   disabled={!mayWrite}
-                  {...faulty(refusal, "/name")}
+                  {...errorProps(refusal, "/name")}
                   onInput={(event) => set({ name: event.currentTarget.value })}
                 />
               </label>

@@ -1,7 +1,7 @@
 import { useMemo } from "preact/hooks";
 import { go, hrefOf, Link, useAddress } from "../address";
 import { useLoaded } from "../api/loaded";
-import { useCan, useHere } from "../caller";
+import { useCan, useCurrentProject } from "../caller";
 import { conditionsInWords } from "../flags/conditions-editor";
 import { FlagTabs } from "../flags/tabs";
 import { useKeys } from "../keys";
@@ -9,11 +9,11 @@ import { loadSegments } from "../segments/segment";
 import { keptParams } from "../time/range";
 import { useRows } from "../ui/rows";
 import { Code, Empty, Refused, SkeletonRows } from "../ui/states";
-import { Ago } from "../ui/time";
+import { RelativeTime } from "../ui/time";
 
 export function SegmentsPage() {
   const address = useAddress();
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const mayWrite = useCan()("flags:write");
   const loaded = useLoaded(`segments ${project.id}`, (signal) => loadSegments(project, signal));
   const segments = loaded.data ?? [];
@@ -75,7 +75,7 @@ export function SegmentsPage() {
                     <bdi>{conditionsInWords(it.conditions)}</bdi>
                   </td>
                   <td class="number quiet">
-                    <Ago at={it.updatedAt} />
+                    <RelativeTime at={it.updatedAt} />
                   </td>
                 </tr>
               ))}

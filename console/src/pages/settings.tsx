@@ -1,11 +1,11 @@
-import { type Scope, useCan, useHere } from "../caller";
-import { forgetKey } from "../session";
+import { type Scope, useCan, useCurrentProject } from "../caller";
+import { signOut } from "../session";
 import { EmailAddress } from "../settings/email-address";
 import { Preferences } from "../settings/preferences";
 import { Snippets } from "../settings/snippets";
 import { inFull } from "../time/format";
 import { Code } from "../ui/states";
-import { Ago } from "../ui/time";
+import { RelativeTime } from "../ui/time";
 
 const SCOPES: Scope[] = [
   "errors:read",
@@ -22,7 +22,7 @@ const SCOPES: Scope[] = [
 ];
 
 export function SettingsPage() {
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const can = useCan();
   return (
     <>
@@ -80,12 +80,12 @@ export function SettingsPage() {
 }
 
 function WhoAmI() {
-  const { caller } = useHere();
+  const { caller } = useCurrentProject();
   return (
     <section class="block">
       <header>
         <h2>This key</h2>
-        <button type="button" class="link" onClick={() => forgetKey()}>
+        <button type="button" class="link" onClick={() => signOut()}>
           Forget it
         </button>
       </header>
@@ -108,7 +108,7 @@ function WhoAmI() {
             <td>
               {caller.expiresAt ? (
                 <span title={inFull(Date.parse(caller.expiresAt))}>
-                  <Ago at={caller.expiresAt} />
+                  <RelativeTime at={caller.expiresAt} />
                 </span>
               ) : (
                 "never"

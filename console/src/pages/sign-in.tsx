@@ -2,9 +2,9 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useLoaded } from "../api/loaded";
 import { type CallerTold, callerOf } from "../caller";
-import { decideOffer, openWithKey, whyForgotten } from "../session";
+import { decideOffer, openWithKey, signOutReason } from "../session";
 import { Confirm } from "../ui/confirm";
-import { tell } from "../ui/toast";
+import { showToast } from "../ui/toast";
 
 const FORM = /^wm_[0-9A-Za-z]{16}_[0-9A-Za-z]{49}$/;
 
@@ -33,7 +33,7 @@ export function KeyOffer({ offered, current }: KeyOfferProps) {
     if (isSame) decideOffer(true);
     if (!error) return;
     decideOffer(false);
-    tell(`The API key of the link was rejected: ${error.message} You keep your key.`);
+    showToast(`The API key of the link was rejected: ${error.message} You keep your key.`);
   }, [isSame, error]);
   if (!data || !current || isSame) return null;
   return (
@@ -79,7 +79,7 @@ export function KeyForm({ action, children }: { action: string; children: Compon
       }}
     >
       {children}
-      {whyForgotten() && <p class="fault">{whyForgotten()}</p>}
+      {signOutReason() && <p class="fault">{signOutReason()}</p>}
       <label for="key">API key</label>
       <input
         id="key"

@@ -1,7 +1,7 @@
 /** A segment: conditions with a name, which rules of flags ask for. */
 
 import type { KeyHeader } from "../api/attempt";
-import { answered, api } from "../api/client";
+import { api, unwrapResponse } from "../api/client";
 import type { Project } from "../caller";
 import { differing } from "../drafts";
 import { conditionInWords } from "../flags/conditions-editor";
@@ -34,7 +34,7 @@ function told(segment: Promise<unknown>): Promise<Segment> {
 
 export async function loadSegments(project: Project, signal?: AbortSignal): Promise<Segment[]> {
   const params = { path: { idOrSlug: project.slug }, query: { limit: MOST_SEGMENTS } };
-  const page = await answered(
+  const page = await unwrapResponse(
     api.GET("/v0/project/{idOrSlug}/segments", { params, ...(signal && { signal }) }),
   );
   return page.items as Segment[];
@@ -43,7 +43,7 @@ export async function loadSegments(project: Project, signal?: AbortSignal): Prom
 export function loadSegment(project: Project, key: string, signal?: AbortSignal): Promise<Segment> {
   const params = { path: { idOrSlug: project.slug, key } };
   return told(
-    answered(
+    unwrapResponse(
       api.GET("/v0/project/{idOrSlug}/segments/{key}", { params, ...(signal && { signal }) }),
     ),
   );
@@ -56,7 +56,9 @@ export function createSegment(
 ): Promise<Segment> {
   const params = { path: { idOrSlug: project.slug }, header };
   return told(
-    answered(api.POST("/v0/project/{idOrSlug}/segments", { params, body: { ...draft } as never })),
+    unwrapResponse(
+      api.POST("/v0/project/{idOrSlug}/segments", { params, body: { ...draft } as never }),
+    ),
   );
 }
 
@@ -71,13 +73,15 @@ export function patchSegment(
     header: { "If-Match": ifMatchOf(known) },
   };
   return told(
-    answered(api.PATCH("/v0/project/{idOrSlug}/segments/{key}", { params, body: patch as never })),
+    unwrapResponse(
+      api.PATCH("/v0/project/{idOrSlug}/segments/{key}", { params, body: patch as never }),
+    ),
   );
 }
 
 export function deleteSegment(project: Project, key: string): Promise<unknown> {
   const params = { path: { idOrSlug: project.slug, key } };
-  return answered(api.DELETE("/v0/project/{idOrSlug}/segments/{key}", { params }));
+  return unwrapResponse(api.DELETE("/v0/project/{idOrSlug}/segments/{key}", { params }));
 }
 
 /** What others made of a segment that was known as `base`, and what of it was changed here too. */

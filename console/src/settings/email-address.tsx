@@ -1,20 +1,20 @@
 /** Where one's mail goes: an address that counts once it is confirmed. */
 
 import { useState } from "preact/hooks";
-import { answered, api, Refusal, type Schemas } from "../api/client";
+import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
-import { useCan, useHere } from "../caller";
+import { useCan, useCurrentProject } from "../caller";
 import { FieldFault, Refused, SkeletonRows } from "../ui/states";
-import { tell, tellRefusal } from "../ui/toast";
+import { showErrorToast, showToast } from "../ui/toast";
 
 type Told = Schemas["EmailAddress"];
 
 export function EmailAddress() {
-  const { caller } = useHere();
+  const { caller } = useCurrentProject();
   const can = useCan();
   const mayRead = can("notifications:read");
   const loaded = useLoaded(mayRead ? `address ${caller.keyId}` : null, (signal) =>
-    answered(api.GET("/v0/notifications/email-address", { signal })),
+    unwrapResponse(api.GET("/v0/notifications/email-address", { signal })),
   );
   if (mayRead && loaded.error)
     return <Refused small refusal={loaded.error} retry={loaded.reload} />;
@@ -27,7 +27,7 @@ export function EmailAddress() {
           told={loaded.data}
           onSet={(told) => {
             loaded.set(() => told);
-            tell(
+            showToast(
               told.pendingEmail ? `A mail is on its way to ${told.pendingEmail}.` : "It is set.",
             );
           }}
@@ -49,19 +49,21 @@ interface SetAddressProps {
 
 function SetAddress({ told, onSet }: SetAddressProps) {
   const [email, setEmail] = useState("");
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [refusal, setRefusal] = useState<ApiError | null>(null);
   const [busy, setBusy] = useState(false);
   const put = async (address: string) => {
     setBusy(true);
     setRefusal(null);
     try {
       onSet(
-        await answered(api.PUT("/v0/notifications/email-address", { body: { email: address } })),
+        await unwrapResponse(
+          api.PUT("/v0/notifications/email-address", { body: { email: address } }),
+        ),
       );
       setEmail("");
     } catch (error) {
-      if (error instanceof Refusal) setRefusal(error);
-      else tellRefusal(error);
+      if (error instanceof ApiError) setRefusal(error);
+      else showErrorToast(error);
     } finally {
       setBusy(false);
     }

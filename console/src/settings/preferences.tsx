@@ -1,10 +1,10 @@
 /** Which mails one gets: a switch for each type, and what the type means. */
 
-import { answered, api, type Schemas } from "../api/client";
+import { api, type Schemas, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { own } from "../own";
 import { Refused, SkeletonRows } from "../ui/states";
-import { tell, tellRefusal } from "../ui/toast";
+import { showErrorToast, showToast } from "../ui/toast";
 
 type Preference = Schemas["EmailPreference"];
 
@@ -55,11 +55,11 @@ function meaningOf(type: string): Meaning {
 
 export function Preferences({ mayWrite }: { mayWrite: boolean }) {
   const loaded = useLoaded("preferences", (signal) =>
-    answered(api.GET("/v0/notifications/email-preferences", { signal })),
+    unwrapResponse(api.GET("/v0/notifications/email-preferences", { signal })),
   );
   const put = async (type: Preference["type"], emailEnabled: boolean) => {
     const preferences = [{ type, emailEnabled }];
-    const all = await answered(
+    const all = await unwrapResponse(
       api.PUT("/v0/notifications/email-preferences", { body: { preferences } }),
     );
     loaded.set(() => all);
@@ -68,11 +68,12 @@ export function Preferences({ mayWrite }: { mayWrite: boolean }) {
     try {
       await put(type, !emailEnabled);
       const name = meaningOf(type).name;
-      tell(emailEnabled ? `No mail about “${name}” any more.` : `Mail about “${name}” again.`, () =>
-        put(type, emailEnabled),
+      showToast(
+        emailEnabled ? `No mail about “${name}” any more.` : `Mail about “${name}” again.`,
+        () => put(type, emailEnabled),
       );
     } catch (error) {
-      tellRefusal(error);
+      showErrorToast(error);
     }
   };
   if (loaded.error) return <Refused refusal={loaded.error} retry={loaded.reload} />;

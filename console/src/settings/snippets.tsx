@@ -1,7 +1,7 @@
 /** How an application reports errors: the DSN of its project, and the lines that take it. */
 
 import { useState } from "preact/hooks";
-import { useHere } from "../caller";
+import { useCurrentProject } from "../caller";
 import { Code, Refused } from "../ui/states";
 import { useDsn } from "./dsn";
 
@@ -34,7 +34,7 @@ const SNIPPETS: { name: string; code: (dsn: string) => string }[] = [
 ];
 
 export function Snippets() {
-  const { project } = useHere();
+  const { project } = useCurrentProject();
   const [chosen, choose] = useState(0);
   const { data: dsn, error, reload } = useDsn();
   const snippet = SNIPPETS[chosen];

@@ -2,11 +2,11 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Refusal } from "../api/client";
+import type { ApiError } from "../api/client";
 import { own } from "../own";
 import { number } from "../time/format";
 import { Icon } from "./icons";
-import { tell } from "./toast";
+import { showToast } from "./toast";
 
 /** Rows of the size of those to come. */
 export function SkeletonRows({ rows = 6 }: { rows?: number }) {
@@ -46,7 +46,7 @@ const REMEDIES: Record<string, string> = {
 };
 
 interface RefusedProps {
-  refusal: Refusal;
+  refusal: ApiError;
   retry?: () => void;
   /** For one part of a page among others: what the page as a whole says at length. */
   small?: boolean;
@@ -89,12 +89,12 @@ export function Refused({ refusal, retry, small = false }: RefusedProps) {
 }
 
 /** A refusal that a form shows: another key is asked for above it. */
-export function shownHere(refusal: Refusal): Refusal | null {
+export function shownHere(refusal: ApiError): ApiError | null {
   return refusal.status === 401 ? null : refusal;
 }
 
 /** What the API says of one field, below it. */
-export function FieldFault({ refusal, at }: { refusal: Refusal | null; at: string }) {
+export function FieldFault({ refusal, at }: { refusal: ApiError | null; at: string }) {
   const text = refusal?.at(at);
   return text ? (
     <p class="fault" id={faultId(at)} data-fault tabIndex={-1} role="alert">
@@ -108,7 +108,7 @@ function faultId(at: string): string {
 }
 
 /** What makes a field one that something is wrong with, and says where that stands. */
-export function faulty(refusal: Refusal | null, ...pointers: string[]) {
+export function errorProps(refusal: ApiError | null, ...pointers: string[]) {
   const wrong = pointers.filter((at) => refusal?.at(at));
   return wrong.length
     ? { "aria-invalid": true, "aria-describedby": wrong.map(faultId).join(" ") }
@@ -137,7 +137,7 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
         set(true);
         setTimeout(() => set(false), 1_500);
       },
-      () => tell("The browser does not let the page copy; select the text instead."),
+      () => showToast("The browser does not let the page copy; select the text instead."),
     );
   return (
     <button type="button" class="bare copy" onClick={copy} title={label} aria-label={label}>

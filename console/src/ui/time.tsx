@@ -9,7 +9,7 @@ setInterval(() => {
 }, 60_000);
 
 /** How long ago something was; the whole time, local and UTC, on hover. */
-export function Ago({ at }: { at: string | number }) {
+export function RelativeTime({ at }: { at: string | number }) {
   const [now, set] = useState(shared);
   useEffect(() => {
     const watcher = () => set(shared);

@@ -3,13 +3,13 @@ import { beforeEach, expect, test, vi } from "vitest";
 beforeEach(() => vi.useFakeTimers());
 
 test("each of several changes can be undone, the last first", async () => {
-  const { tell, undoLast } = await import("./toast");
+  const { showToast, undoLast } = await import("./toast");
   const undone: string[] = [];
   for (const name of ["one", "two", "three"]) {
-    tell(`${name} is on.`, async () => undone.push(name));
+    showToast(`${name} is on.`, async () => undone.push(name));
   }
   // What only says something takes no way back away.
-  tell("Saved.");
+  showToast("Saved.");
   expect(undoLast()).toBe(true);
   expect(undoLast()).toBe(true);
   expect(undone).toEqual(["three", "two"]);

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { go } from "../address";
-import { Refusal } from "../api/client";
+import { ApiError } from "../api/client";
 
 interface Toast {
   id: number;
@@ -40,17 +40,17 @@ function dismiss(id: number): void {
   put(toasts.filter((it) => it.id !== id));
 }
 
-export function tell(text: string, undo?: Undo, link?: Toast["link"]): void {
+export function showToast(text: string, undo?: Undo, link?: Toast["link"]): void {
   show({ text, undo, link, wrong: false });
 }
 
-export function tellRefusal(error: unknown): void {
-  const text = error instanceof Refusal ? wordsOf(error) : String(error);
+export function showErrorToast(error: unknown): void {
+  const text = error instanceof ApiError ? wordsOf(error) : String(error);
   show({ text, wrong: true });
 }
 
 /** A refusal in words: the violations, where there are any. */
-export function wordsOf(refusal: Refusal): string {
+export function wordsOf(refusal: ApiError): string {
   const details = refusal.violations.map((it) => `${it.pointer || "body"}: ${it.message}`);
   return details.length ? details.join(" ") : refusal.message;
 }
@@ -58,12 +58,12 @@ export function wordsOf(refusal: Refusal): string {
 function undo(toast: Toast): void {
   dismiss(toast.id);
   toast.undo?.().then(
-    (done) => done !== false && tell("Undone."),
+    (done) => done !== false && showToast("Undone."),
     (error: unknown) => {
       // Nobody knows whether it was done; the same way back can be tried again.
-      const mayHelp = error instanceof Refusal && (error.status === 0 || error.status >= 429);
+      const mayHelp = error instanceof ApiError && (error.status === 0 || error.status >= 429);
       if (mayHelp) show({ text: wordsOf(error), undo: toast.undo, wrong: true });
-      else tellRefusal(error);
+      else showErrorToast(error);
     },
   );
 }

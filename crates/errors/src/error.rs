@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use notifications::happening::{Happening, HappeningKind, Scene};
-use shared::json::{Fault, Fields, Json, JsonPath, ViolationCode, Violations, text};
+use notifications::domain_event::{DomainEvent, DomainEventKind, Visibility};
+use shared::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations, text};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 use shared::uuid_type;
@@ -40,10 +40,10 @@ impl ErrorStatus {
     pub const ALL: [Self; 3] = [Self::Open, Self::Resolved, Self::Ignored];
 
     /// Reads a status's name on the wire.
-    pub fn parse(text: &str) -> Result<Self, Fault> {
+    pub fn parse(text: &str) -> Result<Self, FieldError> {
         Self::ALL.into_iter().find(|status| status.as_str() == text).ok_or_else(|| {
             let known = Self::ALL.map(Self::as_str).join(", ");
-            Fault::new(ViolationCode::InvalidValue, format_args!("must be one of {known}"))
+            FieldError::new(ViolationCode::InvalidValue, format_args!("must be one of {known}"))
         })
     }
 
@@ -237,10 +237,16 @@ impl ErrorRecord {
     }
 
     /// What is told of it to others: that at `now`, something happened to it.
-    pub fn happening(&self, kind: HappeningKind, project: ProjectId, now: Timestamp) -> Happening {
+    pub fn domain_event(
+        &self,
+        kind: DomainEventKind,
+        project: ProjectId,
+        now: Timestamp,
+    ) -> DomainEvent {
         let ErrorDescription { title, culprit, .. } = &self.description;
-        let happening = Happening::new(kind, Scene::Project(project), self.id, title, now);
-        happening.detailed(culprit).at_occasion(self.version)
+        let domain_event =
+            DomainEvent::new(kind, Visibility::Project(project), self.id, title, now);
+        domain_event.detailed(culprit).at_occasion(self.version)
     }
 
     /// What is answered of it, if it has `count` events, of which the last occurred at `last_seen`.

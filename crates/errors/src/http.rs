@@ -4,7 +4,7 @@ use lambda_http::http::HeaderValue;
 use serde::Serialize;
 
 use shared::http::{
-    Answer, Incoming, Problem, ProblemCode, Protocol, RATE_LIMITS, StatusCode, header_value,
+    ApiRequest, ApiResponse, Problem, ProblemCode, Protocol, RATE_LIMITS, StatusCode, header_value,
 };
 
 use super::ErrorId;
@@ -23,20 +23,20 @@ const SECONDS_OF_DROPPING: u16 = 3_600;
 const SECONDS_OF_REMOVAL: u16 = 600;
 
 /// The error in the path. A malformed id names no error, so it is a 404 as well.
-pub fn error_id(incoming: &Incoming) -> Result<ErrorId, Problem> {
+pub fn error_id(incoming: &ApiRequest) -> Result<ErrorId, Problem> {
     let id = incoming.path_parameter("errorId");
     id.as_deref().and_then(ErrorId::parse).ok_or_else(error_not_found)
 }
 
 /// The answer with the categories that an SDK need not send. SDKs read the header with any status.
-pub fn with_dropped_categories(answer: Answer) -> Result<Answer, Problem> {
+pub fn with_dropped_categories(answer: ApiResponse) -> Result<ApiResponse, Problem> {
     let limits = rate_limits(SECONDS_OF_DROPPING, DROPPED_CATEGORIES, "not_supported")?;
     Ok(answer.with_header(RATE_LIMITS, limits))
 }
 
 /// Returns the response with headers that describe its buckets.
 #[must_use]
-pub fn with_buckets_of(answer: Answer, range: &QueryRange) -> Answer {
+pub fn with_buckets_of(answer: ApiResponse, range: &QueryRange) -> ApiResponse {
     answer
         .with_number("x-bucket-seconds", range.bucket_size().seconds())
         .with_number("x-range-from", range.from().as_millis())
@@ -89,7 +89,7 @@ fn rate_limits(seconds: u16, categories: &str, reason: &str) -> Result<HeaderVal
 /// What SDKs expect: a `detail`, and a time after which to try again with 429 alone, since they take it
 /// for a ban of all that they send. What is over the quota is said in the form of Sentry's Relay as
 /// well.
-fn to_sentry_answer(problem: &Problem) -> Answer {
+fn to_sentry_answer(problem: &Problem) -> ApiResponse {
     #[derive(Serialize)]
     struct Body<'p> {
         detail: &'p str,
@@ -99,8 +99,8 @@ fn to_sentry_answer(problem: &Problem) -> Answer {
         ProblemCode::Conflict => StatusCode::SERVICE_UNAVAILABLE,
         code => code.status(),
     };
-    let answer = Answer::json(status, &Body { detail: problem.detail() });
-    let answer = answer.unwrap_or_else(|_| Answer::empty(status));
+    let answer = ApiResponse::json(status, &Body { detail: problem.detail() });
+    let answer = answer.unwrap_or_else(|_| ApiResponse::empty(status));
     let (ProblemCode::Throttled, Some(seconds)) = (problem.code(), problem.seconds_to_wait())
     else {
         return answer;

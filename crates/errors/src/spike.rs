@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use notifications::happening::{Happening, HappeningKind};
+use notifications::domain_event::{DomainEvent, DomainEventKind};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
@@ -66,7 +66,7 @@ pub fn hours_of_day(range: &RangeInclusive<Hour>, day: Day) -> Hours {
 
 /// The events of an error in an hour, and in the time by which it is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EventsAround {
+pub struct SpikeWindow {
     hour: Hour,
     /// Its own.
     in_hour: u64,
@@ -78,7 +78,7 @@ pub struct EventsAround {
     earliest: u64,
 }
 
-impl EventsAround {
+impl SpikeWindow {
     /// None yet.
     pub fn new(hour: Hour) -> Self {
         Self { hour, in_hour: 0, hour_before: 0, between: 0, earliest: 0 }
@@ -127,9 +127,9 @@ impl ErrorRecord {
     }
 
     /// That a spike of it was seen at `now`.
-    pub fn spike(&self, project: ProjectId, events: &EventsAround, now: Timestamp) -> Happening {
-        let happening = self.happening(HappeningKind::ErrorSpiked, project, now);
-        happening.at_occasion(events.hour.number()).weighing(events.in_hour)
+    pub fn spike(&self, project: ProjectId, events: &SpikeWindow, now: Timestamp) -> DomainEvent {
+        let domain_event = self.domain_event(DomainEventKind::ErrorSpiked, project, now);
+        domain_event.at_occasion(events.hour.number()).with_event_count(events.in_hour)
     }
 }
 
@@ -140,8 +140,8 @@ mod tests {
     const HOUR: Hour = Hour(1_000);
 
     /// Events by how many hours ago they were.
-    fn around(events: &[(i64, u64)]) -> EventsAround {
-        let mut around = EventsAround::new(HOUR);
+    fn around(events: &[(i64, u64)]) -> SpikeWindow {
+        let mut around = SpikeWindow::new(HOUR);
         for (ago, events) in events {
             around.add(HOUR.minus(*ago), *events);
         }

@@ -1,7 +1,7 @@
 //! What people and other systems are told of when a flag changes.
 
-use notifications::happening::{DELETED, Happening, HappeningKind, Scene};
-use shared::projects::api_key::Author;
+use notifications::domain_event::{DELETED, DomainEvent, DomainEventKind, Visibility};
+use shared::projects::api_key::Actor;
 use shared::timestamp::Timestamp;
 
 use super::FeatureFlag;
@@ -12,26 +12,32 @@ const VERSIONS: u64 = 1_000_000;
 
 impl FeatureFlag {
     /// That it became what it is, after it was what it was `before`, if it was there.
-    pub fn changed(&self, before: Option<&Self>, kind: ChangeKind, author: &Author) -> Happening {
-        self.happening(self.version, self.updated_at, change(before, self, kind), author)
+    pub fn changed(&self, before: Option<&Self>, kind: ChangeKind, author: &Actor) -> DomainEvent {
+        self.domain_event(self.version, self.updated_at, change(before, self, kind), author)
     }
 
     /// That it was deleted at `now`.
-    pub fn deleted(&self, author: &Author, now: Timestamp) -> Happening {
-        self.happening(self.version.saturating_add(1), now, DELETED, author)
+    pub fn deleted(&self, author: &Actor, now: Timestamp) -> DomainEvent {
+        self.domain_event(self.version.saturating_add(1), now, DELETED, author)
     }
 
-    fn happening(&self, version: u64, at: Timestamp, change: &str, author: &Author) -> Happening {
-        let scene = Scene::Project(self.project_id);
-        let happening =
-            Happening::new(HappeningKind::FlagChanged, scene, &self.key, &self.name, at);
+    fn domain_event(
+        &self,
+        version: u64,
+        at: Timestamp,
+        change: &str,
+        author: &Actor,
+    ) -> DomainEvent {
+        let scene = Visibility::Project(self.project_id);
+        let domain_event =
+            DomainEvent::new(DomainEventKind::FlagChanged, scene, &self.key, &self.name, at);
         // Another flag may get the key of a deleted one, and begins at version 1 as well.
         let made = u64::try_from(self.created_at.as_millis()).unwrap_or_default();
-        let occasion = made.saturating_mul(VERSIONS).saturating_add(version);
-        let happening = happening.detailed(change).at_occasion(occasion);
+        let instance = made.saturating_mul(VERSIONS).saturating_add(version);
+        let domain_event = domain_event.detailed(change).at_occasion(instance);
         match author.user() {
-            Some(user) => happening.by(user),
-            None => happening,
+            Some(user) => domain_event.by(user),
+            None => domain_event,
         }
     }
 }
@@ -80,21 +86,21 @@ mod tests {
     }
 
     #[test]
-    fn every_change_is_another_happening_also_of_a_flag_that_got_the_key_of_another() {
+    fn every_change_is_another_domain_event_also_of_a_flag_that_got_the_key_of_another() {
         let first = flag("new-checkout", &json!({}));
         let second = FeatureFlag { version: 2, ..first.clone() };
         let later = first.created_at.plus(Duration::from_millis(1));
         let again = FeatureFlag { created_at: later, updated_at: later, ..first.clone() };
         let user = UserId::parse("mira").unwrap();
         let key_id = KeyId::parse("0123456789abcdef").unwrap();
-        let mira = Author::Key { user: user.clone(), key_id };
+        let mira = Actor::Key { user: user.clone(), key_id };
         let told = [
-            first.changed(None, ChangeKind::Created, &Author::Command),
+            first.changed(None, ChangeKind::Created, &Actor::Command),
             second.changed(Some(&first), ChangeKind::Updated, &mira),
             second.deleted(&mira, later),
-            again.changed(None, ChangeKind::Created, &Author::Command),
+            again.changed(None, ChangeKind::Created, &Actor::Command),
         ];
-        let ids: BTreeSet<String> = told.iter().map(Happening::id).collect();
+        let ids: BTreeSet<String> = told.iter().map(DomainEvent::id).collect();
         assert_eq!(ids.len(), told.len());
         assert_eq!((told[2].detail.as_str(), told[2].at), ("deleted", later));
         assert_eq!((&told[0].actor, &told[1].actor), (&None, &Some(user)));

@@ -11,13 +11,13 @@ use shared::timestamp::Timestamp;
 
 use super::evaluation::Flags;
 use super::evaluation::patterns::{PatternCache, ProjectPatterns};
-use super::state_cache::{Bounds, Freshness, Made, StateCache};
+use super::revision_cache::{CacheLimits, Freshness, LoadedValue, RevisionCache};
 use super::store::StoredFlags;
 use super::{FlagKey, MAX_PROJECT_BYTES};
 use crate::store::FlagStore;
 
 /// How much is remembered, in bytes of memory; patterns have bounds of their own. All flags of one project fit.
-const BOUNDS: Bounds = Bounds {
+const BOUNDS: CacheLimits = CacheLimits {
     entries: NonZeroUsize::MIN.saturating_add(999),
     bytes: 32_000_000,
     bytes_of_project: MAX_PROJECT_BYTES,
@@ -26,13 +26,13 @@ const BOUNDS: Bounds = Bounds {
 /// The flags of projects that were evaluated lately: all flags of a project, or one of them with all that
 /// it depends on.
 pub struct FlagCache {
-    flags: StateCache<Option<FlagKey>, Flags>,
+    flags: RevisionCache<Option<FlagKey>, Flags>,
     patterns: PatternCache,
 }
 
 impl Default for FlagCache {
     fn default() -> Self {
-        Self { flags: StateCache::new(BOUNDS), patterns: PatternCache::default() }
+        Self { flags: RevisionCache::new(BOUNDS), patterns: PatternCache::default() }
     }
 }
 
@@ -98,6 +98,6 @@ fn report_lack_of_room(project: ProjectId, patterns: &ProjectPatterns, now: Time
     }
 }
 
-fn made(StoredFlags { flags, bytes, state }: StoredFlags, is_absent: bool) -> Made<Flags> {
-    Made { value: flags, state, bytes, is_absent }
+fn made(StoredFlags { flags, bytes, state }: StoredFlags, is_absent: bool) -> LoadedValue<Flags> {
+    LoadedValue { value: flags, state, bytes, is_absent }
 }

@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use serde::de::IntoDeserializer;
 use serde::{Deserialize, Serialize};
 
-use shared::json::{Fault, Json, JsonPath, ViolationCode, Violations};
+use shared::json::{FieldError, Json, JsonPath, ViolationCode, Violations};
 use shared::text::{check_label, unknown_name};
 use shared::timestamp::Timestamp;
 
@@ -126,7 +126,7 @@ enum ValueForm {
 
 impl Operator {
     /// Reads an operator's name. The message of a refusal lists all names.
-    pub fn parse(name: &str) -> Result<Self, Fault> {
+    pub fn parse(name: &str) -> Result<Self, FieldError> {
         Self::deserialize(name.into_deserializer())
             .map_err(|error| unknown_name("operator", &error))
     }
@@ -208,18 +208,18 @@ impl Operator {
 }
 
 impl ValueForm {
-    fn check(self, value: &str) -> Result<(), Fault> {
-        let invalid = |message: &str| Err(Fault::new(ViolationCode::InvalidFormat, message));
+    fn check(self, value: &str) -> Result<(), FieldError> {
+        let invalid = |message: &str| Err(FieldError::new(ViolationCode::InvalidFormat, message));
         match self {
             Self::NonEmptyText if value.is_empty() => {
-                Err(Fault::new(ViolationCode::TooShort, "must not be empty"))
+                Err(FieldError::new(ViolationCode::TooShort, "must not be empty"))
             }
             Self::OneNumber if !is_number(value) => {
                 invalid("must be a finite JSON number, such as \"12\" or \"-0.5\"")
             }
             Self::OneDate => Timestamp::parse_rfc3339(value)
                 .map(drop)
-                .map_err(|error| Fault::new(ViolationCode::InvalidFormat, error)),
+                .map_err(|error| FieldError::new(ViolationCode::InvalidFormat, error)),
             Self::OneVersion if parse_version(value).is_none() => invalid(
                 "must be a semantic version without a leading v, such as \"2.1.0\" or \"2\"",
             ),
@@ -234,17 +234,17 @@ impl ValueForm {
 }
 
 /// Reads one value of a condition, valid for its operator where that is known.
-pub(super) fn parse_value(operator: Option<Operator>, text: &str) -> Result<String, Fault> {
+pub(super) fn parse_value(operator: Option<Operator>, text: &str) -> Result<String, FieldError> {
     if text.len() > MAX_VALUE_BYTES {
         let message = format_args!("a value has at most {MAX_VALUE_BYTES} bytes");
-        return Err(Fault::new(ViolationCode::TooLong, message));
+        return Err(FieldError::new(ViolationCode::TooLong, message));
     }
     operator.map_or(Ok(()), |operator| operator.value_form().check(text))?;
     Ok(text.to_owned())
 }
 
 /// Reads the name of an attribute: 1 to 128 characters, none of them a control character.
-pub(super) fn parse_attribute(text: &str) -> Result<String, Fault> {
+pub(super) fn parse_attribute(text: &str) -> Result<String, FieldError> {
     // Not trimmed: it must be found in a context as it is.
     check_label(text, 1, 128)?;
     Ok(text.to_owned())
@@ -283,7 +283,7 @@ mod tests {
         let path = JsonPath::Root.member("values");
         operator.check_count(values.len(), &path, &mut violations);
         for (index, value) in values.iter().enumerate() {
-            if let Err(Fault { code, message }) = parse_value(Some(operator), value) {
+            if let Err(FieldError { code, message }) = parse_value(Some(operator), value) {
                 violations.note(&path.item(index), code, message);
             }
         }

@@ -13,7 +13,7 @@ pub struct Dependencies {
 
 /// Why a flag may not have a prerequisite, with the flags that show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum UnsoundChain {
+pub enum InvalidPrerequisite {
     /// From the flag over the prerequisite back to the flag.
     Cycle(Vec<FlagKey>),
     /// More flags than a chain may have, in order.
@@ -44,10 +44,10 @@ impl Dependencies {
 
     /// What is wrong with the chains that arise if a flag gets another one as a prerequisite. What
     /// the flag depends on besides does not matter.
-    pub fn check(&self, flag: &FlagKey, prerequisite: &FlagKey) -> Option<UnsoundChain> {
+    pub fn check(&self, flag: &FlagKey, prerequisite: &FlagKey) -> Option<InvalidPrerequisite> {
         if let Some(path) = self.path(prerequisite, flag) {
             let path = std::iter::once(flag).chain(path).cloned();
-            return Some(UnsoundChain::Cycle(path.collect()));
+            return Some(InvalidPrerequisite::Cycle(path.collect()));
         }
         let mut dependents: HashMap<&FlagKey, Vec<&FlagKey>> = HashMap::new();
         for (dependent, prerequisites) in &self.prerequisites {
@@ -63,7 +63,7 @@ impl Dependencies {
             return None;
         }
         above.reverse();
-        Some(UnsoundChain::TooLong(above.into_iter().chain(below).cloned().collect()))
+        Some(InvalidPrerequisite::TooLong(above.into_iter().chain(below).cloned().collect()))
     }
 
     fn next(&self, key: &FlagKey) -> impl Iterator<Item = &FlagKey> {
@@ -144,8 +144,8 @@ mod tests {
     fn check(dependencies: &Dependencies, flag: &str, prerequisite: &str) -> String {
         match dependencies.check(&flag_key(flag), &flag_key(prerequisite)) {
             None => String::new(),
-            Some(UnsoundChain::Cycle(path)) => format!("cycle {}", joined(&path)),
-            Some(UnsoundChain::TooLong(chain)) => format!("too long {}", joined(&chain)),
+            Some(InvalidPrerequisite::Cycle(path)) => format!("cycle {}", joined(&path)),
+            Some(InvalidPrerequisite::TooLong(chain)) => format!("too long {}", joined(&chain)),
         }
     }
 

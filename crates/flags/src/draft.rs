@@ -10,7 +10,7 @@ use serde::de::IntoDeserializer;
 use uuid::Uuid;
 
 use shared::json::{
-    Fault, Field, Fields, Json, JsonPath, ViolationCode, Violations, array, boolean,
+    Field, FieldError, Fields, Json, JsonPath, ViolationCode, Violations, array, boolean,
     note_duplicates, number, text,
 };
 use shared::projects::project::ProjectId;
@@ -191,19 +191,19 @@ fn read_draft(body: &Json<'_>, violations: &mut Violations) -> Option<FlagDraft>
     })
 }
 
-pub(super) fn parse_name(text: &str) -> Result<String, Fault> {
+pub(super) fn parse_name(text: &str) -> Result<String, FieldError> {
     parse_label(text, 1, MAX_NAME_CHARACTERS)
 }
 
-fn parse_optional_name(text: &str) -> Result<String, Fault> {
+fn parse_optional_name(text: &str) -> Result<String, FieldError> {
     parse_label(text, 0, MAX_NAME_CHARACTERS)
 }
 
-pub(super) fn parse_description(text: &str) -> Result<String, Fault> {
+pub(super) fn parse_description(text: &str) -> Result<String, FieldError> {
     parse_text(text, MAX_DESCRIPTION_CHARACTERS)
 }
 
-fn parse_target_kind(name: &str) -> Result<TargetKind, Fault> {
+fn parse_target_kind(name: &str) -> Result<TargetKind, FieldError> {
     TargetKind::deserialize(name.into_deserializer()).map_err(|error| unknown_name("kind", &error))
 }
 
@@ -244,9 +244,10 @@ pub(super) fn read_variant_key(
     violations: &mut Violations,
 ) -> Option<VariantKey> {
     text(|key| match known {
-        Some(VariantKeys(keys)) if !keys.contains(key) => {
-            Err(Fault::new(ViolationCode::UnknownVariant, "the flag has no variant of this key"))
-        }
+        Some(VariantKeys(keys)) if !keys.contains(key) => Err(FieldError::new(
+            ViolationCode::UnknownVariant,
+            "the flag has no variant of this key",
+        )),
         _ => VariantKey::parse(key),
     })(json, path, violations)
 }
@@ -290,15 +291,15 @@ fn read_variant(
 }
 
 /// Reads a variant's value, which is text for every type of flag.
-fn parse_value_of(flag_type: Option<FlagType>, value: &str) -> Result<String, Fault> {
+fn parse_value_of(flag_type: Option<FlagType>, value: &str) -> Result<String, FieldError> {
     if value.len() > MAX_VARIANT_VALUE_BYTES {
         let message = format_args!("a value has at most {MAX_VARIANT_VALUE_BYTES} bytes");
-        return Err(Fault::new(ViolationCode::TooLong, message));
+        return Err(FieldError::new(ViolationCode::TooLong, message));
     }
     let expected = match flag_type {
         Some(FlagType::Boolean) if !matches!(value, "true" | "false") => {
             let message = "a boolean flag's value is exactly \"true\" or \"false\"";
-            return Err(Fault::new(ViolationCode::InvalidValue, message));
+            return Err(FieldError::new(ViolationCode::InvalidValue, message));
         }
         Some(FlagType::Number) if !is_number(value) => {
             "a number flag's value is one finite JSON number, such as \"12\" or \"-0.5\"".to_owned()
@@ -307,7 +308,7 @@ fn parse_value_of(flag_type: Option<FlagType>, value: &str) -> Result<String, Fa
             let message = format_args!(
                 "an integer lies within ±{MAX_SAFE_INTEGER}, or clients would round it"
             );
-            return Err(Fault::new(ViolationCode::OutOfRange, message));
+            return Err(FieldError::new(ViolationCode::OutOfRange, message));
         }
         Some(FlagType::Json) => match Json::parse(value, MAX_VARIANT_JSON_DEPTH) {
             Err(error) => format!("a json flag's value is JSON: {error}"),
@@ -319,7 +320,7 @@ fn parse_value_of(flag_type: Option<FlagType>, value: &str) -> Result<String, Fa
         },
         _ => return Ok(value.to_owned()),
     };
-    Err(Fault::new(ViolationCode::InvalidFormat, expected))
+    Err(FieldError::new(ViolationCode::InvalidFormat, expected))
 }
 
 /// Whether a JSON number is written with a fraction or exponent, or is an integer within ±(2^53−1).
@@ -507,11 +508,11 @@ pub(super) fn read_targets(
     targets
 }
 
-fn parse_target_value(text: &str) -> Result<String, Fault> {
+fn parse_target_value(text: &str) -> Result<String, FieldError> {
     match text.len() {
-        0 => Err(Fault::new(ViolationCode::TooShort, "must not be empty")),
+        0 => Err(FieldError::new(ViolationCode::TooShort, "must not be empty")),
         1..=MAX_TARGET_VALUE_BYTES => Ok(text.to_owned()),
-        length => Err(Fault::new(
+        length => Err(FieldError::new(
             ViolationCode::TooLong,
             format_args!("has {length} bytes; at most {MAX_TARGET_VALUE_BYTES} are allowed"),
         )),
@@ -532,7 +533,7 @@ pub(super) fn read_prerequisites(
                 text(|key| {
                     if own_key.is_some_and(|own| own.as_str() == key) {
                         let message = "a flag cannot be its own prerequisite";
-                        return Err(Fault::new(ViolationCode::Cycle, message));
+                        return Err(FieldError::new(ViolationCode::Cycle, message));
                     }
                     FlagKey::parse(key)
                 }),

@@ -10,7 +10,7 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
-use shared::json::{Fault, ViolationCode};
+use shared::json::{FieldError, ViolationCode};
 use shared::projects::project::ProjectId;
 use shared::text::unknown_name;
 use shared::timestamp::Timestamp;
@@ -42,11 +42,11 @@ macro_rules! key_type {
 
         impl $name {
             /// Reads the key.
-            pub fn parse(text: &str) -> Result<Self, Fault> {
+            pub fn parse(text: &str) -> Result<Self, FieldError> {
                 if is_key(text, $max) {
                     return Ok(Self(text.to_owned()));
                 }
-                Err(Fault::new(ViolationCode::InvalidFormat, concat!(
+                Err(FieldError::new(ViolationCode::InvalidFormat, concat!(
                     $what, " starts with a letter or digit and has at most ", $max,
                     " letters, digits, `.`, `_` and `-`"
                 )))
@@ -112,7 +112,7 @@ pub enum FlagType {
 
 impl FlagType {
     /// Reads a type's name. The message of a refusal lists all names.
-    pub fn parse(name: &str) -> Result<Self, Fault> {
+    pub fn parse(name: &str) -> Result<Self, FieldError> {
         Self::deserialize(name.into_deserializer()).map_err(|error| unknown_name("type", &error))
     }
 
@@ -149,9 +149,9 @@ impl Weight {
 
     /// Reads a weight from a JSON number as written. Decimals are counted in that text, so that
     /// neither `0.1` nor `1e-3` depends on what a binary float makes of it.
-    pub fn parse(written: &str) -> Result<Self, Fault> {
+    pub fn parse(written: &str) -> Result<Self, FieldError> {
         let fault = || {
-            Fault::new(
+            FieldError::new(
                 ViolationCode::OutOfRange,
                 "a weight is a number from 0 to 1000000 with at most 3 decimals",
             )

@@ -60,13 +60,13 @@ pub struct FlagdExport {
     /// A flag definition document of flagd.
     pub document: String,
     /// What in it is not as it is here, in the order of the flags.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<ExportGap>,
 }
 
 /// What of one flag could not be exported as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Difference {
+pub struct ExportGap {
     /// The flag.
     pub flag_key: FlagKey,
     /// Where in the flag: a JSON Pointer (RFC 6901).
@@ -100,12 +100,12 @@ struct FlagdFlag<'f> {
 }
 
 /// What flagd cannot express, and where.
-struct Obstacle {
+struct UnsupportedFeature {
     pointer: String,
     reason: String,
 }
 
-type Expressed<T> = Result<T, Vec<Obstacle>>;
+type Expressed<T> = Result<T, Vec<UnsupportedFeature>>;
 
 /// Exports the flags of a project, with the segments that they ask for.
 pub fn export(
@@ -119,7 +119,7 @@ pub fn export(
     let mut exported = BTreeMap::new();
     let mut referenced = BTreeMap::new();
     for flag in flags {
-        let difference = |left_out, Obstacle { pointer, reason }| Difference {
+        let difference = |left_out, UnsupportedFeature { pointer, reason }| ExportGap {
             flag_key: flag.key.clone(),
             pointer,
             left_out,
@@ -198,7 +198,7 @@ fn variants(flag: &FeatureFlag) -> Expressed<BTreeMap<&str, Box<RawValue>>> {
     let is_array = |value: &str| value.trim_start().starts_with('[');
     let typed = TypedVariant::all_of(flag.flag_type, &flag.variants)
         .map_err(|damage| vec![obstacle(&place, damage)])?;
-    let arrays: Vec<Obstacle> = flag
+    let arrays: Vec<UnsupportedFeature> = flag
         .variants
         .iter()
         .enumerate()
@@ -341,12 +341,12 @@ fn greatest_common_divisor(one: u64, other: u64) -> u64 {
     if other == 0 { one } else { greatest_common_divisor(other, one % other) }
 }
 
-fn obstacle(place: &JsonPath<'_>, reason: impl fmt::Display) -> Obstacle {
-    Obstacle { pointer: place.to_string(), reason: reason.to_string() }
+fn obstacle(place: &JsonPath<'_>, reason: impl fmt::Display) -> UnsupportedFeature {
+    UnsupportedFeature { pointer: place.to_string(), reason: reason.to_string() }
 }
 
 /// What could be expressed; what could not is noted.
-fn note<T>(expressed: Expressed<T>, obstacles: &mut Vec<Obstacle>) -> Option<T> {
+fn note<T>(expressed: Expressed<T>, obstacles: &mut Vec<UnsupportedFeature>) -> Option<T> {
     expressed.map_err(|more| obstacles.extend(more)).ok()
 }
 

@@ -12,11 +12,11 @@ use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use super::flagd::{Layout, export};
-use super::state_cache::{Bounds, Freshness, Made, StateCache};
+use super::revision_cache::{CacheLimits, Freshness, LoadedValue, RevisionCache};
 use crate::store::FlagStore;
 
 /// How much is remembered. A project has one configuration.
-const BOUNDS: Bounds = Bounds {
+const BOUNDS: CacheLimits = CacheLimits {
     entries: NonZeroUsize::MIN.saturating_add(99),
     bytes: 24_000_000,
     bytes_of_project: 24_000_000,
@@ -31,11 +31,11 @@ pub struct FlagdConfiguration {
 }
 
 /// The configurations that were asked for lately.
-pub struct ConfigurationCache(StateCache<(), FlagdConfiguration>);
+pub struct ConfigurationCache(RevisionCache<(), FlagdConfiguration>);
 
 impl Default for ConfigurationCache {
     fn default() -> Self {
-        Self(StateCache::new(BOUNDS))
+        Self(RevisionCache::new(BOUNDS))
     }
 }
 
@@ -53,7 +53,7 @@ impl ConfigurationCache {
             let document = export(project, &read.flags, &read.segments, Layout::Compact).document;
             let bytes = document.len();
             let value = FlagdConfiguration { etag: EntityTag::of(&document), document };
-            Ok(Made { value, state: read.state, bytes, is_absent: false })
+            Ok(LoadedValue { value, state: read.state, bytes, is_absent: false })
         };
         self.0.get(db, (project, ()), Freshness::Cached, now, read).await
     }

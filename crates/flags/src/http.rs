@@ -1,6 +1,6 @@
 //! Path parameters and problems of feature flags.
 
-use shared::http::{Incoming, Problem, ProblemCode, VersionTag, named_of};
+use shared::http::{ApiRequest, Problem, ProblemCode, VersionTag, named_of};
 
 use super::{FeatureFlag, FlagKey, ProjectLimit, Segment, SegmentKey};
 
@@ -24,13 +24,13 @@ impl Segment {
 }
 
 /// The feature flag in the path. A malformed key names no flag, so it is a 404 as well.
-pub fn flag_key(incoming: &Incoming) -> Result<FlagKey, Problem> {
+pub fn flag_key(incoming: &ApiRequest) -> Result<FlagKey, Problem> {
     let key = incoming.path_parameter(FLAG_KEY);
     key.and_then(|key| FlagKey::parse(&key).ok()).ok_or_else(flag_not_found)
 }
 
 /// The segment in the path. A malformed key names no segment, so it is a 404 as well.
-pub fn segment_key(incoming: &Incoming) -> Result<SegmentKey, Problem> {
+pub fn segment_key(incoming: &ApiRequest) -> Result<SegmentKey, Problem> {
     let key = incoming.path_parameter(SEGMENT_KEY);
     key.and_then(|key| SegmentKey::parse(&key).ok()).ok_or_else(segment_not_found)
 }

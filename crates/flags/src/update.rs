@@ -1,6 +1,6 @@
 //! The body of update-feature-flag: a patch, or the version that the flag is to be again.
 
-use shared::json::{Fault, Fields, Json, JsonPath, ViolationCode, Violations, number};
+use shared::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations, number};
 
 use super::patch::FlagPatch;
 
@@ -32,11 +32,11 @@ impl<'j, 'a> FlagUpdate<'j, 'a> {
     }
 }
 
-fn parse_version(written: &str) -> Result<u64, Fault> {
+fn parse_version(written: &str) -> Result<u64, FieldError> {
     let version = written.parse().ok().filter(|version| (1..=MAX_VERSION).contains(version));
     version.ok_or_else(|| {
         let message = format_args!("must be a whole number from 1 to {MAX_VERSION}");
-        Fault::new(ViolationCode::OutOfRange, message)
+        FieldError::new(ViolationCode::OutOfRange, message)
     })
 }
 

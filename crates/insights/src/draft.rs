@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use sha2::{Digest, Sha256};
 
 use shared::json::{
-    Fault, Fields, Json, JsonPath, ViolationCode, Violations, array, boolean, note_duplicates, text,
+    FieldError, Fields, Json, JsonPath, ViolationCode, Violations, array, boolean, note_duplicates,
+    text,
 };
 use shared::text::{parse_label, parse_text, parse_time};
 
@@ -152,26 +153,26 @@ impl InsightPatch {
     }
 }
 
-fn parse_title(title: &str) -> Result<String, Fault> {
+fn parse_title(title: &str) -> Result<String, FieldError> {
     parse_label(title, 1, MAX_TITLE_CHARACTERS)
 }
 
-fn parse_description(description: &str) -> Result<String, Fault> {
+fn parse_description(description: &str) -> Result<String, FieldError> {
     parse_text(description, MAX_DESCRIPTION_CHARACTERS)
 }
 
-fn parse_status(status: &str) -> Result<InsightStatus, Fault> {
+fn parse_status(status: &str) -> Result<InsightStatus, FieldError> {
     match status {
         "open" => Ok(InsightStatus::Open),
         "resolved" => Ok(InsightStatus::Resolved),
         "ignored" => Ok(InsightStatus::Ignored),
         "merged" => {
             let message = "only merge-insights makes an insight merged";
-            Err(Fault::new(ViolationCode::InvalidValue, message))
+            Err(FieldError::new(ViolationCode::InvalidValue, message))
         }
         _ => {
             let message = "must be one of open, resolved, ignored";
-            Err(Fault::new(ViolationCode::InvalidValue, message))
+            Err(FieldError::new(ViolationCode::InvalidValue, message))
         }
     }
 }
@@ -262,9 +263,9 @@ fn read_pain_point(
 
 /// Reads what a client calls a session or a user. It is compared byte for byte, so nothing of it is
 /// trimmed.
-fn parse_subject(subject: &str) -> Result<String, Fault> {
+fn parse_subject(subject: &str) -> Result<String, FieldError> {
     if subject.is_empty() {
-        return Err(Fault::new(ViolationCode::TooShort, "must have at least 1 character"));
+        return Err(FieldError::new(ViolationCode::TooShort, "must have at least 1 character"));
     }
     parse_text(subject, MAX_SUBJECT_CHARACTERS)
 }

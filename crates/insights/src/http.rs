@@ -1,6 +1,6 @@
 //! What replay insights add to requests and problems.
 
-use shared::http::{Incoming, Problem, ProblemCode, named_of};
+use shared::http::{ApiRequest, Problem, ProblemCode, named_of};
 use shared::json::Violations;
 
 use super::replay_insight::read_id;
@@ -8,7 +8,7 @@ use super::{InsightId, MAX_PAIN_POINTS, PainPointId, Refusal};
 
 /// The insight in the path, whose id has a form of its own (`docs/api-conventions.md`, "Identifiers"). Another form is
 /// noted.
-pub fn insight_id(incoming: &Incoming, violations: &mut Violations) -> Option<InsightId> {
+pub fn insight_id(incoming: &ApiRequest, violations: &mut Violations) -> Option<InsightId> {
     const NAME: &str = "insightId";
     let id = incoming.path_parameter(NAME).unwrap_or_default();
     read_id(InsightId::parse)(&id).map_err(|fault| violations.note_path(NAME, fault)).ok()
@@ -62,7 +62,8 @@ mod tests {
         let read = |id: &str| {
             let request = http::Request::new(Body::Empty);
             let parameters = HashMap::from([("insightId".to_owned(), vec![id.to_owned()])]);
-            let incoming = Incoming::new("an-operation", request.with_path_parameters(parameters));
+            let incoming =
+                ApiRequest::new("an-operation", request.with_path_parameters(parameters));
             let mut violations = Violations::default();
             let id = insight_id(&incoming, &mut violations);
             violations.into_result(id.map(|id| id.to_string())).map_err(|violations| {

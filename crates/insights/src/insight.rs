@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use notifications::happening::{Happening, HappeningKind, Scene};
+use notifications::domain_event::{DomainEvent, DomainEventKind, Visibility};
 use shared::json::{JsonPath, ViolationCode, Violations};
 use shared::page::{Page, PageRequest};
 use shared::projects::project::ProjectId;
@@ -114,27 +114,28 @@ impl Insight {
     }
 
     /// What is told of it to others when it is made.
-    pub fn created(&self, now: Timestamp) -> Happening {
-        let scene = Scene::Project(self.project_id);
-        let happening =
-            Happening::new(HappeningKind::InsightCreated, scene, self.id, &self.title, now);
+    pub fn created(&self, now: Timestamp) -> DomainEvent {
+        let scene = Visibility::Project(self.project_id);
+        let domain_event =
+            DomainEvent::new(DomainEventKind::InsightCreated, scene, self.id, &self.title, now);
         let sessions = self.at(now).affected_sessions;
-        happening.detailed(&self.description).weighing(u64::from(sessions))
+        domain_event.detailed(&self.description).with_event_count(u64::from(sessions))
     }
 
     /// What is told of it to others while it affects many more sessions than before; nothing while it does
     /// not, or nobody works on it any more (`docs/semantics/replay-insights.md`, "Statistics").
-    pub fn trending(&self, now: Timestamp) -> Option<Happening> {
+    pub fn trending(&self, now: Timestamp) -> Option<DomainEvent> {
         let statistics = Statistics::of(self.members.iter(), now);
         let is_trending = self.status == InsightStatus::Open
             && statistics.affected_sessions >= TRENDING_SESSIONS
             && statistics.trend() > TRENDING_ABOVE;
         let day = Timestamp::from_millis(0).until(now).as_secs() / DAY.as_secs();
-        let (kind, scene) = (HappeningKind::InsightTrending, Scene::Project(self.project_id));
-        let happening = Happening::new(kind, scene, self.id, &self.title, now);
-        let happening = happening.detailed(&format!("{} in 30 days", statistics.trend()));
+        let (kind, scene) =
+            (DomainEventKind::InsightTrending, Visibility::Project(self.project_id));
+        let domain_event = DomainEvent::new(kind, scene, self.id, &self.title, now);
+        let domain_event = domain_event.detailed(&format!("{} in 30 days", statistics.trend()));
         let sessions = u64::from(statistics.affected_sessions);
-        is_trending.then(|| happening.at_occasion(day).weighing(sessions))
+        is_trending.then(|| domain_event.at_occasion(day).with_event_count(sessions))
     }
 
     /// What is answered of it at `now`.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use shared::json::{Fault, ViolationCode};
+use shared::json::{FieldError, ViolationCode};
 use shared::timestamp::Timestamp;
 use shared::uuid_type;
 
@@ -24,12 +24,12 @@ uuid_type! {
 /// Reads an identifier that a request names, in the form that `parse` reads.
 pub(super) fn read_id<I>(
     parse: impl FnOnce(&str) -> Option<I>,
-) -> impl FnOnce(&str) -> Result<I, Fault> {
+) -> impl FnOnce(&str) -> Result<I, FieldError> {
     move |text| {
         parse(text).ok_or_else(|| {
             let message = "must be a UUID (versions 1 to 8), such as \
                            01936f5e-7b1a-7c3e-8b44-1f0f6f1c2d3e";
-            Fault::new(ViolationCode::InvalidFormat, message)
+            FieldError::new(ViolationCode::InvalidFormat, message)
         })
     }
 }
@@ -100,11 +100,11 @@ impl StatusFilter {
     pub const OPEN: Self = Self(InsightStatus::NAMES[0]);
 
     /// Reads the name of a status.
-    pub fn parse(text: &str) -> Result<Self, Fault> {
+    pub fn parse(text: &str) -> Result<Self, FieldError> {
         let name = InsightStatus::NAMES.into_iter().find(|name| *name == text);
         name.map(Self).ok_or_else(|| {
             let message = format_args!("must be one of {}", InsightStatus::NAMES.join(", "));
-            Fault::new(ViolationCode::InvalidValue, message)
+            FieldError::new(ViolationCode::InvalidValue, message)
         })
     }
 

@@ -12,7 +12,7 @@ use crate::lexicon::{Affix, Lexicon, Role};
 use crate::model::{Category, Filter, Kind, Request};
 use crate::word::Word;
 
-pub(crate) use postings::{Likeness, Posting};
+pub(crate) use postings::{MatchKind, Posting};
 
 use postings::Postings;
 
@@ -51,7 +51,7 @@ struct Part<'p> {
 }
 
 impl Part<'_> {
-    fn posting(&self, likeness: Likeness) -> Posting {
+    fn posting(&self, likeness: MatchKind) -> Posting {
         Posting { likeness, ..self.posting }
     }
 
@@ -283,7 +283,7 @@ impl<'a> Catalog<'a> {
                 let (Ok(first), Ok(count)) = (u8::try_from(start), u8::try_from(len)) else {
                     break;
                 };
-                let likeness = Likeness::Exact;
+                let likeness = MatchKind::Exact;
                 let posting = Posting { form, start: first, len: count, likeness, whole };
                 let part = Part {
                     posting: Posting { whole: required & !posting.cover() == 0, ..posting },
@@ -330,7 +330,7 @@ impl<'a> Catalog<'a> {
         for initials in [Some(all), shorter].into_iter().flatten() {
             let taken = lexicon.is_verb(&initials) || lexicon.is(&initials, Word::Common);
             if !taken && lexicon.unit(&initials).is_none() {
-                let likeness = Likeness::Initials;
+                let likeness = MatchKind::Initials;
                 let posting = Posting { form, start: 0, len, likeness, whole: true };
                 self.postings.push(Key::of([initials.as_str()]), posting);
             }
@@ -341,9 +341,9 @@ impl<'a> Catalog<'a> {
         let lexicon = self.lexicon;
         let &Part { atoms, key, stem_key, said, whole, .. } = part;
         let mut add = |key, likeness| self.postings.push(key, part.posting(likeness));
-        add(key, Likeness::Exact);
+        add(key, MatchKind::Exact);
         if stem_key != key {
-            add(stem_key, Likeness::Stem);
+            add(stem_key, MatchKind::Stem);
         }
         // A code of two letters has a plural too: `CDs`.
         if let [code] = atoms
@@ -352,7 +352,7 @@ impl<'a> Catalog<'a> {
         {
             let plural = format!("{}s", code.folded);
             if !lexicon.is(&plural, Word::Function) && !lexicon.is(&plural, Word::Common) {
-                add(Key::of([plural.as_str()]), Likeness::Stem);
+                add(Key::of([plural.as_str()]), MatchKind::Stem);
             }
         }
         let singular = atoms.last().and_then(|last| fold::singular(&last.folded));
@@ -360,7 +360,7 @@ impl<'a> Catalog<'a> {
         if let ([single], Some(base_key)) = (atoms, depluralised)
             && single.kind == PieceKind::Word
         {
-            add(base_key, Likeness::Stem);
+            add(base_key, MatchKind::Stem);
         }
         if atoms.len() > 1
             && atoms.iter().skip(1).any(|atom| atom.joint)
@@ -369,18 +369,18 @@ impl<'a> Catalog<'a> {
             let joined: String = atoms.iter().map(|atom| atom.folded.as_str()).collect();
             let joined_key = Key::of([self.stems.of(&joined).as_deref().unwrap_or(&joined)]);
             if joined_key != key && joined_key != stem_key {
-                add(joined_key, Likeness::Stem);
+                add(joined_key, MatchKind::Stem);
             }
         }
         if part.is_short() && said.iter().zip(atoms).any(|(said, atom)| *said != atom.folded) {
-            add(Key::of(said.iter().copied()), Likeness::Stem);
+            add(Key::of(said.iter().copied()), MatchKind::Stem);
         }
         if part.synonyms && (whole || is_concept_part(atoms, text)) {
             for key in [Some(key), depluralised].into_iter().flatten() {
                 for &(concept, role) in lexicon.concepts_of(key) {
                     let code = || text.chars().all(|it| !it.is_lowercase());
                     if role == Role::Name || role == Role::Code && code() {
-                        add(Key::of_concept(concept), Likeness::Concept);
+                        add(Key::of_concept(concept), MatchKind::Concept);
                     }
                 }
             }
@@ -392,14 +392,14 @@ impl<'a> Catalog<'a> {
         let mut add = |key, likeness| self.postings.push(key, part.posting(likeness));
         if part.is_short() && part.atoms.iter().any(|atom| atom.folded.contains('.')) {
             let parts = part.atoms.iter().flat_map(|atom| atom.folded.split('.'));
-            add(without_dots(Key::of(parts)), Likeness::Exact);
+            add(without_dots(Key::of(parts)), MatchKind::Exact);
         }
         if let [version] = part.atoms
             && version.folded.contains('.')
         {
             let mut prefix = version.folded.as_str();
             while let Some((shorter, _)) = prefix.rsplit_once('.') {
-                add(Key::of([shorter]), Likeness::VersionPrefix);
+                add(Key::of([shorter]), MatchKind::VersionPrefix);
                 prefix = shorter;
             }
         }
@@ -427,7 +427,7 @@ impl<'a> Catalog<'a> {
                 }
             }
             for (key, posting) in self.postings.all() {
-                if posting.likeness == Likeness::Concept {
+                if posting.likeness == MatchKind::Concept {
                     words.extend(self.names(key, posting));
                 }
             }

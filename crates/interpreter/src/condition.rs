@@ -1,8 +1,8 @@
 //! What the stages find: conditions and edits, each with its place in the query.
 
 use crate::model::{Filter, Operator, Request};
-use crate::polarity::Sense;
-use crate::rules::Fired;
+use crate::polarity::Polarity;
+use crate::rules::RuleMatch;
 
 /// A condition that the query states.
 #[derive(Clone)]
@@ -64,7 +64,7 @@ pub(crate) struct Findings {
     /// The current filters are turned into their opposites.
     pub(crate) flips: bool,
     /// Which rules fired on what.
-    pub(crate) trace: Vec<Fired>,
+    pub(crate) trace: Vec<RuleMatch>,
     /// How each element is meant.
-    pub(crate) senses: Vec<Sense>,
+    pub(crate) senses: Vec<Polarity>,
 }

@@ -18,7 +18,7 @@ use crate::cue::Class;
 use crate::element::Element;
 use crate::fold::{self, Key, Piece};
 use crate::lexicon::Lexicon;
-use crate::link::{Extent, LabelLink, Mention, Tier};
+use crate::link::{LabelLink, MatchConfidence, Mention, ValueCoverage};
 use crate::model::{Kind, Operator};
 use crate::token::{Token, TokenKind, Tokens};
 use crate::word::Word;
@@ -44,7 +44,7 @@ pub(crate) enum Role {
 }
 
 /// All that a stage needs to look around.
-pub(crate) struct Scene<'a> {
+pub(crate) struct ParseContext<'a> {
     pub(crate) query: &'a str,
     pub(crate) tokens: &'a Tokens,
     pub(crate) catalog: &'a Catalog<'a>,
@@ -53,7 +53,7 @@ pub(crate) struct Scene<'a> {
     pub(crate) roles: Vec<Role>,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> ParseContext<'a> {
     pub(crate) fn new(
         tokens: &'a Tokens,
         catalog: &'a Catalog<'a>,
@@ -225,9 +225,9 @@ impl<'a> Scene<'a> {
         };
         let parts = mention.labels.iter().all(|label| !label.full)
             && (mention.values.is_empty()
-                || matches!(mention.extent, Extent::Part | Extent::SharedPart));
+                || matches!(mention.extent, ValueCoverage::Part | ValueCoverage::SharedPart));
         // "contains" for the value Contained.
-        let inflected = mention.value_tier == Tier::Stem
+        let inflected = mention.value_tier == MatchConfidence::Stem
             && element.is_any(&[Class::Contains, Class::Except, Class::Remove, Class::No]);
         parts || inflected
     }
@@ -236,7 +236,7 @@ impl<'a> Scene<'a> {
         let Some(mention) = self.mention(at).cloned() else { return Role::Other };
         let as_label = if mention.labels.is_empty() { Role::Other } else { Role::Label };
         // "response 5xx" of a numeric category is no list of values.
-        let classed = mention.extent == Extent::Family
+        let classed = mention.extent == ValueCoverage::Family
             && self.before_copula(at).is_some_and(|before| {
                 self.labels(before).iter().any(|label| {
                     self.catalog.kind(label.category) == Kind::Numeric
@@ -248,12 +248,13 @@ impl<'a> Scene<'a> {
         }
         let named_label = mention.labels.iter().any(|label| {
             label.full
-                && (mention.extent != Extent::Whole
-                    && mention.extent != Extent::Family
-                    && label.tier < Tier::Typo
+                && (mention.extent != ValueCoverage::Whole
+                    && mention.extent != ValueCoverage::Family
+                    && label.tier < MatchConfidence::Typo
                     && label.tier <= mention.value_tier
                     || label.tier < mention.value_tier
-                        && (mention.value_tier >= Tier::Concept || label.tier == Tier::Exact))
+                        && (mention.value_tier >= MatchConfidence::Concept
+                            || label.tier == MatchConfidence::Exact))
         });
         if named_label
             || self.is_quantity(at, &mention)
@@ -267,8 +268,9 @@ impl<'a> Scene<'a> {
         let near = self.label_near(at, &mention.values).filter(|&(label, _)| {
             // "return reason other"
             let label_before = label + 1 == at || self.before_copula(at) == Some(label);
-            let beside =
-                label_before && self.word(at).len() > 2 && mention.value_tier == Tier::Exact;
+            let beside = label_before
+                && self.word(at).len() > 2
+                && mention.value_tier == MatchConfidence::Exact;
             beside || !self.is_function_word(at) || !self.is_doubtful(at, &mention)
         });
         // "assigned to dev": the label beside it wants a part, though another category has it whole.
@@ -287,7 +289,7 @@ impl<'a> Scene<'a> {
             let distinct = self.distinct(category, &mention);
             let all =
                 self.wants_all(at) || mention.begins && !self.is_narrowed(at, &mention.values);
-            if mention.extent != Extent::SharedPart || distinct <= 1 || all {
+            if mention.extent != ValueCoverage::SharedPart || distinct <= 1 || all {
                 self.set_role(label, Role::Context(category));
                 return values(category);
             }
@@ -300,7 +302,7 @@ impl<'a> Scene<'a> {
             return values(category);
         }
         let first = mention.values.first().map_or(0, |&(category, _)| category);
-        let doubtful = if mention.extent == Extent::SharedPart {
+        let doubtful = if mention.extent == ValueCoverage::SharedPart {
             !self.wants_all(at) && !self.is_family(at, &mention)
         } else {
             let needs_label = mention.needs_label && !self.is_source(at, &mention);
@@ -328,7 +330,7 @@ impl<'a> Scene<'a> {
         let next = self.next(at);
         let excepted = self.is(next, Class::Except)
             && self.candidates(self.next(next)).iter().any(|it| mention.values.contains(it));
-        let alone = mention.value_tier == Tier::Exact
+        let alone = mention.value_tier == MatchConfidence::Exact
             && (0..self.elements.len()).all(|other| other == at || self.is_idle(other));
         mention.begins
             && one
@@ -351,8 +353,8 @@ impl<'a> Scene<'a> {
 
     /// An ordinary word that says where something came from: "from the app".
     fn is_source(&self, at: usize, mention: &Mention) -> bool {
-        mention.extent == Extent::Part
-            && mention.value_tier <= Tier::Stem
+        mention.extent == ValueCoverage::Part
+            && mention.value_tier <= MatchConfidence::Stem
             && self.lexicon.is(self.word_before(at, 1), Word::Definite)
             && self.lexicon.is(self.word_before(at, 2), Word::Source)
     }
@@ -369,7 +371,9 @@ impl<'a> Scene<'a> {
         // A code (NOR, the ISO code of Norway) that is spelt like a short steering word.
         let code = word.len() <= 3
             && self.lexicon.is_steering_word(word)
-            && self.mention(at).is_some_and(|mention| mention.value_tier >= Tier::Concept);
+            && self
+                .mention(at)
+                .is_some_and(|mention| mention.value_tier >= MatchConfidence::Concept);
         self.element(at).is_some_and(|element| element.tokens.len() == 1)
             && (code || self.lexicon.is(word, Word::Function))
     }
@@ -471,7 +475,7 @@ impl<'a> Scene<'a> {
         let compared = number_label
             && self.lexicon.comparative(self.word(after)).is_some()
             && self.is_number(self.next(self.next(after)));
-        let denied = mention.value_tier > Tier::Exact
+        let denied = mention.value_tier > MatchConfidence::Exact
             && mention.labels.iter().any(|label| {
                 self.catalog.kind(label.category) == Kind::Boolean
                     && self.denied_rest_of_label(at, label.category).is_some()
@@ -547,7 +551,7 @@ impl Mention {
     /// The values of one category that are meant.
     fn in_category(&self, category: usize) -> Vec<usize> {
         let mut indexes = of_category(&self.values, category);
-        if matches!(self.extent, Extent::Whole | Extent::Part) {
+        if matches!(self.extent, ValueCoverage::Whole | ValueCoverage::Part) {
             indexes.truncate(1);
         }
         indexes

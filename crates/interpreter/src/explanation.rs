@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use crate::condition::Findings;
-use crate::context::{Role, Scene};
+use crate::context::{ParseContext, Role};
 use crate::cue::Class;
 use crate::model::{Filter, Understood};
-use crate::rules::Fired;
+use crate::rules::RuleMatch;
 use crate::word::Word;
 
 /// Cues that lead to nothing where they govern nothing.
@@ -23,7 +23,7 @@ const GOVERNS: [Class; 8] = [
 
 /// What was understood and what was not, from the rules that fired and the cues that governed.
 pub(crate) fn explain(
-    scene: &Scene<'_>,
+    scene: &ParseContext<'_>,
     findings: &Findings,
 ) -> (Vec<Understood>, Vec<Range<usize>>) {
     let mut parts: Vec<(Range<usize>, Vec<Filter>)> = Vec::new();
@@ -44,7 +44,7 @@ pub(crate) fn explain(
             }
         }
     }
-    let of = |owns: &dyn Fn(&Fired) -> bool| -> Vec<Filter> {
+    let of = |owns: &dyn Fn(&RuleMatch) -> bool| -> Vec<Filter> {
         findings.trace.iter().filter(|it| owns(it)).flat_map(|it| it.filters.clone()).collect()
     };
     let covered = |at: usize| findings.trace.iter().any(|fired| fired.elements.contains(&at));
@@ -70,7 +70,7 @@ pub(crate) fn explain(
 }
 
 /// Whether an element is more than a function word.
-fn carries_meaning(scene: &Scene<'_>, at: usize) -> bool {
+fn carries_meaning(scene: &ParseContext<'_>, at: usize) -> bool {
     let Some(element) = scene.element(at) else { return false };
     let word = scene.word(at);
     match scene.role(at) {

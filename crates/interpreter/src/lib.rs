@@ -43,7 +43,7 @@ pub use rules::{Example, examples};
 pub use validate::valid_filters;
 
 use catalog::Catalog;
-use context::Scene;
+use context::ParseContext;
 use link::Words;
 use word::Word;
 
@@ -57,11 +57,11 @@ pub fn interpret(request: &Request) -> Interpretation {
     let ages = catalog.age_category().is_some();
     let elements = element::elements(&words, words.links(), numbers, ages);
     tokens.correct(words.corrected);
-    let mut scene = Scene::new(&tokens, &catalog, elements);
+    let mut scene = ParseContext::new(&tokens, &catalog, elements);
     let findings = rules::read(&mut scene);
     let unexplained = unexplained(&scene);
     let (understood, ignored) = explanation::explain(&scene, &findings);
-    let text = |fired: &rules::Fired| scene.query_text(fired.elements.clone()).to_owned();
+    let text = |fired: &rules::RuleMatch| scene.query_text(fired.elements.clone()).to_owned();
     let trace = findings.trace.iter().map(|fired| (fired.rule, text(fired))).collect();
     let filters = assemble::assemble(request, findings);
     Interpretation {
@@ -74,7 +74,7 @@ pub fn interpret(request: &Request) -> Interpretation {
 }
 
 /// The content words that no stage gave a meaning.
-fn unexplained(scene: &Scene<'_>) -> Vec<String> {
+fn unexplained(scene: &ParseContext<'_>) -> Vec<String> {
     let unread = scene.elements.iter().enumerate().filter(|(at, element)| {
         let word = scene.word(*at);
         !element.used

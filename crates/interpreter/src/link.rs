@@ -9,18 +9,18 @@ mod initialisms;
 use std::iter;
 use std::ops::Range;
 
-use crate::catalog::{self, Catalog, Form, Likeness, Owner, Posting, in_order};
+use crate::catalog::{self, Catalog, Form, MatchKind, Owner, Posting, in_order};
 use crate::fold::{self, Key, Piece};
 use crate::lexicon::{Affix, Lexicon, Role};
 use crate::model::Kind;
-use crate::number::Spelt;
+use crate::number::SpelledNumber;
 use crate::token::{TokenKind, Tokens};
 use crate::weights::{self, score};
 use crate::word::Word;
 
 /// How sure a match is, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Tier {
+pub(crate) enum MatchConfidence {
     Exact,
     Stem,
     Concept,
@@ -40,12 +40,12 @@ pub(crate) struct LabelLink {
     pub(crate) full: bool,
     /// For a boolean label: the part says what is true (`flaky` of Marked flaky).
     pub(crate) telling: bool,
-    pub(crate) tier: Tier,
+    pub(crate) tier: MatchConfidence,
 }
 
 /// How much of its values a span names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum ValueCoverage {
     /// All of a value.
     Whole,
     /// All of several values that are meant together: `5xx`.
@@ -63,18 +63,18 @@ pub(crate) struct Mention {
     pub(crate) values: Vec<(usize, usize)>,
     /// Values that the span names less well than those: by a part, or by another word.
     pub(crate) parts: Vec<(usize, usize)>,
-    pub(crate) extent: Extent,
+    pub(crate) extent: ValueCoverage,
     /// All those values begin with it.
     pub(crate) begins: bool,
     /// Names a value only beside its label: a bare number, an ordinary word.
     pub(crate) needs_label: bool,
-    pub(crate) value_tier: Tier,
+    pub(crate) value_tier: MatchConfidence,
     pub(crate) labels: Vec<LabelLink>,
 }
 
 impl Mention {
     /// What names these values, and nothing else.
-    fn of(values: Vec<(usize, usize)>, extent: Extent, value_tier: Tier) -> Self {
+    fn of(values: Vec<(usize, usize)>, extent: ValueCoverage, value_tier: MatchConfidence) -> Self {
         let (parts, labels) = (Vec::new(), Vec::new());
         Self { values, parts, extent, begins: false, needs_label: false, value_tier, labels }
     }
@@ -96,11 +96,15 @@ pub(crate) struct Words<'t> {
     pub(crate) corrected: Vec<Option<String>>,
     stems: Vec<String>,
     /// What is spelt with words: the `ten` of Windows ten.
-    spelt: &'t [Spelt],
+    spelt: &'t [SpelledNumber],
 }
 
 impl<'t> Words<'t> {
-    pub(crate) fn new(tokens: &'t Tokens, catalog: &'t Catalog<'t>, spelt: &'t [Spelt]) -> Self {
+    pub(crate) fn new(
+        tokens: &'t Tokens,
+        catalog: &'t Catalog<'t>,
+        spelt: &'t [SpelledNumber],
+    ) -> Self {
         let corrected = catalog.corrections(tokens);
         let words = tokens.iter().zip(&corrected);
         let stem = |word: &str| fold::stem(word).into_owned();
@@ -115,12 +119,12 @@ impl<'t> Words<'t> {
     }
 
     /// What the token spells, if others go on with it.
-    fn spelt_at(&self, at: usize) -> Option<&'t Spelt> {
+    fn spelt_at(&self, at: usize) -> Option<&'t SpelledNumber> {
         self.spelt.iter().rev().find(|spelt| spelt.tokens.contains(&at))
     }
 
     /// The digits that begin to be spelt here.
-    fn spelt_from(&self, at: usize) -> Option<&'t Spelt> {
+    fn spelt_from(&self, at: usize) -> Option<&'t SpelledNumber> {
         self.spelt_at(at).filter(|spelt| spelt.tokens.start == at)
     }
 
@@ -134,7 +138,7 @@ impl<'t> Words<'t> {
 struct Match {
     form: u32,
     cover: u64,
-    tier: Tier,
+    tier: MatchConfidence,
 }
 
 /// The plural of a number: `500s`.
@@ -229,8 +233,8 @@ impl Words<'_> {
     fn lookup(&self, raw: Key, stemmed: Key, singular: Option<Key>, typo: bool) -> Vec<Match> {
         let (catalog, lexicon) = (self.catalog, self.tokens.lexicon);
         let mut matches: Vec<Match> = Vec::new();
-        let mut add = |posting: Posting, tier: Tier| {
-            let tier = if typo { Tier::Typo } else { tier };
+        let mut add = |posting: Posting, tier: MatchConfidence| {
+            let tier = if typo { MatchConfidence::Typo } else { tier };
             let (form, cover) = (posting.form, posting.cover());
             match matches.iter_mut().find(|other| other.form == form && other.cover == cover) {
                 Some(other) => other.tier = other.tier.min(tier),
@@ -242,25 +246,26 @@ impl Words<'_> {
         let found = catalog.lookup(raw).take(COMMONEST);
         for posting in found.take_while(|posting| !whole_only || posting.whole) {
             match posting.likeness {
-                Likeness::Exact => add(posting, Tier::Exact),
-                Likeness::Stem => add(posting, Tier::Stem),
-                Likeness::Initials => add(posting, Tier::Concept),
-                Likeness::VersionPrefix => add(posting, Tier::VersionPrefix),
-                Likeness::Concept => {}
+                MatchKind::Exact => add(posting, MatchConfidence::Exact),
+                MatchKind::Stem => add(posting, MatchConfidence::Stem),
+                MatchKind::Initials => add(posting, MatchConfidence::Concept),
+                MatchKind::VersionPrefix => add(posting, MatchConfidence::VersionPrefix),
+                MatchKind::Concept => {}
             }
         }
         let stemmed = Some(stemmed).filter(|key| *key != raw);
         for key in stemmed.into_iter().chain(singular) {
             for posting in catalog.lookup(key).take(COMMONEST) {
-                if matches!(posting.likeness, Likeness::Exact | Likeness::Stem) {
-                    add(posting, Tier::Stem);
+                if matches!(posting.likeness, MatchKind::Exact | MatchKind::Stem) {
+                    add(posting, MatchConfidence::Stem);
                 }
             }
         }
         let known = |key| Some(lexicon.concepts_of(key)).filter(|concepts| !concepts.is_empty());
         let concepts = known(raw).or_else(|| known(singular?)).unwrap_or_default();
         for &(concept, role) in concepts {
-            let tier = if role == Role::Maker { Tier::Maker } else { Tier::Concept };
+            let tier =
+                if role == Role::Maker { MatchConfidence::Maker } else { MatchConfidence::Concept };
             for posting in catalog.lookup(Key::of_concept(concept)).take(COMMONEST) {
                 add(posting, tier);
             }

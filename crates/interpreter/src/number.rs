@@ -50,7 +50,7 @@ impl Number {
 
 /// Words that spell digits: `twelve oh six`, `seven point two point one`, `iii`.
 #[derive(Debug, Clone)]
-pub(crate) struct Spelt {
+pub(crate) struct SpelledNumber {
     pub(crate) tokens: Range<usize>,
     pub(crate) digits: String,
     /// A number, and a weak one.
@@ -61,9 +61,9 @@ const CURRENCIES: [&str; 5] = ["$", "€", "£", "¥", "₹"];
 
 impl Tokens {
     /// All that is spelt with words, in order: numbers, and versions, which are none.
-    pub(crate) fn spelt(&self, numbers: &[Number]) -> Vec<Spelt> {
+    pub(crate) fn spelt(&self, numbers: &[Number]) -> Vec<SpelledNumber> {
         let said = numbers.iter().filter(|number| !number.written && number.unit.is_none());
-        let said = said.map(|number| Spelt {
+        let said = said.map(|number| SpelledNumber {
             tokens: number.tokens.clone(),
             digits: number.digits.clone(),
             weak: number.weak,
@@ -71,9 +71,9 @@ impl Tokens {
         let numerals = self.iter().enumerate().filter_map(|(at, token)| {
             let plain = token.kind == TokenKind::Word && !token.joint && token.folded.len() > 1;
             let digits = self.lexicon.roman(&token.folded).filter(|_| plain)?.to_owned();
-            Some(Spelt { tokens: at..at + 1, digits, weak: true })
+            Some(SpelledNumber { tokens: at..at + 1, digits, weak: true })
         });
-        let mut found: Vec<Spelt> = said.chain(numerals).collect();
+        let mut found: Vec<SpelledNumber> = said.chain(numerals).collect();
         let mut at = 0;
         while at < self.len() {
             let version = self.version(at);
@@ -85,11 +85,11 @@ impl Tokens {
     }
 
     /// A version that is spelt with words from here on.
-    fn version(&self, at: usize) -> Option<Spelt> {
+    fn version(&self, at: usize) -> Option<SpelledNumber> {
         let (words, end) = self.number_words(at)?;
         let points = words.iter().filter(|word| **word == NumberWord::Point).count();
         let digits = digits(&words).filter(|_| points > 1)?;
-        Some(Spelt { tokens: at..end, digits, weak: false })
+        Some(SpelledNumber { tokens: at..end, digits, weak: false })
     }
 
     /// All numbers of the query, in order, without overlap.

@@ -7,18 +7,18 @@ mod reach;
 mod stated;
 
 use crate::condition::{Condition, Findings};
-use crate::context::{Role, Scene};
+use crate::context::{ParseContext, Role};
 use crate::cue::{Class, CueSet};
 use crate::element::Element;
 use crate::lexicon::Affix;
-use crate::link::Tier;
+use crate::link::MatchConfidence;
 use crate::model::Kind;
-use crate::rules::Fired;
+use crate::rules::RuleMatch;
 use crate::word::Word;
 
 /// What a cue does to the mentions that it governs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Force {
+pub(crate) enum CueEffect {
     /// `not`: denies the list of one category.
     Deny,
     /// `no`, `without`: as `not`; of a label it says that there is no value.
@@ -41,7 +41,7 @@ pub(crate) enum Force {
     Readmit,
 }
 
-impl Force {
+impl CueEffect {
     /// Whether it denies, or would do so without the other denial.
     pub(crate) fn denies(self) -> bool {
         matches!(self, Self::Deny | Self::Lack | Self::Exclude | Self::Twice | Self::Unclear)
@@ -53,19 +53,19 @@ impl Force {
 pub(crate) struct Governor {
     /// The element of the cue.
     pub(crate) at: usize,
-    pub(crate) force: Force,
+    pub(crate) force: CueEffect,
 }
 
 impl Governor {
     /// Nobody can tell what it means there.
     fn unclear(self) -> Self {
-        Self { force: Force::Unclear, ..self }
+        Self { force: CueEffect::Unclear, ..self }
     }
 }
 
 /// How one element of the query is meant.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Sense {
+pub(crate) struct Polarity {
     /// None where it is simply wanted.
     pub(crate) governor: Option<Governor>,
     /// It joins the current filters of its category.
@@ -76,27 +76,27 @@ pub(crate) struct Sense {
     pub(crate) part_of: Option<usize>,
 }
 
-impl Sense {
+impl Polarity {
     /// Whether nothing is read there by itself.
     pub(crate) fn is_passed_over(&self) -> bool {
-        self.part_of.is_some() || self.governor.is_some_and(|it| it.force == Force::Unclear)
+        self.part_of.is_some() || self.governor.is_some_and(|it| it.force == CueEffect::Unclear)
     }
 
     pub(crate) fn is_denied(&self) -> bool {
-        let denied = [Force::Deny, Force::Lack, Force::Exclude];
+        let denied = [CueEffect::Deny, CueEffect::Lack, CueEffect::Exclude];
         self.governor.is_some_and(|governor| denied.contains(&governor.force))
     }
 }
 
 /// A governor in force, and what it has governed.
-struct Reign {
+struct ActiveScope {
     governor: Governor,
     categories: Vec<usize>,
     /// What it denied first is a current filter.
     turns: bool,
 }
 
-impl Reign {
+impl ActiveScope {
     fn denies(&self) -> bool {
         self.governor.force.denies()
     }
@@ -109,12 +109,12 @@ impl Reign {
 
 /// The words between two mentions: conjunctions, and whether a preposition stands there.
 #[derive(Debug, Clone, Copy, Default)]
-struct Joint {
+struct Conjunction {
     by: CueSet,
     preposition: bool,
 }
 
-impl Joint {
+impl Conjunction {
     fn is(self, class: Class) -> bool {
         self.by.has(class)
     }
@@ -125,15 +125,15 @@ impl Joint {
 }
 
 /// The sense of each element. What states a text or a number has been read before.
-pub(crate) fn senses(scene: &Scene<'_>, stated: &Findings) -> Vec<Sense> {
-    let mut walk = Walk {
+pub(crate) fn senses(scene: &ParseContext<'_>, stated: &Findings) -> Vec<Polarity> {
+    let mut walk = PolarityPass {
         scene,
-        senses: vec![Sense::default(); scene.elements.len()],
+        senses: vec![Polarity::default(); scene.elements.len()],
         stated,
         mentions: Vec::new(),
         reign: None,
         adding: None,
-        joint: Joint::default(),
+        joint: Conjunction::default(),
         last: None,
     };
     let mut at = 0;
@@ -144,20 +144,20 @@ pub(crate) fn senses(scene: &Scene<'_>, stated: &Findings) -> Vec<Sense> {
     walk.senses
 }
 
-struct Walk<'s, 'a> {
-    scene: &'s Scene<'a>,
-    senses: Vec<Sense>,
+struct PolarityPass<'s, 'a> {
+    scene: &'s ParseContext<'a>,
+    senses: Vec<Polarity>,
     stated: &'s Findings,
     /// Elements that state something, with their categories, as far as was walked.
     mentions: Vec<(usize, usize)>,
-    reign: Option<Reign>,
+    reign: Option<ActiveScope>,
     /// `also`: the categories that the next condition and its list have had.
     adding: Option<Vec<usize>>,
-    joint: Joint,
+    joint: Conjunction,
     last: Option<usize>,
 }
 
-impl Walk<'_, '_> {
+impl PolarityPass<'_, '_> {
     fn step(&mut self, at: usize) -> usize {
         let scene = self.scene;
         if self.senses.get(at).is_some_and(|sense| sense.part_of.is_some()) {
@@ -179,7 +179,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn set(&mut self, at: usize, change: impl FnOnce(&mut Sense)) {
+    fn set(&mut self, at: usize, change: impl FnOnce(&mut Polarity)) {
         if let Some(sense) = self.senses.get_mut(at) {
             change(sense);
         }
@@ -192,19 +192,19 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn force(&self) -> Option<Force> {
+    fn force(&self) -> Option<CueEffect> {
         self.reign.as_ref().map(|reign| reign.governor.force)
     }
 
-    fn govern(&mut self, at: usize, force: Force) {
+    fn govern(&mut self, at: usize, force: CueEffect) {
         let governor = Governor { at, force };
-        self.reign = Some(Reign { governor, categories: Vec::new(), turns: false });
+        self.reign = Some(ActiveScope { governor, categories: Vec::new(), turns: false });
     }
 
     fn finish(&mut self, at: usize, category: usize) {
         self.mentions.push((at, category));
         self.last = Some(at);
-        self.joint = Joint::default();
+        self.joint = Conjunction::default();
     }
 
     fn value(&mut self, at: usize, category: usize, value: &str) {
@@ -213,7 +213,7 @@ impl Walk<'_, '_> {
         let listed = self.joint.is_list();
         if let Some(reign) = self.reign.as_ref().filter(|reign| noun && reign.is_to_deny()) {
             // "without the chrome filter"
-            self.govern(reign.governor.at, Force::Remove);
+            self.govern(reign.governor.at, CueEffect::Remove);
         }
         let edit = self.edit_of(category, Some(value));
         let mut governor = edit.and_then(|edit| self.carried_out(edit, category, value, noun));
@@ -225,16 +225,18 @@ impl Walk<'_, '_> {
             let unclear = self.unclear_of(category);
             governor = self.denial_of(category);
             governor = unclear.or(governor);
-            if let Some(reign) = self.reign.as_mut().filter(|it| it.governor.force == Force::Deny) {
+            if let Some(reign) =
+                self.reign.as_mut().filter(|it| it.governor.force == CueEffect::Deny)
+            {
                 reign.turns |= self.scene.catalog.wants(category, value);
             }
             if let Some(mut after) = self.denied_after(at) {
                 if scene.is(after.at, Class::Remove) && scene.catalog.holds(category, value) {
-                    after.force = Force::Remove;
+                    after.force = CueEffect::Remove;
                 }
                 if governor.is_some_and(|it| it.force.denies()) && !self.joint.is(Class::Comma) {
                     // "i don't want chrome excluded"
-                    after.force = Force::Twice;
+                    after.force = CueEffect::Twice;
                 }
                 governor = Some(after);
                 self.deny_list(at, category, after);
@@ -257,14 +259,14 @@ impl Walk<'_, '_> {
         let catalog = self.scene.catalog;
         let holds = catalog.holds(category, value);
         match edit.force {
-            Force::Remove if !noun && !holds && !catalog.has_filter(category) => {
+            CueEffect::Remove if !noun && !holds && !catalog.has_filter(category) => {
                 // Nothing to remove: the wish is not to see it.
                 if let Some(reign) = &mut self.reign {
                     reign.categories.push(category);
                 }
-                Some(Governor { force: Force::Exclude, ..edit })
+                Some(Governor { force: CueEffect::Exclude, ..edit })
             }
-            Force::Keep if !holds || self.only_follows(category) => {
+            CueEffect::Keep if !holds || self.only_follows(category) => {
                 // "keep t1 only" keeps nothing else.
                 self.reign = None;
                 None
@@ -296,9 +298,9 @@ impl Walk<'_, '_> {
         let denial = self.reign.as_ref().filter(|it| it.is_to_deny() || it.denies() && listed);
         let denial = denial.map(|reign| (reign.governor, reign.is_to_deny()));
         let edit = self.edit_of(preferred, None).or_else(|| {
-            denial.filter(|_| noun).map(|(cue, _)| Governor { force: Force::Remove, ..cue })
+            denial.filter(|_| noun).map(|(cue, _)| Governor { force: CueEffect::Remove, ..cue })
         });
-        let kept = edit.is_some_and(|edit| edit.force == Force::Keep);
+        let kept = edit.is_some_and(|edit| edit.force == CueEffect::Keep);
         let (category, governor, end) = if edit.is_some()
             && !(kept && scene.boolean_label(at).is_some() && !scene.catalog.has_filter(preferred))
         {
@@ -323,7 +325,7 @@ impl Walk<'_, '_> {
             return at + 1;
         };
         let adds = self.adds_to(category);
-        self.set(at, |sense| *sense = Sense { governor, adds, listed, ..Sense::default() });
+        self.set(at, |sense| *sense = Polarity { governor, adds, listed, ..Polarity::default() });
         self.take(at, end);
         self.finish(at, category);
         at + 1

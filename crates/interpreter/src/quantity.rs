@@ -3,7 +3,7 @@
 mod owner;
 mod unit;
 
-use crate::context::{COMPARES, JOINS, Scene};
+use crate::context::{COMPARES, JOINS, ParseContext};
 use crate::cue::Class;
 use crate::decimal::Decimal;
 use crate::fold;
@@ -48,7 +48,7 @@ impl Quantity {
     }
 }
 
-impl Scene<'_> {
+impl ParseContext<'_> {
     /// A number that nothing has read.
     pub(crate) fn free_number(&self, at: usize) -> Option<&Number> {
         self.element(at).filter(|_| self.is_free(at))?.number.as_ref()

@@ -30,10 +30,10 @@ mod value;
 use std::ops::Range;
 
 use crate::condition::{Condition, Findings, Selection};
-use crate::context::{Role, Scene, Text};
+use crate::context::{ParseContext, Role, Text};
 use crate::cue::Class;
 use crate::model::{Filter, Kind, Operator};
-use crate::polarity::{self, Force, Sense};
+use crate::polarity::{self, CueEffect, Polarity};
 use crate::word::Word;
 
 /// One way to read some elements of a query.
@@ -56,15 +56,15 @@ pub fn examples() -> impl Iterator<Item = (&'static str, &'static [Example])> {
 
 /// What a rule sees.
 pub(crate) struct View<'a> {
-    pub(crate) scene: &'a Scene<'a>,
+    pub(crate) scene: &'a ParseContext<'a>,
     /// How each element is meant; nothing before the last round.
-    pub(crate) senses: &'a [Sense],
+    pub(crate) senses: &'a [Polarity],
     /// What was read before.
     pub(crate) findings: &'a Findings,
 }
 
 impl View<'_> {
-    pub(crate) fn sense(&self, at: usize) -> Sense {
+    pub(crate) fn sense(&self, at: usize) -> Polarity {
         self.senses.get(at).copied().unwrap_or_default()
     }
 }
@@ -118,7 +118,7 @@ impl Effect {
 
 /// A rule that fired.
 #[derive(Debug)]
-pub(crate) struct Fired {
+pub(crate) struct RuleMatch {
     pub(crate) rule: &'static str,
     /// The elements on which it did, and a label apart from them.
     pub(crate) elements: Range<usize>,
@@ -154,7 +154,7 @@ pub(crate) static ROUNDS: [&[&Rule]; 4] = [
 ];
 
 /// All that the rules find in a query.
-pub(crate) fn read(scene: &mut Scene<'_>) -> Findings {
+pub(crate) fn read(scene: &mut ParseContext<'_>) -> Findings {
     let mut findings = Findings::default();
     let [before @ .., last] = ROUNDS;
     for rules in before {
@@ -169,7 +169,7 @@ pub(crate) fn read(scene: &mut Scene<'_>) -> Findings {
 
 /// Gives texts and numbers the polarity that governs them. What no filter can say or nobody can
 /// tell is left out, and its words count as unread: a range that is denied, a denial of a denial.
-fn turn(findings: &mut Findings, scene: &Scene<'_>, senses: &[Sense]) {
+fn turn(findings: &mut Findings, scene: &ParseContext<'_>, senses: &[Polarity]) {
     let mut stated = std::mem::take(&mut findings.conditions);
     for mut fired in std::mem::take(&mut findings.trace) {
         let own = |condition: &Condition| fired.elements.contains(&condition.at);
@@ -182,22 +182,22 @@ fn turn(findings: &mut Findings, scene: &Scene<'_>, senses: &[Sense]) {
             let (category, value) = (condition.category, condition.value.as_str());
             condition.adds |= sense.adds;
             match sense.governor.map(|governor| governor.force) {
-                Some(Force::Unclear) => return false,
+                Some(CueEffect::Unclear) => return false,
                 Some(_) if sense.is_denied() => {
                     if range || condition.operator.is_negative() {
                         return false;
                     }
                     condition.operator = condition.operator.negated();
                 }
-                Some(force @ (Force::Remove | Force::Readmit)) => {
+                Some(force @ (CueEffect::Remove | CueEffect::Readmit)) => {
                     if scene.catalog.holds(category, value) {
-                        let negative_only = force == Force::Readmit;
+                        let negative_only = force == CueEffect::Readmit;
                         let removed = Selection::of_value(category, value);
                         findings.removals.push(Selection { negative_only, ..removed });
                     }
                     return false;
                 }
-                Some(Force::Displace) => return false,
+                Some(CueEffect::Displace) => return false,
                 _ => {}
             }
             true
@@ -212,10 +212,15 @@ fn turn(findings: &mut Findings, scene: &Scene<'_>, senses: &[Sense]) {
 }
 
 /// Reads the elements that nothing has read yet.
-fn round(rules: &[&Rule], scene: &mut Scene<'_>, senses: &[Sense], findings: &mut Findings) {
+fn round(
+    rules: &[&Rule],
+    scene: &mut ParseContext<'_>,
+    senses: &[Polarity],
+    findings: &mut Findings,
+) {
     for at in 0..scene.elements.len() {
         let idle = scene.element(at).is_none_or(|element| element.used);
-        if idle || senses.get(at).is_some_and(Sense::is_passed_over) {
+        if idle || senses.get(at).is_some_and(Polarity::is_passed_over) {
             continue;
         }
         let view = View { scene, senses, findings };
@@ -230,8 +235,8 @@ fn apply(
     rule: &'static str,
     at: usize,
     reading: Reading,
-    scene: &mut Scene<'_>,
-    senses: &[Sense],
+    scene: &mut ParseContext<'_>,
+    senses: &[Polarity],
     findings: &mut Findings,
 ) {
     let Reading { span: elements, besides, effects } = reading;
@@ -259,5 +264,5 @@ fn apply(
             Effect::Correct => findings.corrections.push(at),
         }
     }
-    findings.trace.push(Fired { rule, elements, besides, filters });
+    findings.trace.push(RuleMatch { rule, elements, besides, filters });
 }

@@ -12,7 +12,7 @@ const MOST_COMPARISONS: usize = 20_000;
 
 /// How sure it is that a word is spelt as it was meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Knowledge {
+enum SpellingConfidence {
     Sure,
     /// Only its stem is known: `detecter` is of `detected`, unless it is a misspelt `detector`.
     StemOnly,
@@ -36,17 +36,17 @@ impl Catalog<'_> {
     fn correction(&self, tokens: &Tokens, at: usize, budget: &mut usize) -> Option<String> {
         let word = tokens.folded(at);
         let knowledge = self.knowledge(tokens, at);
-        if knowledge == Knowledge::Sure {
+        if knowledge == SpellingConfidence::Sure {
             return None;
         }
         let spellings = self.spellings();
         let mut meant = match knowledge {
-            Knowledge::OtherWord => short_for(word, spellings).into_iter().collect(),
+            SpellingConfidence::OtherWord => short_for(word, spellings).into_iter().collect(),
             _ => nearest(word, spellings, budget),
         };
         // The plural of a misspelt word: `requsts`.
         if meant.is_empty()
-            && knowledge == Knowledge::None
+            && knowledge == SpellingConfidence::None
             && let Some(base) = fold::singular(word).filter(|base| base.len() >= 6)
         {
             meant = nearest(&base, spellings, budget);
@@ -54,7 +54,7 @@ impl Catalog<'_> {
         let beside = meant.iter().copied().find(|word| self.names_beside(tokens, at, word));
         let other = |meant: &&str| fold::stem(meant) != fold::stem(word);
         let meant = match knowledge {
-            Knowledge::StemOnly => beside.filter(other),
+            SpellingConfidence::StemOnly => beside.filter(other),
             _ => beside.or(meant.first().copied()),
         };
         meant.map(str::to_owned)
@@ -76,7 +76,7 @@ impl Catalog<'_> {
         self.has(key) || concepts.any(|found| self.has(Key::of_concept(found.0)))
     }
 
-    fn knowledge(&self, tokens: &Tokens, at: usize) -> Knowledge {
+    fn knowledge(&self, tokens: &Tokens, at: usize) -> SpellingConfidence {
         let (word, lexicon) = (tokens.folded(at), tokens.lexicon);
         let is_word = |at: usize| tokens.kind(at) == Some(TokenKind::Word);
         let whole = is_word(at) && !tokens.is_joint(at) && !tokens.is_joint(at + 1);
@@ -95,13 +95,13 @@ impl Catalog<'_> {
             || at.checked_sub(1).is_some_and(|before| joins(before, at))
             || in_any_number(word, |word| self.knows(tokens, word))
         {
-            Knowledge::Sure
+            SpellingConfidence::Sure
         } else if self.knows(tokens, &fold::stem(word)) {
-            Knowledge::StemOnly
+            SpellingConfidence::StemOnly
         } else if in_any_number(word, |word| !lexicon.concepts_of(Key::of([word])).is_empty()) {
-            Knowledge::OtherWord
+            SpellingConfidence::OtherWord
         } else {
-            Knowledge::None
+            SpellingConfidence::None
         }
     }
 }

@@ -1,7 +1,7 @@
 //! All weights by which readings of overlapping spans compete. Which rule reads an element, their
 //! order in `rules.rs` says.
 
-use crate::link::Tier;
+use crate::link::MatchConfidence;
 
 /// Of a word of a steering phrase, a number, and so on.
 pub(crate) const CUE: f32 = 9.5;
@@ -27,14 +27,14 @@ pub(crate) const LABEL_PARTS_PENALTY: f32 = 3.3;
 pub(crate) const NAME_BONUS: f32 = 14.0;
 
 /// Of a word of a name.
-pub(crate) fn of_tier(tier: Tier) -> f32 {
+pub(crate) fn of_tier(tier: MatchConfidence) -> f32 {
     match tier {
-        Tier::Exact => 10.0,
-        Tier::Stem => 9.4,
-        Tier::Concept => 9.0,
-        Tier::VersionPrefix => 7.0,
-        Tier::Maker => 7.2,
-        Tier::Typo => 7.4,
+        MatchConfidence::Exact => 10.0,
+        MatchConfidence::Stem => 9.4,
+        MatchConfidence::Concept => 9.0,
+        MatchConfidence::VersionPrefix => 7.0,
+        MatchConfidence::Maker => 7.2,
+        MatchConfidence::Typo => 7.4,
     }
 }
 

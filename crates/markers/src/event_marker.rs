@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use uuid::Uuid;
 
-use shared::json::{Fault, Fields, Json, JsonPath, ViolationCode, Violations, array, text};
+use shared::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations, array, text};
 use shared::projects::project::ProjectId;
 use shared::text::{parse_label, parse_text, parse_time};
 use shared::timestamp::Timestamp;
@@ -174,7 +174,7 @@ fn read_attributes(
     let mut complete = true;
     for (key, value) in members {
         let path = path.member(key);
-        if let Err(Fault { code, message }) = check_attribute_key(key) {
+        if let Err(FieldError { code, message }) = check_attribute_key(key) {
             violations.note(&path, code, message);
         }
         let value = text(|value| parse_text(value, MAX_ATTRIBUTE_VALUE_CHARACTERS))(
@@ -193,22 +193,22 @@ fn read_attributes(
     complete.then_some(attributes)
 }
 
-fn check_attribute_key(key: &str) -> Result<(), Fault> {
+fn check_attribute_key(key: &str) -> Result<(), FieldError> {
     if key.is_empty() {
-        return Err(Fault::new(ViolationCode::TooShort, "an attribute needs a name"));
+        return Err(FieldError::new(ViolationCode::TooShort, "an attribute needs a name"));
     }
     if key.contains('\0') {
         let message = "NUL (\\u0000) is not allowed in text";
-        return Err(Fault::new(ViolationCode::InvalidFormat, message));
+        return Err(FieldError::new(ViolationCode::InvalidFormat, message));
     }
     parse_text(key, MAX_ATTRIBUTE_KEY_CHARACTERS).map(drop)
 }
 
-fn parse_name(text: &str) -> Result<String, Fault> {
+fn parse_name(text: &str) -> Result<String, FieldError> {
     parse_label(text, 1, MAX_NAME_CHARACTERS)
 }
 
-fn parse_description(text: &str) -> Result<String, Fault> {
+fn parse_description(text: &str) -> Result<String, FieldError> {
     parse_text(text, MAX_DESCRIPTION_CHARACTERS)
 }
 
@@ -231,17 +231,17 @@ pub struct TimeRange {
 
 impl TimeRange {
     /// Reads one end of a range: whole milliseconds since the Unix epoch.
-    pub fn parse_bound(text: &str) -> Result<i64, Fault> {
+    pub fn parse_bound(text: &str) -> Result<i64, FieldError> {
         text.parse().map_err(|_| {
             let message = "must be a whole number of milliseconds since the Unix epoch";
-            Fault::new(ViolationCode::InvalidFormat, message)
+            FieldError::new(ViolationCode::InvalidFormat, message)
         })
     }
 
     /// A range with one end, both, or none; `from` must come before `to`.
-    pub fn new(from: Option<i64>, to: Option<i64>) -> Result<Self, Fault> {
+    pub fn new(from: Option<i64>, to: Option<i64>) -> Result<Self, FieldError> {
         if from.zip(to).is_some_and(|(from, to)| from >= to) {
-            return Err(Fault::new(ViolationCode::OutOfRange, "`from` must come before `to`"));
+            return Err(FieldError::new(ViolationCode::OutOfRange, "`from` must come before `to`"));
         }
         Ok(Self { from: from.unwrap_or(i64::MIN), to })
     }

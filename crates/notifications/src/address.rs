@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use shared::json::{Fault, Fields, Json, JsonPath, ViolationCode, Violations, text};
+use shared::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations, text};
 use shared::timestamp::Timestamp;
 
 /// How long a new address may be confirmed.
@@ -42,13 +42,13 @@ pub struct EmailAddress(String);
 
 impl EmailAddress {
     /// Reads an address, in the form that `openapi.yaml` tells.
-    pub fn parse(text: &str) -> Result<Self, Fault> {
+    pub fn parse(text: &str) -> Result<Self, FieldError> {
         if is_address(text) {
             return Ok(Self(text.to_owned()));
         }
         let message = "must be an e-mail address such as mira@example.com; a domain with other letters \
                        than a to z is written in its ASCII form (xn--…)";
-        Err(Fault::new(ViolationCode::InvalidFormat, message))
+        Err(FieldError::new(ViolationCode::InvalidFormat, message))
     }
 
     /// Reads an address that was stored: it had the form that was asked for when it was set, which need not be

@@ -6,14 +6,14 @@ use std::cmp::Reverse;
 use shared::projects::api_key::UserId;
 use shared::timestamp::Timestamp;
 
-use crate::happening::{Happening, HappeningKind, Scene};
+use crate::domain_event::{DomainEvent, DomainEventKind, Visibility};
 
 /// How many happenings are told one by one; of the others there is only their number.
 pub const LINES: usize = 10;
 
 /// Several happenings of one kind in one scene, by one user if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct FeedEntry {
     /// Its place in the feed: each is greater than those before.
     pub number: u64,
     /// How many there are.
@@ -22,27 +22,27 @@ pub struct Step {
     pub since: Timestamp,
     /// The most important of them, which come first; all of errors, of which only later events tell how important they
     /// are. There is at least one.
-    pub lines: Vec<Happening>,
+    pub lines: Vec<DomainEvent>,
 }
 
-impl Step {
+impl FeedEntry {
     /// A step of happenings that [belong together](belong_together); none of none.
-    pub fn of(number: u64, happenings: &[Happening]) -> Option<Self> {
-        let since = happenings.iter().map(|it| it.at).min()?;
-        let count = u64::try_from(happenings.len()).unwrap_or(u64::MAX);
-        let is_weighed = happenings.iter().any(|it| !it.kind.is_weighed_later());
+    pub fn of(number: u64, domain_events: &[DomainEvent]) -> Option<Self> {
+        let since = domain_events.iter().map(|it| it.at).min()?;
+        let count = u64::try_from(domain_events.len()).unwrap_or(u64::MAX);
+        let is_weighed = domain_events.iter().any(|it| !it.kind.is_weighed_later());
         let lines =
-            if is_weighed { most_important(happenings.iter()) } else { happenings.to_vec() };
+            if is_weighed { most_important(domain_events.iter()) } else { domain_events.to_vec() };
         Some(Self { number, count, since, lines })
     }
 
     /// What happened.
-    pub fn kind(&self) -> Option<HappeningKind> {
+    pub fn kind(&self) -> Option<DomainEventKind> {
         self.lines.first().map(|it| it.kind)
     }
 
     /// Where.
-    pub fn scene(&self) -> Option<&Scene> {
+    pub fn scene(&self) -> Option<&Visibility> {
         self.lines.first().map(|it| &it.scene)
     }
 
@@ -50,8 +50,8 @@ impl Step {
     pub fn concerns(&self, user: &UserId) -> bool {
         self.lines.first().is_some_and(|it| {
             let is_theirs = match &it.scene {
-                Scene::Project(_) => true,
-                Scene::User(_, concerned) => concerned == user,
+                Visibility::Project(_) => true,
+                Visibility::User(_, concerned) => concerned == user,
             };
             is_theirs && it.actor.as_ref() != Some(user)
         })
@@ -59,13 +59,15 @@ impl Step {
 }
 
 /// Whether happenings can be of one step: all who are told of one are told of the other.
-pub fn belong_together(one: &Happening, other: &Happening) -> bool {
+pub fn can_batch(one: &DomainEvent, other: &DomainEvent) -> bool {
     (one.kind, &one.scene, &one.actor) == (other.kind, &other.scene, &other.actor)
 }
 
 /// The happenings of which there is most, the latest first among those.
-pub fn most_important<'h>(happenings: impl Iterator<Item = &'h Happening>) -> Vec<Happening> {
-    let mut lines: Vec<&Happening> = happenings.collect();
+pub fn most_important<'h>(
+    domain_events: impl Iterator<Item = &'h DomainEvent>,
+) -> Vec<DomainEvent> {
+    let mut lines: Vec<&DomainEvent> = domain_events.collect();
     lines.sort_by_key(|line| Reverse((line.weight, line.at)));
     lines.into_iter().take(LINES).cloned().collect()
 }
@@ -84,24 +86,29 @@ mod tests {
     use super::*;
     use shared::projects::project::{Organization, ProjectId};
 
-    fn happening(weight: u64, at: i64) -> Happening {
-        let project = Scene::Project(ProjectId::new(uuid::Uuid::nil()));
+    fn domain_event(weight: u64, at: i64) -> DomainEvent {
+        let project = Visibility::Project(ProjectId::new(uuid::Uuid::nil()));
         let at = Timestamp::from_millis(at);
-        Happening::new(HappeningKind::InsightCreated, project, weight, "x", at).weighing(weight)
+        DomainEvent::new(DomainEventKind::InsightCreated, project, weight, "x", at)
+            .with_event_count(weight)
     }
 
     #[test]
     fn a_step_counts_all_and_shows_the_ten_most_important() {
-        let all: Vec<Happening> = (0..80).map(|weight| happening(weight / 2, 5)).collect();
-        let step = Step::of(3, &all).unwrap();
+        let all: Vec<DomainEvent> = (0..80).map(|weight| domain_event(weight / 2, 5)).collect();
+        let step = FeedEntry::of(3, &all).unwrap();
         assert_eq!((step.number, step.count, step.lines.len()), (3, 80, 10));
         let weights: Vec<u64> = step.lines.iter().map(|line| line.weight).collect();
         assert_eq!(weights, [39, 39, 38, 38, 37, 37, 36, 36, 35, 35]);
-        assert_eq!(Step::of(1, &[]), None);
-        let of_error = |it: Happening| Happening { kind: HappeningKind::ErrorCreated, ..it };
-        let errors: Vec<Happening> = all.into_iter().map(of_error).collect();
-        assert_eq!(Step::of(3, &errors).unwrap().lines.len(), 80, "what has most is not known yet");
-        let latest = Step::of(1, &[happening(1, 1), happening(1, 2)]).unwrap();
+        assert_eq!(FeedEntry::of(1, &[]), None);
+        let of_error = |it: DomainEvent| DomainEvent { kind: DomainEventKind::ErrorCreated, ..it };
+        let errors: Vec<DomainEvent> = all.into_iter().map(of_error).collect();
+        assert_eq!(
+            FeedEntry::of(3, &errors).unwrap().lines.len(),
+            80,
+            "what has most is not known yet"
+        );
+        let latest = FeedEntry::of(1, &[domain_event(1, 1), domain_event(1, 2)]).unwrap();
         assert_eq!(latest.lines[0].at, Timestamp::from_millis(2));
         assert_eq!(latest.since, Timestamp::from_millis(1));
     }
@@ -109,12 +116,12 @@ mod tests {
     #[test]
     fn nobody_is_told_of_what_they_did_or_what_concerns_another() {
         let [mira, ada] = ["mira", "ada"].map(|user| UserId::parse(user).unwrap());
-        let by_mira = Step::of(1, &[happening(0, 0).by(&mira)]).unwrap();
+        let by_mira = FeedEntry::of(1, &[domain_event(0, 0).by(&mira)]).unwrap();
         assert!(by_mira.concerns(&ada) && !by_mira.concerns(&mira));
         let organization = Organization::parse("default").unwrap();
-        let scene = Scene::User(organization, ada.clone());
-        let of_ada = Step::of(1, &[Happening { scene, ..happening(0, 0) }]).unwrap();
+        let scene = Visibility::User(organization, ada.clone());
+        let of_ada = FeedEntry::of(1, &[DomainEvent { scene, ..domain_event(0, 0) }]).unwrap();
         assert!(of_ada.concerns(&ada) && !of_ada.concerns(&mira));
-        assert!(!belong_together(&happening(0, 0), &happening(0, 0).by(&mira)));
+        assert!(!can_batch(&domain_event(0, 0), &domain_event(0, 0).by(&mira)));
     }
 }

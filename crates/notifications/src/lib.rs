@@ -1,9 +1,9 @@
 //! Notifications that are sent (`docs/notifications.md`): addresses, what is gathered for whom, mails.
 
 pub mod address;
+pub mod delivery_state;
+pub mod domain_event;
 pub mod feed;
-pub mod gathering;
-pub mod happening;
 pub mod http;
 mod keys;
 pub mod mail;

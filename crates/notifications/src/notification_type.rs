@@ -3,7 +3,7 @@
 
 use serde::{Serialize, Serializer};
 
-use shared::json::{Fault, ViolationCode};
+use shared::json::{FieldError, ViolationCode};
 
 /// What a notification is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,11 +49,11 @@ impl NotificationType {
     ];
 
     /// Reads a type's name on the wire.
-    pub fn parse(text: &str) -> Result<Self, Fault> {
+    pub fn parse(text: &str) -> Result<Self, FieldError> {
         let named = Self::ALL.into_iter().find(|known| known.as_str() == text);
         named.ok_or_else(|| {
             let types = Self::ALL.map(Self::as_str).join(", ");
-            Fault::new(ViolationCode::InvalidValue, format_args!("must be one of {types}"))
+            FieldError::new(ViolationCode::InvalidValue, format_args!("must be one of {types}"))
         })
     }
 

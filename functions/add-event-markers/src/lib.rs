@@ -5,7 +5,7 @@ use markers::{AddedEvents, EventDraft, EventMarker, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::Idempotent;
-use shared::http::{Answer, Incoming, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -19,7 +19,11 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let request = incoming.idempotent(caller.key_id())?;
     let project_id = caller.project()?;
@@ -34,7 +38,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let events: Vec<EventMarker> =
         drafts.into_iter().map(|draft| draft.into_event(app.ids.new_uuid(now))).collect();
     let location = format!("/v0/projects/{project_id}/event-marker-collections/{id}/events");
-    let answer = Answer::created(&location, &AddedEvents { events: &events })?;
+    let answer = ApiResponse::created(&location, &AddedEvents { events: &events })?;
 
     // Storage and answer.
     let stored_answer = answer.to_stored();
@@ -42,6 +46,6 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     match MarkerStore::new(&app.store).add_events(project_id, id, &events, now, idempotent).await? {
         EventAddition::Added => Ok(answer),
         EventAddition::CollectionGone => Err(http::collection_not_found()),
-        EventAddition::Replay(replay) => Answer::replay(replay),
+        EventAddition::Replay(replay) => ApiResponse::replay(replay),
     }
 }

@@ -1,12 +1,12 @@
 //! Adds pain points to a replay insight.
 
 use insights::draft::{MAX_PAIN_POINTS_BYTES, read_upload};
-use insights::store::{BatchId, Claim, InsightStore, InsightWrite, RequestRecord};
+use insights::store::{BatchId, ClaimOutcome, InsightStore, InsightWrite, RequestRecord};
 use insights::{PainPointId, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::{ConflictRetry, Idempotent};
-use shared::http::{Answer, Incoming, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
@@ -21,7 +21,11 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let mut violations = Violations::default();
     let id = http::insight_id(incoming, &mut violations);
@@ -59,18 +63,18 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
 
         // Storage and answer.
         match InsightStore::new(&app.store).claim_pain_points(project_id, batch, &new, now).await? {
-            Claim::Claimed => {}
-            Claim::InProgress => continue,
-            Claim::GivenUp => {
+            ClaimOutcome::Claimed => {}
+            ClaimOutcome::InProgress => continue,
+            ClaimOutcome::GivenUp => {
                 batch = new_batch();
                 continue;
             }
-            Claim::Taken(ids) => {
+            ClaimOutcome::Taken(ids) => {
                 (taken, batch) = (ids, new_batch());
                 continue;
             }
         }
-        let answer = Answer::ok(&insight.at(now))?.with_version(insight.version)?;
+        let answer = ApiResponse::ok(&insight.at(now))?.with_version(insight.version)?;
         let stored_answer = answer.to_stored();
         let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
         let request_record = RequestRecord::Batch(batch);
@@ -83,7 +87,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
                 if !new.is_empty() {
                     InsightStore::new(&app.store).give_up(batch).await?;
                 }
-                return Answer::replay(replay);
+                return ApiResponse::replay(replay);
             }
             InsightWrite::BatchAbandoned => batch = new_batch(),
             InsightWrite::Outdated => {}

@@ -9,7 +9,7 @@ use errors::spike::Hour;
 use errors::store::{ErrorStore, ErrorSummary};
 use flags::FeatureFlag;
 use flags::store::{FlagStore, ListedFlags};
-use notifications::happening::{DigestSubject, Happening, HappeningKind, Scene};
+use notifications::domain_event::{DigestSubject, DomainEvent, DomainEventKind, Visibility};
 use notifications::store::NotificationStore;
 use shared::app::App;
 use shared::dynamodb::StoreError;
@@ -76,14 +76,14 @@ pub struct Digest {
     /// What occurred.
     pub errors: ErrorSummary,
     /// The insights that were announced as trending.
-    pub trending: Vec<Happening>,
+    pub trending: Vec<DomainEvent>,
     /// The flags that changed, the latest change first.
     pub flags: Vec<FeatureFlag>,
 }
 
 impl Digest {
     /// What is told of it, the counts first; nothing of a week in which nothing happened.
-    pub fn happenings(&self, project: ProjectId, week: &Week) -> Vec<Happening> {
+    pub fn domain_events(&self, project: ProjectId, week: &Week) -> Vec<DomainEvent> {
         let counts = [
             (self.errors.events, ("event", "events")),
             (self.errors.new_errors, ("new error", "new errors")),
@@ -97,9 +97,9 @@ impl Digest {
             return Vec::new();
         }
         let line = |subject: &DigestSubject, title: &str, detail: &str| {
-            let (kind, scene) = (HappeningKind::WeekEnded, Scene::Project(project));
-            let happening = Happening::new(kind, scene, subject, title, week.end);
-            happening.detailed(detail).at_occasion(week.number())
+            let (kind, scene) = (DomainEventKind::WeekEnded, Visibility::Project(project));
+            let domain_event = DomainEvent::new(kind, scene, subject, title, week.end);
+            domain_event.detailed(detail).at_occasion(week.number())
         };
         let mut lines = vec![line(&DigestSubject::Overview, &counted.join(", "), "")];
         for (error, events) in self.errors.most_frequent.iter().take(NAMED) {
@@ -118,7 +118,7 @@ impl Digest {
         }
         // What is first is shown first.
         let weights = (0..u64::try_from(lines.len()).unwrap_or_default()).rev();
-        lines.into_iter().zip(weights).map(|(line, weight)| line.weighing(weight)).collect()
+        lines.into_iter().zip(weights).map(|(line, weight)| line.with_event_count(weight)).collect()
     }
 }
 
@@ -133,17 +133,17 @@ pub(crate) async fn visit(
     week: &Week,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let (store, scene, time) = (&app.store, Scene::Project(project), week.time());
+    let (store, scene, time) = (&app.store, Visibility::Project(project), week.time());
     let hours = Hour::of(time.start)..=Hour::of(week.end).minus(1);
     let digest = Digest {
         errors: ErrorStore::new(store).sum_up_errors(project, &hours, NAMED, now).await?,
         trending: NotificationStore::new(store)
-            .announced_in(&scene, HappeningKind::InsightTrending, &time)
+            .announced_in(&scene, DomainEventKind::InsightTrending, &time)
             .await?,
         flags: changed_flags(app, project, &time).await?,
     };
     NotificationStore::new(store)
-        .announce_once(&digest.happenings(project, week), REST)
+        .announce_once(&digest.domain_events(project, week), REST)
         .await
         .map(drop)
 }

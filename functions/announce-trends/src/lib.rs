@@ -26,14 +26,14 @@ const STEP: Duration = Duration::from_secs(20);
 const AT_ONCE: u8 = 8;
 
 /// A run: what it works with, and what it has seen.
-struct Run<'r> {
+struct JobContext<'r> {
     app: &'r App,
     deadline: Deadline,
     /// The first failure; what comes after it was done all the same.
     failure: Option<StoreError>,
 }
 
-impl Run<'_> {
+impl JobContext<'_> {
     fn note_failure(&mut self, failure: StoreError) {
         self.failure.get_or_insert(failure);
     }
@@ -41,7 +41,7 @@ impl Run<'_> {
 
 /// Looks at all that is due, until the time is up.
 pub async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
-    let mut run = Run { app, deadline, failure: None };
+    let mut run = JobContext { app, deadline, failure: None };
     // What is most urgent comes first.
     for outcome in [
         spikes::announce(&mut run).await,
@@ -56,25 +56,25 @@ pub async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
 }
 
 /// Why a project was not looked at.
-enum NotDone {
+enum SkipReason {
     /// It took too long, and would most likely again.
     TookTooLong,
     /// Something failed.
     Failed(StoreError),
 }
 
-impl NotDone {
+impl SkipReason {
     /// Whether it may be looked at a while later.
     fn may_pass(&self) -> bool {
         matches!(self, Self::Failed(failure) if failure.may_pass())
     }
 }
 
-impl From<NotDone> for StoreError {
-    fn from(not_done: NotDone) -> Self {
+impl From<SkipReason> for StoreError {
+    fn from(not_done: SkipReason) -> Self {
         match not_done {
-            NotDone::TookTooLong => Self::Unavailable("a project took too long".into()),
-            NotDone::Failed(failure) => failure,
+            SkipReason::TookTooLong => Self::Unavailable("a project took too long".into()),
+            SkipReason::Failed(failure) => failure,
         }
     }
 }
@@ -83,7 +83,7 @@ impl From<NotDone> for StoreError {
 async fn step(
     project: ProjectId,
     work: impl Future<Output = Result<(), StoreError>>,
-) -> Result<(), NotDone> {
+) -> Result<(), SkipReason> {
     step_within(STEP, project, work).await
 }
 
@@ -91,16 +91,16 @@ async fn step_within(
     time: Duration,
     project: ProjectId,
     work: impl Future<Output = Result<(), StoreError>>,
-) -> Result<(), NotDone> {
+) -> Result<(), SkipReason> {
     match tokio::time::timeout(time, work).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(failure)) => {
             tracing::error!(%project, %failure, "a project could not be looked at");
-            Err(NotDone::Failed(failure))
+            Err(SkipReason::Failed(failure))
         }
         Err(_) => {
             tracing::error!(%project, "a project took too long to be looked at");
-            Err(NotDone::TookTooLong)
+            Err(SkipReason::TookTooLong)
         }
     }
 }
@@ -117,7 +117,7 @@ mod tests {
     async fn a_project_that_takes_too_long_is_cut_off_and_does_not_hold_up_the_pass() {
         let project = ProjectId::parse("01902f3c-0000-7000-8000-000000000000").unwrap();
         let cut = step_within(TIME, project, pending()).await;
-        let Err(cut @ NotDone::TookTooLong) = cut else { panic!("it is cut off") };
+        let Err(cut @ SkipReason::TookTooLong) = cut else { panic!("it is cut off") };
         assert!(!cut.may_pass(), "each run would come no further than to it");
         assert!(matches!(StoreError::from(cut), StoreError::Unavailable(_)));
 

@@ -12,7 +12,7 @@ use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use crate::digest::{self, Week};
-use crate::{AT_ONCE, NotDone, Run, step, trends};
+use crate::{AT_ONCE, JobContext, SkipReason, step, trends};
 
 /// How often the pass for insights is made.
 const DAY: Duration = Duration::from_hours(24);
@@ -44,21 +44,25 @@ impl Visit {
 }
 
 /// Looks for insights that trend, once a day.
-pub(crate) async fn daily(run: &mut Run<'_>) -> Result<(), StoreError> {
+pub(crate) async fn daily(run: &mut JobContext<'_>) -> Result<(), StoreError> {
     let today = Day::of(run.app.clock.now()).start();
     let round = Timestamp::from_millis(0).until(today).as_secs() / DAY.as_secs();
     each_project(run, Visit::Insights, round).await
 }
 
 /// Sums up the week, once it is over.
-pub(crate) async fn weekly(run: &mut Run<'_>) -> Result<(), StoreError> {
+pub(crate) async fn weekly(run: &mut JobContext<'_>) -> Result<(), StoreError> {
     let Some(week) = Week::to_sum_up(run.app.clock.now()) else { return Ok(()) };
     each_project(run, Visit::Digest(week), week.number()).await
 }
 
 /// Visits all projects once in a round. Goes on where an earlier run stopped: because its time was up, or
 /// because some could not be visited at the moment.
-async fn each_project(run: &mut Run<'_>, visit: Visit, round: u64) -> Result<(), StoreError> {
+async fn each_project(
+    run: &mut JobContext<'_>,
+    visit: Visit,
+    round: u64,
+) -> Result<(), StoreError> {
     let (app, now) = (run.app, run.app.clock.now());
     let mut after = match NotificationStore::new(&app.store).find_pass(visit.name()).await? {
         Some(Pass { round: known, after: None }) if known >= round => return Ok(()),
@@ -70,7 +74,7 @@ async fn each_project(run: &mut Run<'_>, visit: Visit, round: u64) -> Result<(),
         let visits =
             page.items.iter().map(|project| step(project.id, visit.make(app, project.id, now)));
         let failures: Vec<_> = join_all(visits).await.into_iter().filter_map(Result::err).collect();
-        let is_worth_another_try = failures.iter().any(NotDone::may_pass);
+        let is_worth_another_try = failures.iter().any(SkipReason::may_pass);
         for failure in failures {
             run.note_failure(failure.into());
         }

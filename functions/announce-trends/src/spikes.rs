@@ -12,7 +12,7 @@ use shared::dynamodb::StoreError;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
-use crate::{AT_ONCE, Run, step};
+use crate::{AT_ONCE, JobContext, step};
 
 /// The name of the pass.
 const SPIKES: &str = "spikes";
@@ -24,7 +24,7 @@ const REST: u64 = 1;
 
 /// Looks at each project that is in the packing queue, which all are that got events in the last day. A run
 /// that does not come to the end leaves the rest to the next one.
-pub(crate) async fn announce(run: &mut Run<'_>) -> Result<(), StoreError> {
+pub(crate) async fn announce(run: &mut JobContext<'_>) -> Result<(), StoreError> {
     let (app, now) = (run.app, run.app.clock.now());
     let queue = ErrorStore::new(&app.store).list_packing_queue().await?;
     let mut projects: Vec<ProjectId> = queue.iter().map(|entry| entry.project).collect();

@@ -5,7 +5,7 @@ use errors::query::range_counter::RangeCounter;
 use errors::store::ErrorStore;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -20,7 +20,11 @@ pub static OPERATION: Operation = Operation::new(
 .within(COUNTING_TIME_BUDGET);
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let now = app.clock.now();
     let query = BreakdownQuery::read(&incoming.json()?, now)?;
@@ -33,5 +37,5 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     ErrorStore::new(&app.store).count_projects(projects, events, &mut counter, now).await?;
 
     // Answer.
-    Answer::ok(&counter.into_counts().into_shares(query.limit)?)
+    ApiResponse::ok(&counter.into_counts().into_shares(query.limit)?)
 }

@@ -8,7 +8,7 @@ use notifications::store::{NotificationStore, UserName};
 use notifications::token::Token;
 use shared::app::{Access, App, Operation};
 use shared::dynamodb::ConflictRetry;
-use shared::http::{Answer, Incoming, Method, Problem, Protocol};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, Protocol};
 
 /// What this function is.
 pub static OPERATION: Operation = Operation::new(
@@ -20,7 +20,7 @@ pub static OPERATION: Operation = Operation::new(
 .speaking(Protocol::PAGES);
 
 /// Answers one request. Its body says nothing: the token alone decides.
-async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem> {
     // Request.
     let key = app.cache::<TokenKeyCache>().get(&app.store).await?;
     let Some(Token::Confirm { organization, user, nonce }) = Token::open(&key, token_of(incoming))

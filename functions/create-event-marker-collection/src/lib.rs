@@ -5,7 +5,7 @@ use markers::{CollectionDraft, CollectionId};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::Idempotent;
-use shared::http::{Answer, Incoming, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -19,7 +19,11 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let request = incoming.idempotent(caller.key_id())?;
     let project_id = caller.project()?;
@@ -30,13 +34,13 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let id = CollectionId::new(app.ids.new_uuid(now));
     let collection = draft.into_collection(id, project_id, now);
     let location = format!("/v0/projects/{project_id}/event-marker-collections/{id}");
-    let answer = Answer::created(&location, &collection)?;
+    let answer = ApiResponse::created(&location, &collection)?;
 
     // Storage and answer.
     let stored_answer = answer.to_stored();
     let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
     match MarkerStore::new(&app.store).create_collection(&collection, idempotent).await? {
         CollectionCreation::Created => Ok(answer),
-        CollectionCreation::Replay(replay) => Answer::replay(replay),
+        CollectionCreation::Replay(replay) => ApiResponse::replay(replay),
     }
 }

@@ -5,7 +5,7 @@ use flags::store::{FlagCreation, FlagStore};
 use flags::{FeatureFlag, FlagKey, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Method, Problem, ProblemCode};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, ProblemCode};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -19,7 +19,11 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let request = incoming.idempotent(caller.key_id())?;
     let project_id = caller.project()?;
@@ -38,16 +42,16 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     // Response.
     match outcome {
         FlagCreation::Created(flag) => respond(&flag),
-        FlagCreation::Replay(replay) => Answer::replay(replay),
+        FlagCreation::Replay(replay) => ApiResponse::replay(replay),
         FlagCreation::ReferencesRefused(violations) => Err(violations.into()),
         FlagCreation::KeyTaken => Err(flag_exists(&key)),
         FlagCreation::LimitReached(limit) => Err(http::project_limit_reached(limit)),
     }
 }
 
-fn respond(flag: &FeatureFlag) -> Result<Answer, Problem> {
+fn respond(flag: &FeatureFlag) -> Result<ApiResponse, Problem> {
     let location = format!("/v0/project/{}/feature-flags/{}", flag.project_id, flag.key);
-    Answer::created(&location, flag)?.with_version(flag.tag())
+    ApiResponse::created(&location, flag)?.with_version(flag.tag())
 }
 
 fn flag_exists(key: &FlagKey) -> Problem {

@@ -1,12 +1,12 @@
 //! Creates a replay insight with its first pain points.
 
 use insights::draft::{InsightDraft, MAX_PAIN_POINTS_BYTES};
-use insights::store::{BatchId, Claim, InsightStore, InsightWrite, RequestRecord};
+use insights::store::{BatchId, ClaimOutcome, InsightStore, InsightWrite, RequestRecord};
 use insights::{Insight, InsightId, PainPoint, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::{ConflictRetry, Idempotent};
-use shared::http::{Answer, Incoming, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -20,7 +20,11 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let request = incoming.idempotent(caller.key_id())?;
     let project_id = caller.project()?;
@@ -34,7 +38,8 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let mut insight = Insight::new(id, project_id, draft.title, draft.description);
     insight.add(&pain_points, new_id)?;
     let location = format!("/v0/projects/{project_id}/replay-insights/{id}");
-    let answer = Answer::created(&location, &insight.at(now))?.with_version(insight.version)?;
+    let answer =
+        ApiResponse::created(&location, &insight.at(now))?.with_version(insight.version)?;
 
     // Storage and answer: a pain point that no insight has is claimed first.
     let stored_answer = answer.to_stored();
@@ -48,13 +53,13 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
             .claim_pain_points(project_id, batch, &pain_points, now)
             .await?
         {
-            Claim::Claimed => {}
-            Claim::InProgress => continue,
-            Claim::GivenUp => {
+            ClaimOutcome::Claimed => {}
+            ClaimOutcome::InProgress => continue,
+            ClaimOutcome::GivenUp => {
                 batch = new_batch();
                 continue;
             }
-            Claim::Taken(ids) => {
+            ClaimOutcome::Taken(ids) => {
                 let refusal = http::pain_point_exists(&ids);
                 return app.replay_or(refusal, request.as_ref()).await;
             }
@@ -67,7 +72,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
             InsightWrite::Done => return Ok(answer),
             InsightWrite::Replay(replay) => {
                 InsightStore::new(&app.store).give_up(batch).await?;
-                return Answer::replay(replay);
+                return ApiResponse::replay(replay);
             }
             InsightWrite::BatchAbandoned => batch = new_batch(),
             InsightWrite::Outdated => {}

@@ -5,7 +5,7 @@ use flags::store::{FlagStore, SegmentCreation};
 use flags::{Segment, SegmentKey, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Method, Problem, ProblemCode};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, ProblemCode};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -19,7 +19,11 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let request = incoming.idempotent(caller.key_id())?;
     let project_id = caller.project()?;
@@ -38,15 +42,15 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     // Response.
     match outcome {
         SegmentCreation::Created(segment) => respond(&segment),
-        SegmentCreation::Replay(replay) => Answer::replay(replay),
+        SegmentCreation::Replay(replay) => ApiResponse::replay(replay),
         SegmentCreation::KeyTaken => Err(segment_exists(&key)),
         SegmentCreation::LimitReached(limit) => Err(http::project_limit_reached(limit)),
     }
 }
 
-fn respond(segment: &Segment) -> Result<Answer, Problem> {
+fn respond(segment: &Segment) -> Result<ApiResponse, Problem> {
     let location = format!("/v0/project/{}/segments/{}", segment.project_id, segment.key);
-    Answer::created(&location, segment)?.with_version(segment.tag())
+    ApiResponse::created(&location, segment)?.with_version(segment.tag())
 }
 
 fn segment_exists(key: &SegmentKey) -> Problem {

@@ -8,7 +8,7 @@ use errors::store::{Deletion, ErrorStore};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
-use shared::http::{Answer, Incoming, Method, Problem, StatusCode};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -22,7 +22,11 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let project_id = caller.project()?;
     let id = http::error_id(incoming)?;
@@ -37,7 +41,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         // Storage: the removal is queued first, so that none of the error's events stay.
         ErrorStore::new(&app.store).want_removal(project_id, now).await?;
         match ErrorStore::new(&app.store).delete_error(project_id, &error, now).await? {
-            Deletion::Done => return Ok(Answer::empty(StatusCode::NO_CONTENT)),
+            Deletion::Done => return Ok(ApiResponse::empty(StatusCode::NO_CONTENT)),
             Deletion::Changed => {}
             Deletion::TooMany => return Err(http::too_many_deletions()),
         }

@@ -7,7 +7,7 @@ use markers::http;
 use markers::store::{CollectionDeletion, MarkerStore};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Method, Problem, StatusCode};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -21,12 +21,16 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     let project_id = caller.project()?;
     let id = http::collection_id(incoming)?;
 
     match MarkerStore::new(&app.store).delete_collection(project_id, id, app.clock.now()).await? {
-        CollectionDeletion::Deleted => Ok(Answer::empty(StatusCode::NO_CONTENT)),
+        CollectionDeletion::Deleted => Ok(ApiResponse::empty(StatusCode::NO_CONTENT)),
         CollectionDeletion::CollectionGone => Err(http::collection_not_found()),
     }
 }

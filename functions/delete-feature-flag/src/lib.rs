@@ -5,7 +5,7 @@ use flags::store::{FlagDeletion, FlagStore};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
-use shared::http::{Answer, Incoming, Method, Problem, StatusCode};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -19,7 +19,11 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let if_match = incoming.if_match();
     let project_id = caller.project()?;
@@ -41,7 +45,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         let (author, now) = (caller.author(), app.clock.now());
         if FlagStore::new(&app.store).delete_flag(&flag, &author, now).await? == FlagDeletion::Done
         {
-            return Ok(Answer::empty(StatusCode::NO_CONTENT));
+            return Ok(ApiResponse::empty(StatusCode::NO_CONTENT));
         }
     }
     Err(Problem::conflict("the flag kept changing"))

@@ -5,7 +5,7 @@ use flags::store::{FlagStore, SegmentDeletion};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
-use shared::http::{Answer, Incoming, Method, Problem, StatusCode};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -19,7 +19,11 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let if_match = incoming.if_match();
     let project_id = caller.project()?;
@@ -36,7 +40,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
 
         // Storage and answer.
         match FlagStore::new(&app.store).delete_segment(&segment).await? {
-            SegmentDeletion::Done => return Ok(Answer::empty(StatusCode::NO_CONTENT)),
+            SegmentDeletion::Done => return Ok(ApiResponse::empty(StatusCode::NO_CONTENT)),
             SegmentDeletion::Outdated => {}
             SegmentDeletion::InUse { count, among } => {
                 return Err(http::segment_in_use(count, &among));

@@ -69,7 +69,7 @@ async fn carry_on(app: &App, mut at: Erasure, deadline: Deadline) -> Result<(), 
 }
 
 /// What became of a step.
-struct Done {
+struct StepOutcome {
     sweep: Sweep,
     /// Whether its stage has ended.
     is_last: bool,
@@ -80,7 +80,7 @@ struct Done {
 /// How long a stage waits that depends on another job.
 const PAUSE: std::time::Duration = std::time::Duration::from_secs(50);
 
-impl Done {
+impl StepOutcome {
     /// A page of a table that is read from end to end.
     fn page(sweep: Sweep) -> Self {
         Self { is_last: sweep.after.is_none(), sweep, pause: None }
@@ -102,13 +102,17 @@ impl Done {
     }
 }
 
-async fn step(app: &App, at: &Erasure) -> Result<Done, StoreError> {
+async fn step(app: &App, at: &Erasure) -> Result<StepOutcome, StoreError> {
     let after = at.after.as_deref();
     Ok(match (&at.subject, at.stage) {
-        (_, Stage::Settling) => Done::all(Sweep::default()),
+        (_, Stage::Settling) => StepOutcome::all(Sweep::default()),
         (subject, Stage::Notifications) => notifications(app, subject, after).await?,
-        (_, Stage::Answers) => Done::page(app.store.sweep_answers(app.clock.now(), after).await?),
-        (_, Stage::Quotas) => Done::page(app.store.sweep_windows(app.clock.now(), after).await?),
+        (_, Stage::Answers) => {
+            StepOutcome::page(app.store.sweep_answers(app.clock.now(), after).await?)
+        }
+        (_, Stage::Quotas) => {
+            StepOutcome::page(app.store.sweep_windows(app.clock.now(), after).await?)
+        }
         (Subject::Project(project), stage) => of_project(app, *project, stage, at).await?,
         (Subject::User(organization, user), _) => {
             let name = UserName { organization: organization.clone(), user: user.clone() };
@@ -119,7 +123,7 @@ async fn step(app: &App, at: &Erasure) -> Result<Done, StoreError> {
                 .removed
                 + NotificationStore::new(store).erase_mailbox(&name).await?.removed
                 + store.erase_keys_of(organization, user, at.requested_at).await?.removed;
-            Done::all(Sweep { removed, after: None })
+            StepOutcome::all(Sweep { removed, after: None })
         }
     })
 }
@@ -132,7 +136,7 @@ async fn notifications(
     app: &App,
     subject: &Subject,
     after: Option<&str>,
-) -> Result<Done, StoreError> {
+) -> Result<StepOutcome, StoreError> {
     let position = after.map(|after| after.trim_start_matches(MENTIONED));
     let swept = NotificationStore::new(&app.store).sweep_notifications(subject, position).await?;
     let was_mentioned = after.is_some_and(|after| after.starts_with(MENTIONED));
@@ -140,10 +144,10 @@ async fn notifications(
     let removed = swept.sweep.removed;
     Ok(match swept.sweep.after {
         Some(after) if is_mentioned => {
-            Done::page(Sweep { removed, after: Some(format!("{MENTIONED}{after}")) })
+            StepOutcome::page(Sweep { removed, after: Some(format!("{MENTIONED}{after}")) })
         }
-        None if is_mentioned => Done::once(false, Sweep { removed, after: None }),
-        after => Done::page(Sweep { removed, after }),
+        None if is_mentioned => StepOutcome::once(false, Sweep { removed, after: None }),
+        after => StepOutcome::page(Sweep { removed, after }),
     })
 }
 
@@ -152,34 +156,40 @@ async fn of_project(
     project: ProjectId,
     stage: Stage,
     at: &Erasure,
-) -> Result<Done, StoreError> {
+) -> Result<StepOutcome, StoreError> {
     let (store, now): (_, Timestamp) = (&app.store, app.clock.now());
     let after = at.after.as_deref();
     Ok(match stage {
-        Stage::Packing => Done::all(ErrorStore::new(store).end_packing(project).await?),
-        Stage::Flags => Done::some(FlagStore::new(store).erase_flags(project).await?),
+        Stage::Packing => StepOutcome::all(ErrorStore::new(store).end_packing(project).await?),
+        Stage::Flags => StepOutcome::some(FlagStore::new(store).erase_flags(project).await?),
         Stage::FlagChanges => {
-            Done::page(FlagStore::new(store).sweep_flag_changes(project, after).await?)
+            StepOutcome::page(FlagStore::new(store).sweep_flag_changes(project, after).await?)
         }
         Stage::Collections => {
-            Done::some(MarkerStore::new(store).erase_collections(project, now).await?)
+            StepOutcome::some(MarkerStore::new(store).erase_collections(project, now).await?)
         }
         Stage::Events => {
             // The stage began after the last collection was deleted, and remembers when.
             let began = after.and_then(|after| Timestamp::parse_date_or_date_time(after).ok());
             let began = began.unwrap_or(at.not_before);
             let sweep = Sweep { removed: 0, after: Some(began.to_string()) };
-            Done::once(MarkerStore::new(store).are_events_purged(began).await?, sweep)
+            StepOutcome::once(MarkerStore::new(store).are_events_purged(began).await?, sweep)
         }
-        Stage::PainPoints => {
-            Done::page(InsightStore::new(store).sweep_pain_points(project, now, after).await?)
+        Stage::PainPoints => StepOutcome::page(
+            InsightStore::new(store).sweep_pain_points(project, now, after).await?,
+        ),
+        Stage::Insights => {
+            StepOutcome::some(InsightStore::new(store).erase_insights(project).await?)
         }
-        Stage::Insights => Done::some(InsightStore::new(store).erase_insights(project).await?),
-        Stage::Errors => Done::page(ErrorStore::new(store).sweep_errors(project, after).await?),
-        Stage::Keys => Done::all(store.erase_project_from_keys(&at.organization, project).await?),
+        Stage::Errors => {
+            StepOutcome::page(ErrorStore::new(store).sweep_errors(project, after).await?)
+        }
+        Stage::Keys => {
+            StepOutcome::all(store.erase_project_from_keys(&at.organization, project).await?)
+        }
         // Of users, or of both, and done above.
         Stage::Settling | Stage::User | Stage::Notifications | Stage::Answers | Stage::Quotas => {
-            Done::all(Sweep::default())
+            StepOutcome::all(Sweep::default())
         }
     })
 }

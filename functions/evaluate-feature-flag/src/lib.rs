@@ -7,7 +7,7 @@ use flags::ofrep::{self, OFREP};
 use flags::{FlagCache, FlagKey};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -22,7 +22,11 @@ pub static OPERATION: Operation = Operation::new(
 .speaking(OFREP);
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let project_id = caller.project()?;
     let asked = ofrep::evaluated_key(incoming);

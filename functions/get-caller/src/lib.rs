@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use shared::app::{Access, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Method, Problem};
+use shared::http::{ApiResponse, Method, Problem};
 use shared::page::PageRequest;
 use shared::projects::api_key::{KeyId, Scope, UserId};
 use shared::projects::project::{Organization, ProjectSummary};
@@ -26,7 +26,7 @@ const MAX_PROJECTS: u32 = 100;
 /// Who calls.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Told<'c> {
+struct CallerInfo<'c> {
     user: Option<&'c UserId>,
     organization: &'c Organization,
     scopes: &'c BTreeSet<Scope>,
@@ -36,11 +36,11 @@ struct Told<'c> {
 }
 
 /// Answers one request.
-async fn handle(caller: &Caller<'_>) -> Result<Answer, Problem> {
+async fn handle(caller: &Caller<'_>) -> Result<ApiResponse, Problem> {
     // Every visitor of a page can read its key, and a user is often an email address.
     let is_private = caller.scopes().iter().any(|scope| *scope != Scope::FlagsEvaluate);
     let first = PageRequest { limit: MAX_PROJECTS, after: None };
-    Answer::ok(&Told {
+    ApiResponse::ok(&CallerInfo {
         user: is_private.then(|| caller.user()),
         organization: caller.organization(),
         scopes: caller.scopes(),

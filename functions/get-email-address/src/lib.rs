@@ -3,7 +3,7 @@
 use notifications::store::{NotificationStore, UserName};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Method, Problem};
+use shared::http::{ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -15,7 +15,7 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>) -> Result<Answer, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>) -> Result<ApiResponse, Problem> {
     // Request: nobody's address but the caller's own can be asked for.
     let (organization, user) = (caller.organization().clone(), caller.user().clone());
 
@@ -24,5 +24,5 @@ async fn handle(app: &App, caller: &Caller<'_>) -> Result<Answer, Problem> {
         NotificationStore::new(&app.store).find_address(&UserName { organization, user }).await?;
 
     // Answer.
-    Answer::ok(&address.shown())
+    ApiResponse::ok(&address.shown())
 }

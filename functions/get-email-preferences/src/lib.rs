@@ -3,7 +3,7 @@
 use notifications::store::NotificationStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Method, Problem};
+use shared::http::{ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -15,7 +15,7 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>) -> Result<Answer, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>) -> Result<ApiResponse, Problem> {
     // Request.
 
     // Storage.
@@ -24,5 +24,5 @@ async fn handle(app: &App, caller: &Caller<'_>) -> Result<Answer, Problem> {
         NotificationStore::new(&app.store).find_email_preferences(organization, user).await?;
 
     // Answer.
-    Answer::ok(&preferences)
+    ApiResponse::ok(&preferences)
 }

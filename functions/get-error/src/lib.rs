@@ -4,7 +4,7 @@ use errors::http;
 use errors::store::ErrorStore;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -19,7 +19,11 @@ pub static OPERATION: Operation = Operation::new(
 .within(COUNTING_TIME_BUDGET);
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     let project_id = caller.project()?;
     let id = http::error_id(incoming)?;
 
@@ -28,5 +32,5 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     let error = error.ok_or_else(http::error_not_found)?;
     let activity = ErrorStore::new(&app.store).find_activity(project_id, &error, now).await?;
     let activity = activity.ok_or_else(http::error_not_found)?;
-    Answer::ok(&error.shown(activity.events, activity.latest))?.with_version(error.version)
+    ApiResponse::ok(&error.shown(activity.events, activity.latest))?.with_version(error.version)
 }

@@ -4,7 +4,7 @@ use markers::http;
 use markers::store::MarkerStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Method, Problem, StatusCode};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -18,11 +18,15 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     let project_id = caller.project()?;
     let id = http::collection_id(incoming)?;
 
     let collection = MarkerStore::new(&app.store).find_collection(project_id, id).await?;
     let collection = collection.ok_or_else(http::collection_not_found)?;
-    Answer::json(StatusCode::OK, &collection)
+    ApiResponse::json(StatusCode::OK, &collection)
 }

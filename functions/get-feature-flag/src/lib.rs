@@ -4,7 +4,7 @@ use flags::http;
 use flags::store::FlagStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -18,11 +18,15 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     let project_id = caller.project()?;
     let key = http::flag_key(incoming)?;
 
     let flag = FlagStore::new(&app.store).find_flag(project_id, &key).await?;
     let flag = flag.ok_or_else(http::flag_not_found)?;
-    Answer::ok(&flag)?.with_version(flag.tag())
+    ApiResponse::ok(&flag)?.with_version(flag.tag())
 }

@@ -4,7 +4,7 @@ use insights::http;
 use insights::store::InsightStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
@@ -19,7 +19,11 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     let mut violations = Violations::default();
     let id = http::insight_id(incoming, &mut violations);
     let id = violations.into_result(id)?;
@@ -27,5 +31,5 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
 
     let insight = InsightStore::new(&app.store).find_insight(project_id, id).await?;
     let insight = insight.ok_or_else(http::insight_not_found)?;
-    Answer::ok(&insight.at(app.clock.now()))?.with_version(insight.version)
+    ApiResponse::ok(&insight.at(app.clock.now()))?.with_version(insight.version)
 }

@@ -4,7 +4,7 @@ use flags::http;
 use flags::store::FlagStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -18,11 +18,15 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     let project_id = caller.project()?;
     let key = http::segment_key(incoming)?;
 
     let segment = FlagStore::new(&app.store).find_segment(project_id, &key).await?;
     let segment = segment.ok_or_else(http::segment_not_found)?;
-    Answer::ok(&segment)?.with_version(segment.tag())
+    ApiResponse::ok(&segment)?.with_version(segment.tag())
 }

@@ -8,13 +8,13 @@ use errors::grouping::Fingerprint;
 use errors::http::DROPPED_CATEGORIES;
 use errors::ingestion::{IngestionFault, NormalizedEvent};
 use errors::log::row::EventRow;
-use errors::log::visit::early_visit;
-use errors::store::{Counting, ErrorOfEvent, ErrorStore, FingerprintEntry, SeenEvent};
+use errors::log::visit::early_check;
+use errors::store::{CountOutcome, ErrorOfEvent, ErrorStore, FingerprintEntry, SeenEvent};
 use errors::{ErrorDescription, ErrorId, ErrorLimits, EventId, KnownError, NewError};
 use shared::app::App;
 use shared::cache::TimedCache;
 use shared::dynamodb::StoreError;
-use shared::http::{Incoming, Problem};
+use shared::http::{ApiRequest, Problem};
 use shared::projects::dsn::{IngestId, PublicKey};
 use shared::projects::project::ProjectId;
 use shared::projects::store::IngestAccess;
@@ -61,7 +61,7 @@ impl Default for DeliveryCache {
 /// for a wrong key.
 pub(crate) async fn find_ingest_project(
     app: &App,
-    incoming: &Incoming,
+    incoming: &ApiRequest,
     ingest_id: Option<IngestId>,
     key: PublicKey,
 ) -> Result<IngestAccess, Problem> {
@@ -107,11 +107,11 @@ pub(crate) async fn count_delivery(
 async fn open_log(app: &App, project: ProjectId, draw: u32) -> Result<u8, StoreError> {
     let now = app.clock.now();
     let cache = app.cache::<DeliveryCache>();
-    let (early, known) = (early_visit(draw, now), cache.logs.get(&project, now));
+    let (early, known) = (early_check(draw, now), cache.logs.get(&project, now));
     if let (None, Some(shards)) = (early, known) {
         return Ok(shards);
     }
-    let shards = ErrorStore::new(&app.store).want_packing(project, early, now).await?;
+    let shards = ErrorStore::new(&app.store).enqueue_for_packing(project, early, now).await?;
     cache.logs.insert(project, shards, now);
     Ok(shards)
 }
@@ -137,7 +137,7 @@ pub(crate) async fn store_event(
     let kind = event.description();
     let (mut shards, mut found, ()) = tokio::try_join!(
         open_log(app, project_id, draw),
-        find_error_of(app, project_id, kind.clone(), Remembered::Counts),
+        find_error_of(app, project_id, kind.clone(), CacheValidity::Counts),
         ErrorStore::new(&app.store).put_payload(project_id, event_id, &event.payload, received_at)
     )?;
     let mut row = EventRow {
@@ -154,29 +154,29 @@ pub(crate) async fn store_event(
             .count_event(project_id, event_id, &row, &found.error, shards, now)
             .await?;
         let (description, occurred_at, counted_at) = match counting {
-            Counting::Counted if let ErrorOfEvent::New(new) = &found.error => {
+            CountOutcome::Counted if let ErrorOfEvent::New(new) = &found.error => {
                 remember_error(app, project_id, row.fingerprint, new.known);
                 return Ok(());
             }
-            Counting::Counted => (&found.description, row.occurred_at, now),
+            CountOutcome::Counted => (&found.description, row.occurred_at, now),
             // The first delivery determines the error and the time of the event.
-            Counting::Duplicate { fingerprint, occurred_at, received_at } => {
+            CountOutcome::Duplicate { fingerprint, occurred_at, received_at } => {
                 let kinds = [&kind, &found.description];
                 let known = kinds.into_iter().find(|kind| kind.fingerprint == fingerprint);
                 let Some(description) = known else { return Ok(()) };
                 (description, occurred_at, received_at)
             }
             // The packer updates the error if the first delivery did not.
-            Counting::UnreadableDuplicate => return Ok(()),
-            Counting::ErrorExists => {
-                found = find_error_of(app, project_id, kind.clone(), Remembered::IsOld).await?;
+            CountOutcome::UnreadableDuplicate => return Ok(()),
+            CountOutcome::ErrorExists => {
+                found = find_error_of(app, project_id, kind.clone(), CacheValidity::IsOld).await?;
                 continue;
             }
-            Counting::LogThrottled => {
+            CountOutcome::LogThrottled => {
                 shards = add_log_shards(app, project_id, shards).await?;
                 continue;
             }
-            Counting::EventsThrottled => {
+            CountOutcome::EventsThrottled => {
                 found = add_event_shards(app, project_id, found).await?;
                 continue;
             }
@@ -207,7 +207,7 @@ struct FoundError {
 
 /// How far what is remembered can be relied on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Remembered {
+enum CacheValidity {
     /// As always.
     Counts,
     /// Not at all: it turned out to be wrong.
@@ -220,7 +220,7 @@ async fn find_error_of(
     app: &App,
     project: ProjectId,
     description: ErrorDescription,
-    remembered: Remembered,
+    remembered: CacheValidity,
 ) -> Result<FoundError, StoreError> {
     let entry = find_fingerprint(app, project, description.fingerprint, remembered).await?;
     if entry.error.is_some() || has_room(app, project).await? {
@@ -237,12 +237,12 @@ async fn find_fingerprint(
     app: &App,
     project: ProjectId,
     fingerprint: Fingerprint,
-    remembered: Remembered,
+    remembered: CacheValidity,
 ) -> Result<FingerprintEntry, StoreError> {
     let now = app.clock.now();
     let cache = app.cache::<DeliveryCache>();
     let known = cache.errors.get(&(project, fingerprint), now);
-    if let (Some(known), Remembered::Counts) = (known, remembered) {
+    if let (Some(known), CacheValidity::Counts) = (known, remembered) {
         let (error, event_shards) = (Some(known.id), known.event_shards);
         return Ok(FingerprintEntry { error, event_shards, deleted_at: None });
     }
@@ -333,7 +333,7 @@ async fn add_event_shards(
     let FoundError { description, .. } = found;
     let Some(known) = ErrorStore::new(&app.store).add_event_shards(project, known, now).await?
     else {
-        return find_error_of(app, project, description, Remembered::IsOld).await;
+        return find_error_of(app, project, description, CacheValidity::IsOld).await;
     };
     remember_error(app, project, description.fingerprint, known);
     Ok(FoundError { description, error: ErrorOfEvent::Known(known) })

@@ -13,7 +13,7 @@ use errors::ingestion::{
 };
 use errors::{EventId, SENTRY, http};
 use shared::app::{Access, App, Operation};
-use shared::http::{Answer, Incoming, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::dsn::IngestId;
 
 /// What this function is.
@@ -26,7 +26,7 @@ pub static OPERATION: Operation = Operation::new(
 .speaking(SENTRY);
 
 /// Answers one request.
-async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem> {
     // Request: nobody without a key has more decompressed than the line that may hold it.
     let received_at = app.clock.now();
     let takes_envelopes = match endpoint(incoming) {
@@ -75,9 +75,9 @@ async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
     };
     let answer = |body| match &envelope {
         Some(envelope) if envelope.dropped_items > 0 => {
-            http::with_dropped_categories(Answer::ok(&body)?)
+            http::with_dropped_categories(ApiResponse::ok(&body)?)
         }
-        _ => Answer::ok(&body),
+        _ => ApiResponse::ok(&body),
     };
     let Some(event) = event else { return answer(serde_json::json!({})) };
     let new_id = app.ids.new_uuid(received_at).into_bytes();
@@ -94,6 +94,6 @@ async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
 }
 
 /// The last segment of the path.
-fn endpoint(incoming: &Incoming) -> Option<&str> {
+fn endpoint(incoming: &ApiRequest) -> Option<&str> {
     incoming.path().trim_end_matches('/').rsplit('/').next()
 }

@@ -1,17 +1,17 @@
 //! Interprets a query in natural language as error filters.
 
+pub mod model_fallback;
 pub mod question;
-pub mod second_opinion;
 
 use std::iter;
 
+use model_fallback::{Model, configured, review};
 use question::{Question, parse_explain};
-use second_opinion::{Model, configured, review};
 
 use interpreter::interpret;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
@@ -29,9 +29,9 @@ pub static OPERATION: Operation = Operation::new(
 pub async fn handle(
     app: &App,
     caller: &Caller<'_>,
-    incoming: &Incoming,
+    incoming: &ApiRequest,
     model: Option<&Model>,
-) -> Result<Answer, Problem> {
+) -> Result<ApiResponse, Problem> {
     // Request. Nothing of the project is read:
     // all that a query can name comes with it.
     let mut violations = Violations::default();
@@ -54,5 +54,5 @@ pub async fn handle(
     if explains == Some(true) {
         answer.interpretation = Some(question.explain(&interpretation, &answer));
     }
-    Answer::ok(&answer)
+    ApiResponse::ok(&answer)
 }

@@ -5,6 +5,6 @@ use shared::telemetry;
 
 fn main() -> Result<(), StartError> {
     telemetry::start();
-    interpret_error_filters::second_opinion::configure()?;
+    interpret_error_filters::model_fallback::configure()?;
     serve(&interpret_error_filters::OPERATION)
 }

@@ -10,7 +10,8 @@ use interpreter::{
     Category, Filter, Interpretation, Kind, MAX_VALUE_CHARACTERS, Operator, Request,
 };
 use shared::json::{
-    Fault, Fields, Json, JsonPath, ViolationCode, Violations, array, boolean, note_duplicates, text,
+    FieldError, Fields, Json, JsonPath, ViolationCode, Violations, array, boolean, note_duplicates,
+    text,
 };
 use shared::projects::named_project::NamedProject;
 use shared::projects::project::IdOrSlug;
@@ -187,11 +188,11 @@ impl From<Filter> for WrittenFilter {
 }
 
 #[allow(clippy::unnecessary_wraps)] // `text` asks for a `Result`.
-fn parse_project(written: &str) -> Result<NamedProject, Fault> {
+fn parse_project(written: &str) -> Result<NamedProject, FieldError> {
     Ok(NamedProject { written: written.to_owned(), name: IdOrSlug::parse(written) })
 }
 
-fn parse_query(query: &str) -> Result<String, Fault> {
+fn parse_query(query: &str) -> Result<String, FieldError> {
     parse_nonempty(query.trim(), MAX_QUERY_CHARACTERS)
 }
 
@@ -203,29 +204,29 @@ fn white_space_before(query: Option<&Json<'_>>) -> usize {
 }
 
 /// Reads the query parameter `explain`.
-pub fn parse_explain(text: &str) -> Result<bool, Fault> {
-    text.parse().map_err(|_| Fault::new(ViolationCode::InvalidValue, "must be true or false"))
+pub fn parse_explain(text: &str) -> Result<bool, FieldError> {
+    text.parse().map_err(|_| FieldError::new(ViolationCode::InvalidValue, "must be true or false"))
 }
 
-fn parse_id(id: &str) -> Result<String, Fault> {
+fn parse_id(id: &str) -> Result<String, FieldError> {
     parse_nonempty(id, MAX_VALUE_CHARACTERS)
 }
 
-fn parse_nonempty(text: &str, most: usize) -> Result<String, Fault> {
+fn parse_nonempty(text: &str, most: usize) -> Result<String, FieldError> {
     if text.is_empty() {
-        return Err(Fault::new(ViolationCode::TooShort, "must have at least 1 character"));
+        return Err(FieldError::new(ViolationCode::TooShort, "must have at least 1 character"));
     }
     parse_text(text, most)
 }
 
-fn parse_short_text(text: &str) -> Result<String, Fault> {
+fn parse_short_text(text: &str) -> Result<String, FieldError> {
     parse_text(text, MAX_VALUE_CHARACTERS)
 }
 
-fn parse_operator(name: &str) -> Result<Operator, Fault> {
+fn parse_operator(name: &str) -> Result<Operator, FieldError> {
     Operator::parse(name).ok_or_else(|| {
         let known = Operator::ALL.map(Operator::as_str).join(", ");
-        Fault::new(ViolationCode::InvalidValue, format_args!("must be one of {known}"))
+        FieldError::new(ViolationCode::InvalidValue, format_args!("must be one of {known}"))
     })
 }
 

@@ -5,7 +5,7 @@ use errors::query::range_counter::RangeCounter;
 use errors::store::ErrorStore;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Method, Problem};
+use shared::http::{ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -18,11 +18,11 @@ pub static OPERATION: Operation = Operation::new(
 .within(COUNTING_TIME_BUDGET);
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>) -> Result<Answer, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>) -> Result<ApiResponse, Problem> {
     let project_id = caller.project()?;
     let now = app.clock.now();
     let events = listed_events(now);
     let mut counter = RangeCounter::new(&events, ValueCounts::default());
     ErrorStore::new(&app.store).count_project(project_id, &events, &mut counter, now).await?;
-    Answer::ok(&counter.into_counts().into_categories())
+    ApiResponse::ok(&counter.into_counts().into_categories())
 }

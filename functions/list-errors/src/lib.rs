@@ -4,7 +4,7 @@ use errors::ErrorStatus;
 use errors::store::ErrorStore;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Method, Problem, page_answer, read_page_request};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_answer, read_page_request};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
@@ -20,7 +20,11 @@ pub static OPERATION: Operation = Operation::new(
 .within(COUNTING_TIME_BUDGET);
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let mut violations = Violations::default();
     let status = incoming.query_parameter("status", &mut violations, ErrorStatus::parse);

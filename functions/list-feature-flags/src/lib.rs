@@ -3,8 +3,8 @@
 use flags::store::{FlagStore, ListedFlags};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Method, Problem, page_answer, read_page_request};
-use shared::json::{Fault, ViolationCode, Violations};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_answer, read_page_request};
+use shared::json::{FieldError, ViolationCode, Violations};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -18,7 +18,11 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let mut violations = Violations::default();
     let listed = incoming.query_parameter("archived", &mut violations, parse_archived);
@@ -32,10 +36,10 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
     page_answer(app.cursor_key()?, incoming, &page)
 }
 
-fn parse_archived(text: &str) -> Result<ListedFlags, Fault> {
+fn parse_archived(text: &str) -> Result<ListedFlags, FieldError> {
     match text {
         "true" => Ok(ListedFlags::All),
         "false" => Ok(ListedFlags::Live),
-        _ => Err(Fault::new(ViolationCode::InvalidValue, "must be true or false")),
+        _ => Err(FieldError::new(ViolationCode::InvalidValue, "must be true or false")),
     }
 }

@@ -4,7 +4,7 @@ use flags::http;
 use flags::store::FlagStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Method, Problem, page_answer, read_page_request};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_answer, read_page_request};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
@@ -19,7 +19,11 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let mut violations = Violations::default();
     let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);

@@ -4,7 +4,7 @@ use insights::http;
 use insights::store::InsightStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Method, Problem, page_answer, read_page_request};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_answer, read_page_request};
 use shared::json::Violations;
 use shared::page::Page;
 use shared::projects::api_key::Scope;
@@ -20,7 +20,11 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let mut violations = Violations::default();
     let id = http::insight_id(incoming, &mut violations);

@@ -6,7 +6,7 @@ use insights::{Insight, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::{ConflictRetry, Idempotent};
-use shared::http::{Answer, Incoming, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::json::{JsonPath, ViolationCode, Violations};
 use shared::projects::api_key::Scope;
 use shared::timestamp::Timestamp;
@@ -22,7 +22,11 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let mut violations = Violations::default();
     let id = http::insight_id(incoming, &mut violations);
@@ -70,15 +74,15 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
             .await?
         {
             InsightWrite::Done => return Ok(answer),
-            InsightWrite::Replay(replay) => return Answer::replay(replay),
+            InsightWrite::Replay(replay) => return ApiResponse::replay(replay),
             InsightWrite::Outdated | InsightWrite::BatchAbandoned => {}
         }
     }
     Err(Problem::conflict("the insights kept changing"))
 }
 
-fn answer(insight: &Insight, now: Timestamp) -> Result<Answer, Problem> {
-    Answer::ok(&insight.at(now))?.with_version(insight.version)
+fn answer(insight: &Insight, now: Timestamp) -> Result<ApiResponse, Problem> {
+    ApiResponse::ok(&insight.at(now))?.with_version(insight.version)
 }
 
 fn refused_into(code: ViolationCode, message: &str) -> Problem {

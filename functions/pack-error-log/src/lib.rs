@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use errors::ErrorId;
-use errors::store::{ErrorStore, PackingLimits, QueueEntry, Step, Waiting};
+use errors::store::{ErrorStore, PackOutcome, PackingLimits, QueueBacklog, QueueEntry};
 use shared::app::{App, Deadline, Job};
 use shared::dynamodb::StoreError;
 use shared::projects::project::ProjectId;
@@ -87,9 +87,10 @@ pub async fn pack_due(
     let queue = ErrorStore::new(&app.store).list_packing_queue().await?;
     let mut due: Vec<QueueEntry> = queue.iter().filter(|entry| entry.due <= now).copied().collect();
     due.sort_by_key(|entry| entry.due);
-    let first = |entry| Turn { entry, packs: true, merges: true };
-    let seen = |entry: &QueueEntry| Seen { waiting: entry.waiting, is_due: entry.due <= now };
-    let turns = Turns {
+    let first = |entry| ProjectTurn { entry, packs: true, merges: true };
+    let seen =
+        |entry: &QueueEntry| QueueSnapshot { waiting: entry.waiting, is_due: entry.due <= now };
+    let turns = RoundRobin {
         projects: Mutex::new(due.into_iter().map(first).collect()),
         seen: Mutex::new(queue.iter().map(|entry| (entry.project, seen(entry))).collect()),
         limits: limits.packing,
@@ -108,7 +109,7 @@ pub async fn pack_due(
 
 /// A project's turn.
 #[derive(Clone, Copy)]
-struct Turn {
+struct ProjectTurn {
     entry: QueueEntry,
     /// Whether there may be rows to pack.
     packs: bool,
@@ -118,46 +119,46 @@ struct Turn {
 
 /// What is known of a project in the queue.
 #[derive(Clone, Copy)]
-struct Seen {
-    waiting: Waiting,
+struct QueueSnapshot {
+    waiting: QueueBacklog,
     /// Whether it is to be looked at, and was not yet, or not enough.
     is_due: bool,
 }
 
 /// The turns that are to come.
-struct Turns {
-    projects: Mutex<VecDeque<Turn>>,
-    seen: Mutex<HashMap<ProjectId, Seen>>,
+struct RoundRobin {
+    projects: Mutex<VecDeque<ProjectTurn>>,
+    seen: Mutex<HashMap<ProjectId, QueueSnapshot>>,
     limits: PackingLimits,
     deadline: Deadline,
     own: Deadline,
 }
 
-impl Turns {
-    fn next(&self) -> Option<Turn> {
+impl RoundRobin {
+    fn next(&self) -> Option<ProjectTurn> {
         if self.deadline.has_passed() || self.own.has_passed() {
             return None;
         }
         self.projects.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
-    fn again(&self, turn: Turn) {
+    fn again(&self, turn: ProjectTurn) {
         self.projects.lock().unwrap_or_else(PoisonError::into_inner).push_back(turn);
     }
 
-    fn note(&self, project: ProjectId, seen: Seen) {
+    fn note(&self, project: ProjectId, seen: QueueSnapshot) {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(project, seen);
     }
 
     /// What is waiting of a project, as it was seen last.
-    fn waiting(&self, entry: &QueueEntry) -> Waiting {
+    fn waiting(&self, entry: &QueueEntry) -> QueueBacklog {
         let all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(&entry.project).map_or(entry.waiting, |seen| seen.waiting)
     }
 }
 
 /// Takes one project after the other, and answers what failed.
-async fn work(app: &App, turns: &Turns) -> Vec<StoreError> {
+async fn work(app: &App, turns: &RoundRobin) -> Vec<StoreError> {
     let mut failures = Vec::new();
     while let Some(turn) = turns.next() {
         let next = take(app, turn, turns, &mut failures).await;
@@ -169,8 +170,13 @@ async fn work(app: &App, turns: &Turns) -> Vec<StoreError> {
 }
 
 /// Takes one step of packing a project, and one of merging. Answers what it needs besides.
-async fn take(app: &App, turn: Turn, turns: &Turns, failures: &mut Vec<StoreError>) -> Turn {
-    let Turn { entry, mut packs, mut merges } = turn;
+async fn take(
+    app: &App,
+    turn: ProjectTurn,
+    turns: &RoundRobin,
+    failures: &mut Vec<StoreError>,
+) -> ProjectTurn {
+    let ProjectTurn { entry, mut packs, mut merges } = turn;
     if packs {
         match pack(app, &entry, turns).await {
             Ok(has_more) => packs = has_more,
@@ -181,7 +187,7 @@ async fn take(app: &App, turn: Turn, turns: &Turns, failures: &mut Vec<StoreErro
                     ErrorStore::new(&app.store).postpone(&entry, due, turns.waiting(&entry));
                 failures.extend(postponed.await.err());
                 failures.push(failure);
-                return Turn { entry, packs: false, merges: false };
+                return ProjectTurn { entry, packs: false, merges: false };
             }
         }
     }
@@ -195,11 +201,11 @@ async fn take(app: &App, turn: Turn, turns: &Turns, failures: &mut Vec<StoreErro
             }
         }
     }
-    Turn { entry, packs, merges }
+    ProjectTurn { entry, packs, merges }
 }
 
 /// Takes one step of merging a project. Answers whether there may be another one.
-async fn merge(app: &App, entry: &QueueEntry, turns: &Turns) -> Result<bool, StoreError> {
+async fn merge(app: &App, entry: &QueueEntry, turns: &RoundRobin) -> Result<bool, StoreError> {
     let (store, now) = (&app.store, app.clock.now());
     let merges_more =
         ErrorStore::new(store).merge_step(entry.project, &turns.limits.merging, now).await?;
@@ -208,39 +214,39 @@ async fn merge(app: &App, entry: &QueueEntry, turns: &Turns) -> Result<bool, Sto
 }
 
 /// Packs rows of a project, and says when it is due again. Answers whether there are more rows.
-async fn pack(app: &App, entry: &QueueEntry, turns: &Turns) -> Result<bool, StoreError> {
+async fn pack(app: &App, entry: &QueueEntry, turns: &RoundRobin) -> Result<bool, StoreError> {
     let now = app.clock.now();
     let new_id = || ErrorId::new(app.ids.new_uuid(app.clock.now()));
     let step =
         ErrorStore::new(&app.store).pack_step(entry.project, &turns.limits, &new_id, now).await?;
-    let none = Waiting { since: now, rows: 0 };
+    let none = QueueBacklog { since: now, rows: 0 };
     let (due, waiting) = match step {
-        Step::Packed { has_more: true, backlog, until } => {
-            let waiting = Waiting { since: until, rows: backlog.rows_since(until, now) };
-            turns.note(entry.project, Seen { waiting, is_due: true });
+        PackOutcome::Packed { has_more: true, backlog, until } => {
+            let waiting = QueueBacklog { since: until, rows: backlog.rows_since(until, now) };
+            turns.note(entry.project, QueueSnapshot { waiting, is_due: true });
             ErrorStore::new(&app.store).postpone(entry, entry.due, waiting).await?;
             return Ok(true);
         }
-        Step::Packed { backlog, .. } => (backlog.next_visit_once_packed(now), none),
+        PackOutcome::Packed { backlog, .. } => (backlog.next_visit_once_packed(now), none),
         // Whoever packs it also says when it is due.
-        Step::Lost => return Ok(false),
-        Step::ProjectGone => {
+        PackOutcome::Lost => return Ok(false),
+        PackOutcome::ProjectGone => {
             ErrorStore::new(&app.store).leave_queue(entry).await?;
             return Ok(false);
         }
-        Step::Left(backlog) => match backlog.oldest {
+        PackOutcome::Left(backlog) => match backlog.oldest {
             Some(since) => {
                 let rows = u64::try_from(backlog.rows).unwrap_or(u64::MAX);
-                (backlog.next_visit(now), Waiting { since, rows })
+                (backlog.next_check(now), QueueBacklog { since, rows })
             }
             None if now >= entry.may_leave() && !backlog.has_deletions => {
                 ErrorStore::new(&app.store).leave_queue(entry).await?;
                 return Ok(false);
             }
-            None => (backlog.next_visit(now).min(entry.may_leave().max(now)), none),
+            None => (backlog.next_check(now).min(entry.may_leave().max(now)), none),
         },
     };
-    turns.note(entry.project, Seen { waiting, is_due: false });
+    turns.note(entry.project, QueueSnapshot { waiting, is_due: false });
     ErrorStore::new(&app.store).postpone(entry, due, waiting).await?;
     Ok(false)
 }

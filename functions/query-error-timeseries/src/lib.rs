@@ -6,7 +6,7 @@ use errors::query::timeseries::{Bucket, TimeseriesQuery};
 use errors::store::ErrorStore;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -21,7 +21,11 @@ pub static OPERATION: Operation = Operation::new(
 .within(COUNTING_TIME_BUDGET);
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let now = app.clock.now();
     let query = TimeseriesQuery::read(&incoming.json()?, now)?;
@@ -35,5 +39,5 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
 
     // Answer.
     let buckets = Bucket::of_counts(&events.range, &counter.into_counts());
-    Ok(http::with_buckets_of(Answer::ok(&buckets)?, &events.range))
+    Ok(http::with_buckets_of(ApiResponse::ok(&buckets)?, &events.range))
 }

@@ -6,7 +6,7 @@ use errors::query::range_counter::RangeCounter;
 use errors::store::ErrorStore;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::http::{Answer, Incoming, Method, Problem, open_cursor, page_answer};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, open_cursor, page_answer};
 use shared::page::Page;
 use shared::projects::api_key::Scope;
 
@@ -22,7 +22,11 @@ pub static OPERATION: Operation = Operation::new(
 .within(COUNTING_TIME_BUDGET);
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let project_id = caller.project()?;
     let now = app.clock.now();

@@ -1,7 +1,7 @@
 //! Whom a mail may go to, as it is at the moment.
 
 use notifications::address::EmailAddress;
-use notifications::happening::{HappeningKind, Scene};
+use notifications::domain_event::{DomainEventKind, Visibility};
 use notifications::store::{NotificationStore, UserName};
 use shared::app::App;
 use shared::dynamodb::StoreError;
@@ -20,7 +20,7 @@ pub(crate) struct Recipient {
 pub(crate) async fn recipient(
     app: &App,
     name: &UserName,
-    kind: HappeningKind,
+    kind: DomainEventKind,
 ) -> Result<Option<Recipient>, StoreError> {
     let UserName { organization, user } = name;
     let preferences =
@@ -38,15 +38,15 @@ pub(crate) async fn recipient(
 
 impl Recipient {
     /// `true` if the user can read about the kind there: in a project, by keys with all its scopes.
-    pub(crate) fn may_see(&self, kind: HappeningKind, scene: &Scene) -> bool {
+    pub(crate) fn may_see(&self, kind: DomainEventKind, scene: &Visibility) -> bool {
         let UserName { organization, user } = &self.name;
         let may_read = |scope, id| {
             let mut keys = self.keys.iter().filter(|key| key.scopes.contains(scope));
             keys.any(|key| key.may_see(id, organization))
         };
         match scene {
-            Scene::Project(id) => kind.read_scopes().iter().all(|scope| may_read(scope, *id)),
-            Scene::User(of, concerned) => (of, concerned) == (organization, user),
+            Visibility::Project(id) => kind.read_scopes().iter().all(|scope| may_read(scope, *id)),
+            Visibility::User(of, concerned) => (of, concerned) == (organization, user),
         }
     }
 }

@@ -8,13 +8,13 @@ use notifications::token::Token;
 use shared::app::App;
 use shared::dynamodb::{ConflictRetry, StoreError};
 
-use crate::Run;
-use crate::outside::{Mailer, NO_ANSWER, NotSent};
+use crate::JobContext;
+use crate::senders::{Mailer, NO_ANSWER, SendError};
 
 /// Asks all who are to be asked and may be, if there is a sender. Who was not asked in time is forgotten either
 /// way: a request that stays would be work for each run.
-pub(crate) async fn send(run: &mut Run<'_>) {
-    let mailer = run.outside.mailer.as_ref();
+pub(crate) async fn send(run: &mut JobContext<'_>) {
+    let mailer = run.senders.mailer.as_ref();
     for shard in run.leases.shards() {
         let users = NotificationStore::new(&run.app.store).users_to_ask(shard).await;
         for name in run.unless_failed(users).unwrap_or_default() {
@@ -29,7 +29,7 @@ pub(crate) async fn send(run: &mut Run<'_>) {
 }
 
 async fn ask(
-    run: &mut Run<'_>,
+    run: &mut JobContext<'_>,
     mailer: Option<&Mailer>,
     shard: Shard,
     name: &UserName,
@@ -47,8 +47,8 @@ async fn ask(
             address_changed(&replaced, name, &link(app, mailer, name, replaced.nonce).await?);
         match mailer.send(&replaced.email, &mail).await {
             Ok(()) => {}
-            Err(NotSent::Refused(_)) => run.refused += 1,
-            Err(NotSent::Failed(cause)) => {
+            Err(SendError::Refused(_)) => run.refused += 1,
+            Err(SendError::Failed(cause)) => {
                 run.leave(since);
                 return Err(StoreError::OtherService { service: "SES", cause });
             }
@@ -94,13 +94,13 @@ async fn ask(
     let mail = confirmation(email, name.organization.as_str(), &url);
     match mailer.send(email, &mail).await {
         Ok(()) => NotificationStore::new(&app.store).forget_asking(name, &address).await.map(drop),
-        Err(NotSent::Refused(reason)) => {
+        Err(SendError::Refused(reason)) => {
             run.refused += 1;
             address.refusal = Some(Refusal { at: now, reason });
             address.pending = None;
             NotificationStore::new(&app.store).finish_asking(name, &address).await.map(drop)
         }
-        Err(NotSent::Failed(cause)) => {
+        Err(SendError::Failed(cause)) => {
             run.leave(since);
             // The email may have been sent: it stays counted for the user. The address's limit of a day would
             // outlast an outage of SES.

@@ -10,7 +10,7 @@ mod events;
 mod leases;
 mod mails;
 mod outbox;
-pub mod outside;
+pub mod senders;
 mod subjects;
 
 use std::collections::HashMap;
@@ -18,12 +18,12 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use leases::Leases;
-use outside::Outside;
+use senders::Senders;
 
 use errors::ErrorId;
 use errors::spike::Hour;
 use errors::store::EventsByHour;
-use notifications::happening::{DigestSubject, Scene};
+use notifications::domain_event::{DigestSubject, Visibility};
 use notifications::store::{NotificationStore, Shard};
 use shared::app::{App, Deadline, Job};
 use shared::dynamodb::StoreError;
@@ -50,26 +50,26 @@ pub const LEAST_PAUSE: Duration = Duration::from_secs(5);
 /// How long it pauses at most. Its leases outlive that.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-static CONFIGURED: OnceLock<Outside> = OnceLock::new();
+static CONFIGURED: OnceLock<Senders> = OnceLock::new();
 
 /// Takes what the environment names to send with.
 pub fn configure() -> Result<(), ClientError> {
-    let outside = Outside::from_environment()?;
-    if outside.mailer.is_none() {
+    let senders = Senders::from_environment()?;
+    if senders.mailer.is_none() {
         tracing::warn!("MailFrom names no address: no mail is sent");
     }
-    CONFIGURED.get_or_init(|| outside);
+    CONFIGURED.get_or_init(|| senders);
     Ok(())
 }
 
-fn configured() -> &'static Outside {
-    CONFIGURED.get_or_init(Outside::default)
+fn configured() -> &'static Senders {
+    CONFIGURED.get_or_init(Senders::default)
 }
 
 /// A run: what it works with, and what it has seen.
-struct Run<'r> {
+struct JobContext<'r> {
     app: &'r App,
-    outside: &'r Outside,
+    senders: &'r Senders,
     deadline: Deadline,
     leases: Leases,
     projects: HashMap<ProjectId, Option<Project>>,
@@ -86,7 +86,7 @@ struct Run<'r> {
     failure: Option<StoreError>,
 }
 
-impl Run<'_> {
+impl JobContext<'_> {
     /// Notes what happened at a time and is left for the next run.
     fn leave(&mut self, since: Timestamp) {
         self.waiting_since = Some(self.waiting_since.map_or(since, |known| known.min(since)));
@@ -119,10 +119,10 @@ impl Run<'_> {
 
     /// Whether what happened there is anybody's business still: nobody is told of a project that is gone. One
     /// that is damaged is there.
-    async fn is_there(&mut self, scene: &Scene) -> Result<bool, StoreError> {
+    async fn is_there(&mut self, scene: &Visibility) -> Result<bool, StoreError> {
         match scene {
-            Scene::User(..) => Ok(true),
-            Scene::Project(id) => match self.project(*id).await {
+            Visibility::User(..) => Ok(true),
+            Visibility::Project(id) => match self.project(*id).await {
                 Err(StoreError::Damaged { .. }) => Ok(true),
                 found => Ok(found?.is_some()),
             },
@@ -143,7 +143,7 @@ impl Run<'_> {
 }
 
 /// Sends what is there.
-async fn pass(run: &mut Run<'_>) -> Result<(), StoreError> {
+async fn pass(run: &mut JobContext<'_>) -> Result<(), StoreError> {
     take_busy_shards(run).await?;
     // All of the outbox comes first: what is taken from one shard may be mailed from another.
     outbox::empty(run).await;
@@ -158,7 +158,7 @@ async fn pass(run: &mut Run<'_>) -> Result<(), StoreError> {
 }
 
 /// Takes the shards in which anything is on its way, but for those on which another run works.
-async fn take_busy_shards(run: &mut Run<'_>) -> Result<(), StoreError> {
+async fn take_busy_shards(run: &mut JobContext<'_>) -> Result<(), StoreError> {
     let app = run.app;
     for shard in Shard::all() {
         if !run.leases.has(shard) && NotificationStore::new(&app.store).is_shard_busy(shard).await?
@@ -183,11 +183,11 @@ pub struct Outcome {
 /// Sends as [`send`] does, and tells the metrics.
 pub async fn run(
     app: &App,
-    outside: &Outside,
+    senders: &Senders,
     least_pause: Duration,
     deadline: Deadline,
 ) -> Result<(), StoreError> {
-    let outcome = send(app, outside, least_pause, deadline).await?;
+    let outcome = send(app, senders, least_pause, deadline).await?;
     let (age, now) = (outcome.oldest_waiting.as_secs(), app.clock.now());
     #[allow(clippy::cast_precision_loss)] // Seconds are far below 2^53.
     log_metric(JOB.name, OLDEST_WAITING_AGE, "Seconds", age as f64, now);
@@ -201,14 +201,14 @@ pub async fn run(
 /// next run sends it within that pause (`docs/notifications.md`, "How soon").
 pub async fn send(
     app: &App,
-    outside: &Outside,
+    senders: &Senders,
     least_pause: Duration,
     deadline: Deadline,
 ) -> Result<Outcome, StoreError> {
     let now = app.clock.now();
-    let mut run = Run {
+    let mut run = JobContext {
         app,
-        outside,
+        senders,
         deadline,
         leases: Leases::new(app.ids.new_uuid(now)),
         projects: HashMap::new(),

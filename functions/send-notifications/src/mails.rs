@@ -7,11 +7,11 @@ use errors::spike::Hour;
 use errors::store::{ErrorStore, EventsByHour, EventsOfError};
 use notifications::TokenKeyCache;
 use notifications::address::{Refusal, UserAddress};
-use notifications::feed::{Step, most_important};
-use notifications::gathering::{Mailbox, Turn};
-use notifications::happening::{Happening, HappeningKind, Scene};
-use notifications::mail::{Letter, Mail, Place, Plot, Story};
-use notifications::store::{Feed, Looked, NotificationStore, Shard, UserName};
+use notifications::delivery_state::{DeliveryState, SendDecision};
+use notifications::domain_event::{DomainEvent, DomainEventKind, Visibility};
+use notifications::feed::{FeedEntry, most_important};
+use notifications::mail::{Email, NotificationEmail, Plot, ProjectLink, ProjectSection};
+use notifications::store::{Feed, FeedCheckpoint, NotificationStore, Shard, UserName};
 use notifications::token::Token;
 use shared::app::App;
 use shared::dynamodb::StoreError;
@@ -19,9 +19,9 @@ use shared::projects::api_key::UserId;
 use shared::projects::project::Organization;
 use shared::timestamp::Timestamp;
 
-use crate::Run;
+use crate::JobContext;
 use crate::audience::recipient;
-use crate::outside::{Mailer, NotSent};
+use crate::senders::{Mailer, SendError};
 use crate::subjects::drop_gone;
 
 /// How many events of a partition are read for a plot at most; where there are more, of each hour.
@@ -33,21 +33,21 @@ const WEIGHED: usize = 100;
 
 /// Sends all mails that are due. Organizations take turns of one user and kind each, so that none waits for all
 /// the users of another.
-pub(crate) async fn send(run: &mut Run<'_>) {
-    let Some(mailer) = &run.outside.mailer else { return };
+pub(crate) async fn send(run: &mut JobContext<'_>) {
+    let Some(mailer) = &run.senders.mailer else { return };
     let mut visits = begin_visits(run).await;
     while let Some(mut visit) = visits.pop_front() {
         let advanced = visit.advance(run, mailer).await;
         match run.unless_failed(advanced) {
-            Some(Advance::More) => visits.push_back(visit),
-            Some(Advance::Done) => {
+            Some(PassProgress::More) => visits.push_back(visit),
+            Some(PassProgress::Done) => {
                 let ended = visit.end(run).await;
                 if let Some(Some(next)) = run.unless_failed(ended) {
                     visits.push_back(next);
                 }
             }
             // What could not be read or written now is done in the next run; it is not lost.
-            Some(Advance::Cut) => {
+            Some(PassProgress::Cut) => {
                 let noted = visit.note_looked(run.app).await;
                 run.unless_failed(noted);
                 visit.leave(run);
@@ -58,7 +58,7 @@ pub(crate) async fn send(run: &mut Run<'_>) {
 }
 
 /// The visits to all feeds that hold something, as far as there is time.
-async fn begin_visits(run: &mut Run<'_>) -> VecDeque<Visit> {
+async fn begin_visits(run: &mut JobContext<'_>) -> VecDeque<FeedPass> {
     let app = run.app;
     let mut visits = VecDeque::new();
     for shard in run.leases.shards() {
@@ -69,7 +69,7 @@ async fn begin_visits(run: &mut Run<'_>) -> VecDeque<Visit> {
                 run.leave(app.clock.now());
                 return visits;
             }
-            let visit = Visit::begin(app, shard, organization).await;
+            let visit = FeedPass::begin(app, shard, organization).await;
             visits.extend(run.unless_failed(visit));
         }
     }
@@ -77,7 +77,7 @@ async fn begin_visits(run: &mut Run<'_>) -> VecDeque<Visit> {
 }
 
 /// What became of a turn.
-enum Advance {
+enum PassProgress {
     /// A user was looked at; others may follow.
     More,
     /// Everybody was told.
@@ -87,7 +87,7 @@ enum Advance {
 }
 
 /// An organization's turns in a run.
-struct Visit {
+struct FeedPass {
     shard: Shard,
     organization: Organization,
     feed: Feed,
@@ -96,16 +96,16 @@ struct Visit {
     /// Whether an earlier run had no time for all users: then steps that came since are told after that.
     goes_on: bool,
     /// Whose windows have ended.
-    due: VecDeque<(UserId, HappeningKind)>,
+    due: VecDeque<(UserId, DomainEventKind)>,
     /// Who else is to be looked at for what, by name.
-    left: VecDeque<(UserId, HappeningKind)>,
+    left: VecDeque<(UserId, DomainEventKind)>,
     /// The last of those who were looked at for all of it.
     looked: Option<UserId>,
     /// Whether everybody could be told who is to be.
     is_complete: bool,
 }
 
-impl Visit {
+impl FeedPass {
     async fn begin(
         app: &App,
         shard: Shard,
@@ -123,9 +123,9 @@ impl Visit {
         }
         // Everybody else, if anything is new.
         let mut is_complete = feed.unreadable.is_empty();
-        let is_new = |step: &&Step| step.number > feed.head.told && step.number <= last;
+        let is_new = |step: &&FeedEntry| step.number > feed.head.told && step.number <= last;
         let new = feed.steps.iter().filter(is_new);
-        let mut kinds: Vec<HappeningKind> = new.filter_map(Step::kind).collect();
+        let mut kinds: Vec<DomainEventKind> = new.filter_map(FeedEntry::kind).collect();
         kinds.sort_unstable();
         kinds.dedup();
         if !kinds.is_empty() {
@@ -155,15 +155,19 @@ impl Visit {
     }
 
     /// Looks at one user for one kind.
-    async fn advance(&mut self, run: &mut Run<'_>, mailer: &Mailer) -> Result<Advance, StoreError> {
+    async fn advance(
+        &mut self,
+        run: &mut JobContext<'_>,
+        mailer: &Mailer,
+    ) -> Result<PassProgress, StoreError> {
         let next = self.due.pop_front();
         let is_due = next.is_some();
         let Some((user, kind)) = next.or_else(|| self.left.pop_front()) else {
-            return Ok(Advance::Done);
+            return Ok(PassProgress::Done);
         };
         if run.deadline.has_passed() || !run.leases.keep(run.app, self.shard).await? {
             self.is_complete = false;
-            return Ok(Advance::Cut);
+            return Ok(PassProgress::Cut);
         }
         match self.tell(run, mailer, &user, kind).await {
             Ok(()) => {}
@@ -177,32 +181,32 @@ impl Visit {
         if !is_due && self.left.front().is_none_or(|(next, _)| *next != user) {
             self.looked = Some(user);
         }
-        Ok(Advance::More)
+        Ok(PassProgress::More)
     }
 
     /// Tells a user of what happened of a kind, if it is time.
     async fn tell(
         &mut self,
-        run: &mut Run<'_>,
+        run: &mut JobContext<'_>,
         mailer: &Mailer,
         user: &UserId,
-        kind: HappeningKind,
+        kind: DomainEventKind,
     ) -> Result<(), StoreError> {
         let (app, now) = (run.app, run.app.clock.now());
         let name = UserName { organization: self.organization.clone(), user: user.clone() };
         let mut mailbox = self.feed.mailboxes.get(user.as_str()).cloned().unwrap_or_default();
         let told = self.feed.head.told;
-        let Turn::Tell { after } = mailbox.turn(kind, told, now) else { return Ok(()) };
+        let SendDecision::Tell { after } = mailbox.turn(kind, told, now) else { return Ok(()) };
         let news = self.feed.steps.iter().filter(|step| {
             step.number > after
                 && step.number <= self.last
                 && step.kind() == Some(kind)
                 && step.concerns(user)
         });
-        let news: Vec<Step> = news.cloned().collect();
+        let news: Vec<FeedEntry> = news.cloned().collect();
         let reader = if news.is_empty() { None } else { recipient(app, &name, kind).await? };
         let Some(reader) = reader else { return self.close(app, &name, mailbox, kind).await };
-        let mut seen: Vec<&Step> = Vec::with_capacity(news.len());
+        let mut seen: Vec<&FeedEntry> = Vec::with_capacity(news.len());
         for step in &news {
             let Some(scene) = step.scene().filter(|scene| reader.may_see(kind, scene)) else {
                 continue;
@@ -214,8 +218,8 @@ impl Visit {
         if seen.is_empty() {
             return self.close(app, &name, mailbox, kind).await;
         }
-        if let Some(room) = mailbox.room_from(mailer.mails_per_hour, now) {
-            let is_another = mailbox.hold(kind, after, room, now);
+        if let Some(room) = mailbox.rate_limited_until(mailer.mails_per_hour, now) {
+            let is_another = mailbox.defer(kind, after, room, now);
             self.note(app, &name, mailbox).await?;
             if is_another {
                 change_address(app, &name, |address| address.held_back += 1).await?;
@@ -223,7 +227,7 @@ impl Visit {
             return Ok(());
         }
         // A digest tells what had to wait in its week.
-        let is_digest = kind == HappeningKind::WeekEnded;
+        let is_digest = kind == DomainEventKind::WeekEnded;
         let held_back = if is_digest { reader.held_back } else { 0 };
         let Some(mail) = write(run, mailer, &name, kind, &seen, held_back).await? else {
             return self.close(app, &name, mailbox, kind).await;
@@ -234,13 +238,13 @@ impl Visit {
                 told_back = held_back;
                 mailbox.note_sent(kind, self.last, now);
             }
-            Err(NotSent::Refused(reason)) => {
+            Err(SendError::Refused(reason)) => {
                 run.refused += 1;
                 let refusal = Refusal { at: now, reason };
                 change_address(app, &name, |address| address.refusal = Some(refusal)).await?;
                 mailbox.note_sent(kind, self.last, now);
             }
-            Err(NotSent::Failed(cause)) => {
+            Err(SendError::Failed(cause)) => {
                 self.is_complete = false;
                 run.note_failure(StoreError::OtherService { service: "SES", cause });
                 return Ok(());
@@ -261,8 +265,8 @@ impl Visit {
         &mut self,
         app: &App,
         name: &UserName,
-        mut mailbox: Mailbox,
-        kind: HappeningKind,
+        mut mailbox: DeliveryState,
+        kind: DomainEventKind,
     ) -> Result<(), StoreError> {
         if mailbox.close(kind, self.feed.head.told) {
             self.note(app, name, mailbox).await?;
@@ -275,7 +279,7 @@ impl Visit {
         &mut self,
         app: &App,
         name: &UserName,
-        mut mailbox: Mailbox,
+        mut mailbox: DeliveryState,
     ) -> Result<(), StoreError> {
         let now = app.clock.now();
         if !NotificationStore::new(&app.store).replace_mailbox(name, &mailbox, now).await? {
@@ -293,7 +297,7 @@ impl Visit {
 
     /// Notes that everybody was told, and removes what nobody waits for any more. Answers the visit that tells of
     /// what came since an earlier run had no time for all.
-    async fn end(mut self, run: &mut Run<'_>) -> Result<Option<Self>, StoreError> {
+    async fn end(mut self, run: &mut JobContext<'_>) -> Result<Option<Self>, StoreError> {
         if !self.is_complete {
             if self.feed.looked.is_some() {
                 // A damaged recipient does not delay later steps.
@@ -315,7 +319,7 @@ impl Visit {
             .tell_feed(organization, &self.feed, self.last, needless)
             .await?;
         // Of users who have no window any more, only how many mails they got in the last hour was kept.
-        let idle: Vec<(String, Mailbox)> =
+        let idle: Vec<(String, DeliveryState)> =
             self.feed.mailboxes.extract_if(.., |_, mailbox| mailbox.is_idle(now)).collect();
         for (user, mailbox) in idle {
             let Ok(user) = UserId::parse(&user) else { continue };
@@ -334,7 +338,7 @@ impl Visit {
     /// Notes who was looked at, so that the next run goes on with the others.
     async fn note_looked(&self, app: &App) -> Result<(), StoreError> {
         let Some(user) = self.looked.clone() else { return Ok(()) };
-        let looked = Looked { last: self.last, user };
+        let looked = FeedCheckpoint { last: self.last, user };
         if self.feed.looked.as_ref() == Some(&looked) {
             return Ok(());
         }
@@ -344,7 +348,7 @@ impl Visit {
     }
 
     /// Notes since when what is left waits.
-    fn leave(&self, run: &mut Run<'_>) {
+    fn leave(&self, run: &mut JobContext<'_>) {
         if let Some(since) = self.feed.waiting_since(run.app.clock.now()) {
             run.leave(since);
         }
@@ -353,14 +357,14 @@ impl Visit {
 
 /// Returns the email about some steps; `None` if their subjects no longer exist.
 async fn write(
-    run: &mut Run<'_>,
+    run: &mut JobContext<'_>,
     mailer: &Mailer,
     name: &UserName,
-    kind: HappeningKind,
-    steps: &[&Step],
+    kind: DomainEventKind,
+    steps: &[&FeedEntry],
     held_back: u64,
-) -> Result<Option<Mail>, StoreError> {
-    let mut scenes: BTreeMap<String, Vec<&Step>> = BTreeMap::new();
+) -> Result<Option<Email>, StoreError> {
+    let mut scenes: BTreeMap<String, Vec<&FeedEntry>> = BTreeMap::new();
     for step in steps {
         let scene = step.scene().map(ToString::to_string).unwrap_or_default();
         scenes.entry(scene).or_default().push(step);
@@ -368,13 +372,15 @@ async fn write(
     let mut stories = Vec::with_capacity(scenes.len());
     for steps in scenes.into_values() {
         let place = match steps.first().and_then(|step| step.scene()) {
-            Some(Scene::Project(id)) => run.named_project(*id).await?.map(|project| Place {
-                name: project.name.as_str().to_owned(),
-                slug: project.slug.as_str().to_owned(),
-            }),
+            Some(Visibility::Project(id)) => {
+                run.named_project(*id).await?.map(|project| ProjectLink {
+                    name: project.name.as_str().to_owned(),
+                    slug: project.slug.as_str().to_owned(),
+                })
+            }
             _ => None,
         };
-        let mut lines: Vec<Happening> =
+        let mut lines: Vec<DomainEvent> =
             steps.iter().flat_map(|step| step.lines.iter().cloned()).collect();
         // An email with a line too many, or in another order, is better than none.
         let dropped = drop_gone(run, &mut lines).await;
@@ -387,7 +393,7 @@ async fn write(
         let weighed = weigh(run, &mut lines, since).await;
         run.unless_failed(weighed);
         let lines = most_important(lines.iter());
-        stories.push(Story { place, count, lines });
+        stories.push(ProjectSection { place, count, lines });
     }
     if stories.is_empty() {
         return Ok(None);
@@ -410,7 +416,7 @@ async fn write(
     let base_url = &mailer.base_url;
     let unsubscribe_url =
         format!("{base_url}/v0/notifications/unsubscribe?token={}", token.seal(&key));
-    let letter = Letter {
+    let letter = NotificationEmail {
         kind,
         stories: &stories,
         plot: plot.as_ref(),
@@ -424,13 +430,13 @@ async fn write(
 /// Weighs errors of one project by the events that they have since the hour in which the first of them was told.
 /// These are counted once in a run, however many users are told.
 async fn weigh(
-    run: &mut Run<'_>,
-    lines: &mut [Happening],
+    run: &mut JobContext<'_>,
+    lines: &mut [DomainEvent],
     since: Option<Timestamp>,
 ) -> Result<(), StoreError> {
     let is_weighed_later = lines.first().is_some_and(|line| line.kind.is_weighed_later());
     let project = lines.first().map(|line| &line.scene);
-    let (Some(Scene::Project(project)), Some(since)) = (project, since) else { return Ok(()) };
+    let (Some(Visibility::Project(project)), Some(since)) = (project, since) else { return Ok(()) };
     if lines.len() < 2 || !is_weighed_later {
         return Ok(());
     }
@@ -452,12 +458,17 @@ async fn weigh(
 
 /// The events of the last 24 hours of what is told first, if that is an error. They are counted once in a run,
 /// however many users are told of it.
-async fn plot_of(run: &mut Run<'_>, first: &Happening) -> Result<Option<Plot>, StoreError> {
+async fn plot_of(
+    run: &mut JobContext<'_>,
+    first: &DomainEvent,
+) -> Result<Option<Plot>, StoreError> {
     let is_error = matches!(
         first.kind,
-        HappeningKind::ErrorCreated | HappeningKind::ErrorReopened | HappeningKind::ErrorSpiked
+        DomainEventKind::ErrorCreated
+            | DomainEventKind::ErrorReopened
+            | DomainEventKind::ErrorSpiked
     );
-    let (Scene::Project(project), true) = (&first.scene, is_error) else { return Ok(None) };
+    let (Visibility::Project(project), true) = (&first.scene, is_error) else { return Ok(None) };
     let Some(id) = ErrorId::parse(&first.subject) else { return Ok(None) };
     let counted = if let Some(known) = run.plotted.get(&(*project, id)) {
         known.clone()

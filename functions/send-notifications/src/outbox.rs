@@ -2,17 +2,17 @@
 
 use std::collections::VecDeque;
 
-use notifications::feed::belong_together;
-use notifications::happening::{Happening, Scene};
-use notifications::store::{NotificationStore, Outlets, Shard, Waiting};
+use notifications::domain_event::{DomainEvent, Visibility};
+use notifications::feed::can_batch;
+use notifications::store::{Channels, NotificationStore, OutboxPage, Shard};
 use shared::dynamodb::StoreError;
 use shared::projects::project::Organization;
 
-use crate::Run;
+use crate::JobContext;
 
 /// Takes all that happened out of the outbox. Scenes take turns of one step each, so that none waits for
 /// another's storm.
-pub(crate) async fn empty(run: &mut Run<'_>) {
+pub(crate) async fn empty(run: &mut JobContext<'_>) {
     let mut turns = VecDeque::new();
     for shard in run.leases.shards() {
         let scenes = NotificationStore::new(&run.app.store).waiting_scenes(shard).await;
@@ -28,21 +28,21 @@ pub(crate) async fn empty(run: &mut Run<'_>) {
 }
 
 /// Takes some of what happened in a scene. Answers whether there may be more.
-async fn take(run: &mut Run<'_>, shard: Shard, scene: &str) -> Result<bool, StoreError> {
+async fn take(run: &mut JobContext<'_>, shard: Shard, scene: &str) -> Result<bool, StoreError> {
     let app = run.app;
-    let Waiting { happenings: mut waiting, has_more } =
-        NotificationStore::new(&app.store).waiting_happenings(shard, scene).await?;
+    let OutboxPage { domain_events: mut waiting, has_more } =
+        NotificationStore::new(&app.store).waiting_domain_events(shard, scene).await?;
     let Some(first) = waiting.first().cloned() else { return Ok(false) };
     // The first by its key is not the first that happened.
-    let since = waiting.iter().map(|happening| happening.at).min().unwrap_or(first.at);
+    let since = waiting.iter().map(|domain_event| domain_event.at).min().unwrap_or(first.at);
     if run.deadline.has_passed() || !run.leases.keep(app, shard).await? {
         run.leave(since);
         return Ok(false);
     }
     let found = waiting.len();
-    waiting.retain(|happening| belong_together(happening, &first));
+    waiting.retain(|domain_event| can_batch(domain_event, &first));
     let outlets =
-        Outlets { mails: run.outside.mailer.is_some(), events: run.outside.publisher.is_some() };
+        Channels { mails: run.senders.mailer.is_some(), events: run.senders.publisher.is_some() };
     let new_id = || app.ids.new_uuid(app.clock.now());
     // Nobody is left to be told of what happened in a project that is gone.
     let organization = organization_of(run, &first).await;
@@ -54,11 +54,11 @@ async fn take(run: &mut Run<'_>, shard: Shard, scene: &str) -> Result<bool, Stor
 }
 
 async fn organization_of(
-    run: &mut Run<'_>,
-    happening: &Happening,
+    run: &mut JobContext<'_>,
+    domain_event: &DomainEvent,
 ) -> Result<Option<Organization>, StoreError> {
-    match &happening.scene {
-        Scene::User(organization, _) => Ok(Some(organization.clone())),
-        Scene::Project(id) => Ok(run.project(*id).await?.map(|project| project.organization)),
+    match &domain_event.scene {
+        Visibility::User(organization, _) => Ok(Some(organization.clone())),
+        Visibility::Project(id) => Ok(run.project(*id).await?.map(|project| project.organization)),
     }
 }

@@ -5,10 +5,12 @@ use std::collections::HashSet;
 use errors::store::ErrorStore;
 use flags::store::FlagStore;
 use insights::store::InsightStore;
-use notifications::happening::{DELETED, DigestSubject, Happening, HappeningKind, Scene};
+use notifications::domain_event::{
+    DELETED, DigestSubject, DomainEvent, DomainEventKind, Visibility,
+};
 use shared::dynamodb::StoreError;
 
-use crate::Run;
+use crate::JobContext;
 
 /// Removes the lines of a project about errors, insights and flags that no longer exist; returns how many.
 /// One round trip for all that this run has not looked up yet.
@@ -16,10 +18,10 @@ use crate::Run;
 /// # Errors
 /// [`StoreError`] if DynamoDB does not answer. No line is removed then.
 pub(crate) async fn drop_gone(
-    run: &mut Run<'_>,
-    lines: &mut Vec<Happening>,
+    run: &mut JobContext<'_>,
+    lines: &mut Vec<DomainEvent>,
 ) -> Result<u64, StoreError> {
-    let Some(&Scene::Project(project)) = lines.first().map(|line| &line.scene) else {
+    let Some(&Visibility::Project(project)) = lines.first().map(|line| &line.scene) else {
         return Ok(0);
     };
     let mut unknown: HashSet<DigestSubject> = lines.iter().filter_map(mentioned).collect();
@@ -54,7 +56,7 @@ pub(crate) async fn drop_gone(
 }
 
 /// The subject that a line rests on. `None` of a project, and of a deletion, which is the news.
-fn mentioned(line: &Happening) -> Option<DigestSubject> {
-    let is_deletion = line.kind == HappeningKind::FlagChanged && line.detail == DELETED;
+fn mentioned(line: &DomainEvent) -> Option<DigestSubject> {
+    let is_deletion = line.kind == DomainEventKind::FlagChanged && line.detail == DELETED;
     line.about().filter(|it| !is_deletion && *it != DigestSubject::Overview)
 }

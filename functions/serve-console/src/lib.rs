@@ -6,7 +6,7 @@ use rust_embed::{EmbeddedFile, RustEmbed};
 use serde::Serialize;
 
 use shared::app::{Access, App, Operation};
-use shared::http::{Answer, Incoming, Method, Problem, StatusCode};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
 use shared::projects::console_code::ConsoleCode;
 
 /// What this function is.
@@ -17,7 +17,7 @@ pub static OPERATION: Operation = Operation::new(
     Access::Public(|app, incoming| Box::pin(handle(app, incoming))),
 );
 
-async fn handle(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem> {
     if incoming.method() == Method::POST {
         exchange(app, incoming).await
     } else {
@@ -33,11 +33,11 @@ struct Exchanged {
 }
 
 /// Answers exchange-console-code.
-async fn exchange(app: &App, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn exchange(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem> {
     let code = ConsoleCode::read(&incoming.json()?)?;
     let key = app.store.take_console_code(&code, app.clock.now()).await?;
     let key = key.ok_or_else(ConsoleCode::unusable)?;
-    Answer::ok(&Exchanged { api_key: key.reveal() })
+    ApiResponse::ok(&Exchanged { api_key: key.reveal() })
 }
 
 /// What was built, each file beside its compressed forms: `NAME`, `NAME.br`, `NAME.gz`. Without the page
@@ -73,7 +73,7 @@ struct Request {
 }
 
 impl Request {
-    fn read(incoming: &Incoming) -> Self {
+    fn read(incoming: &ApiRequest) -> Self {
         let lists = |name| {
             let values = incoming.header_texts(name).into_iter();
             values.flat_map(|value| value.split(',')).map(|it| it.trim().to_owned())
@@ -96,7 +96,7 @@ impl Request {
     }
 }
 
-fn serve(request: &Request) -> Result<Answer, Problem> {
+fn serve(request: &Request) -> Result<ApiResponse, Problem> {
     let answer = match request.file.as_deref().filter(|file| file.contains('.')) {
         None => serve_document(request),
         Some(name) => serve_file(name, request),
@@ -105,28 +105,28 @@ fn serve(request: &Request) -> Result<Answer, Problem> {
 }
 
 /// The document is asked for each time anew, so that a deployment shows at once.
-fn serve_document(request: &Request) -> Result<Answer, Problem> {
+fn serve_document(request: &Request) -> Result<ApiResponse, Problem> {
     let Some((body, coding)) = compressed(DOCUMENT, request) else {
-        return Ok(Answer::bytes(StatusCode::NOT_FOUND, HTML, NOT_BUILT.to_vec()));
+        return Ok(ApiResponse::bytes(StatusCode::NOT_FOUND, HTML, NOT_BUILT.to_vec()));
     };
     let etag = entity_tag(&body);
     let answer = if request.known.iter().any(|known| known.trim_start_matches("W/") == etag) {
-        Answer::empty(StatusCode::NOT_MODIFIED)
+        ApiResponse::empty(StatusCode::NOT_MODIFIED)
     } else {
-        encoded(Answer::bytes(StatusCode::OK, HTML, body.data.into_owned()), coding)?
+        encoded(ApiResponse::bytes(StatusCode::OK, HTML, body.data.into_owned()), coding)?
     };
     let answer = answer.with_text("cache-control", "no-cache")?.with_text("etag", &etag)?;
     answer.with_text("vary", "accept-encoding")
 }
 
 /// A file's name has a hash of its content, so it never changes.
-fn serve_file(name: &str, request: &Request) -> Result<Answer, Problem> {
+fn serve_file(name: &str, request: &Request) -> Result<ApiResponse, Problem> {
     let media_type = media_type(name).filter(|_| name != DOCUMENT);
     let found = media_type.and_then(|it| Some((it, compressed(name, request)?)));
     let Some((media_type, (body, coding))) = found else {
-        return Ok(Answer::bytes(StatusCode::NOT_FOUND, HTML, NO_SUCH_FILE.to_vec()));
+        return Ok(ApiResponse::bytes(StatusCode::NOT_FOUND, HTML, NO_SUCH_FILE.to_vec()));
     };
-    let answer = Answer::bytes(StatusCode::OK, media_type, body.data.into_owned());
+    let answer = ApiResponse::bytes(StatusCode::OK, media_type, body.data.into_owned());
     encoded(answer, coding)?
         .with_text("cache-control", "public, max-age=31536000, immutable")?
         .with_text("vary", "accept-encoding")
@@ -140,7 +140,7 @@ fn compressed(name: &str, request: &Request) -> Option<(EmbeddedFile, Option<&'s
     brotli().or_else(gzip).or_else(|| form("").map(|it| (it, None)))
 }
 
-fn encoded(answer: Answer, coding: Option<&str>) -> Result<Answer, Problem> {
+fn encoded(answer: ApiResponse, coding: Option<&str>) -> Result<ApiResponse, Problem> {
     match coding {
         Some(coding) => answer.with_text("content-encoding", coding),
         None => Ok(answer),
@@ -148,7 +148,7 @@ fn encoded(answer: Answer, coding: Option<&str>) -> Result<Answer, Problem> {
 }
 
 /// The headers that keep others out of whatever is shown. Over HTTPS, browsers then use only HTTPS for a year.
-fn protected(answer: Answer, is_https: bool) -> Result<Answer, Problem> {
+fn protected(answer: ApiResponse, is_https: bool) -> Result<ApiResponse, Problem> {
     let answer = if is_https {
         answer.with_text("strict-transport-security", "max-age=31536000")?
     } else {
@@ -187,7 +187,7 @@ mod tests {
         let request = lambda_http::http::Request::builder();
         let request = request.header("accept-encoding", accept_encoding);
         let request = request.body(lambda_http::Body::Empty).unwrap();
-        Request::read(&Incoming::new("serve-console", request))
+        Request::read(&ApiRequest::new("serve-console", request))
     }
 
     fn asked(file: &str) -> StatusCode {

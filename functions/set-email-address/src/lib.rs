@@ -6,7 +6,7 @@ use notifications::store::{NotificationStore, UserName};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
-use shared::http::{Answer, Incoming, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -20,7 +20,11 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request. All mail of the user goes there, about each project.
     caller.require_all_projects()?;
     let email = read_email_address(&incoming.json()?)?;
@@ -44,7 +48,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         if is_same
             || NotificationStore::new(&app.store).replace_address(&name, &address, asks).await?
         {
-            return Answer::ok(&address.shown());
+            return ApiResponse::ok(&address.shown());
         }
     }
     Err(Problem::conflict("the address kept changing"))

@@ -6,7 +6,7 @@ use insights::{Insight, InsightId, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::{ConflictRetry, Idempotent};
-use shared::http::{Answer, Incoming, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 use shared::timestamp::Timestamp;
@@ -22,7 +22,11 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let mut violations = Violations::default();
     let id = http::insight_id(incoming, &mut violations);
@@ -49,7 +53,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
             Err(refusal) => {
                 let request = request.as_ref();
                 if let Some(replay) = app.store.find_replay(request, now).await? {
-                    return Answer::replay(replay);
+                    return ApiResponse::replay(replay);
                 }
                 let Some(made) = InsightStore::new(&app.store).find_split(fingerprint).await?
                 else {
@@ -80,14 +84,14 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
             .await?
         {
             InsightWrite::Done => return Ok(answer),
-            InsightWrite::Replay(replay) => return Answer::replay(replay),
+            InsightWrite::Replay(replay) => return ApiResponse::replay(replay),
             InsightWrite::Outdated | InsightWrite::BatchAbandoned => {}
         }
     }
     Err(Problem::conflict("the insight kept changing"))
 }
 
-fn created(insight: &Insight, now: Timestamp) -> Result<Answer, Problem> {
+fn created(insight: &Insight, now: Timestamp) -> Result<ApiResponse, Problem> {
     let location = format!("/v0/projects/{}/replay-insights/{}", insight.project_id, insight.id);
-    Answer::created(&location, &insight.at(now))?.with_version(insight.version)
+    ApiResponse::created(&location, &insight.at(now))?.with_version(insight.version)
 }

@@ -5,7 +5,7 @@ use errors::{http, read_status_patch};
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
-use shared::http::{Answer, Incoming, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -20,7 +20,11 @@ pub static OPERATION: Operation = Operation::new(
 .within(COUNTING_TIME_BUDGET);
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let if_match = incoming.if_match();
     let project_id = caller.project()?;
@@ -49,7 +53,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
             || ErrorStore::new(&app.store).replace_error(project_id, &stored, &error, None).await?
         {
             let shown = error.shown(activity.events, activity.latest);
-            return Answer::ok(&shown)?.with_version(error.version);
+            return ApiResponse::ok(&shown)?.with_version(error.version);
         }
     }
     Err(Problem::conflict("the error kept changing"))

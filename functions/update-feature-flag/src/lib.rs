@@ -7,7 +7,7 @@ use flags::{FeatureFlag, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
-use shared::http::{Answer, Incoming, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 use shared::timestamp::Timestamp;
 
@@ -22,7 +22,11 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let if_match = incoming.if_match();
     let project_id = caller.project()?;
@@ -50,7 +54,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
                 (restored(app, &stored, *version, now).await?, ChangeKind::Restored)
             }
         };
-        let answer = Answer::ok(&flag)?.with_version(flag.tag())?;
+        let answer = ApiResponse::ok(&flag)?.with_version(flag.tag())?;
         if flag == stored {
             return Ok(answer);
         }

@@ -6,7 +6,7 @@ use insights::store::{InsightStore, InsightWrite, RequestRecord};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
-use shared::http::{Answer, Incoming, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
@@ -21,7 +21,11 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let mut violations = Violations::default();
     let id = http::insight_id(incoming, &mut violations);
@@ -42,7 +46,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         insight.apply(patch.clone())?;
 
         // Storage and answer.
-        let answer = Answer::ok(&insight.at(now))?.with_version(insight.version)?;
+        let answer = ApiResponse::ok(&insight.at(now))?.with_version(insight.version)?;
         let written = InsightStore::new(&app.store)
             .save_insights(&[&insight], RequestRecord::None, None, now)
             .await?;

@@ -6,7 +6,7 @@ use flags::store::{FlagStore, SegmentReplacement};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
-use shared::http::{Answer, Incoming, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
 /// What this function is.
@@ -20,7 +20,11 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 /// Answers one request.
-async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     // Request.
     let if_match = incoming.if_match();
     let project_id = caller.project()?;
@@ -37,7 +41,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &Incoming) -> Result<A
         // Rules.
         if_match.check(stored.tag())?;
         let segment = patch.apply(&stored, now)?;
-        let answer = Answer::ok(&segment)?.with_version(segment.tag())?;
+        let answer = ApiResponse::ok(&segment)?.with_version(segment.tag())?;
         if segment == stored {
             return Ok(answer);
         }

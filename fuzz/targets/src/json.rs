@@ -37,7 +37,10 @@ pub(crate) fn json(bytes: &[u8]) {
     // Whatever it is, it is a list of numbers, or it is said why not.
     let mut violations = Violations::default();
     let no_text = text(|_| {
-        Err::<(), _>(shared::json::Fault::new(shared::json::ViolationCode::InvalidValue, "is text"))
+        Err::<(), _>(shared::json::FieldError::new(
+            shared::json::ViolationCode::InvalidValue,
+            "is text",
+        ))
     });
     let _ = no_text(&json, &JsonPath::Root, &mut violations);
     let item = |item: &Json<'_>, path: &JsonPath<'_>, violations: &mut Violations| {

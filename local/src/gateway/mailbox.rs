@@ -33,7 +33,7 @@ pub(super) fn is_private(path: &str) -> bool {
 }
 
 /// How many mails are kept, and how many events.
-const KEPT: usize = 20_000;
+const MAX_MESSAGES: usize = 20_000;
 
 /// All that was sent, the latest first.
 #[derive(Debug, Default)]
@@ -120,7 +120,7 @@ const JSON_1_1: &str = "application/x-amz-json-1.1";
 fn keep(list: &Mutex<VecDeque<Json>>, item: Json) -> usize {
     let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
     list.push_front(item);
-    list.truncate(KEPT);
+    list.truncate(MAX_MESSAGES);
     list.len()
 }
 

@@ -5,7 +5,7 @@ mod serve;
 mod state;
 
 pub use operation::{
-    Access, COUNTING_TIME_BUDGET, Handler, Handling, Job, KeyHandler, Operation, Running,
+    Access, COUNTING_TIME_BUDGET, Handler, Job, JobFuture, KeyHandler, Operation, ResponseFuture,
     TIME_BUDGET,
 };
 pub use serve::{StartError, respond, serve, serve_job, warm_up};

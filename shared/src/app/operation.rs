@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::auth::Caller;
 use crate::dynamodb::StoreError;
-use crate::http::{Answer, Incoming, Method, Problem, Protocol};
+use crate::http::{ApiRequest, ApiResponse, Method, Problem, Protocol};
 use crate::projects::api_key::Scope;
 
 use super::state::{App, Deadline};
@@ -50,13 +50,14 @@ pub enum Access {
 }
 
 /// What an operation does for a caller: a request in, an answer or a problem out.
-pub type KeyHandler = for<'a> fn(&'a App, &'a Caller<'a>, &'a Incoming) -> Handling<'a>;
+pub type KeyHandler = for<'a> fn(&'a App, &'a Caller<'a>, &'a ApiRequest) -> ResponseFuture<'a>;
 
 /// What an operation does that has no caller with an API key.
-pub type Handler = for<'a> fn(&'a App, &'a Incoming) -> Handling<'a>;
+pub type Handler = for<'a> fn(&'a App, &'a ApiRequest) -> ResponseFuture<'a>;
 
 /// A request at work.
-pub type Handling<'a> = Pin<Box<dyn Future<Output = Result<Answer, Problem>> + Send + 'a>>;
+pub type ResponseFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<ApiResponse, Problem>> + Send + 'a>>;
 
 impl Operation {
     /// An operation that speaks this API's own protocol within the usual time.
@@ -99,8 +100,8 @@ pub struct Job {
     /// Its name: the function's folder, and its name in the log.
     pub name: &'static str,
     /// What it does in the time that it has. It may be ended at any moment; the next run goes on.
-    pub run: for<'a> fn(&'a App, Deadline) -> Running<'a>,
+    pub run: for<'a> fn(&'a App, Deadline) -> JobFuture<'a>,
 }
 
 /// A job at work.
-pub type Running<'a> = Pin<Box<dyn Future<Output = Result<(), StoreError>> + 'a>>;
+pub type JobFuture<'a> = Pin<Box<dyn Future<Output = Result<(), StoreError>> + 'a>>;

@@ -19,10 +19,10 @@ use serde::de::IgnoredAny;
 
 use crate::auth::{CREDENTIAL_HEADERS, Caller};
 use crate::dynamodb::{Store, TableNames, client};
-use crate::http::{Answer, CursorKey, Incoming, OriginSecrets, Problem, preflight};
+use crate::http::{ApiRequest, ApiResponse, CursorKey, OriginSecrets, Problem, preflight};
 use crate::projects::api_key::Scope;
 use crate::quotas::Limits;
-use crate::telemetry::{self, Spent};
+use crate::telemetry::{self, ResourceUsage};
 use crate::timestamp::Timestamp;
 use crate::usage::{Usage, counted};
 
@@ -48,7 +48,7 @@ pub fn serve(operation: &Operation) -> Result<(), StartError> {
             .with_origin_secrets(OriginSecrets::from_environment())
             .with_limits(Limits::from_environment());
         let mut adapter = Adapter::from(service_fn(async |request: Request| {
-            Ok::<_, Infallible>(Finished(respond(app, operation, request).await))
+            Ok::<_, Infallible>(BufferedResponse(respond(app, operation, request).await))
         }));
         lambda_runtime::run(service_fn(move |mut event: LambdaEvent<LambdaRequest>| {
             make_readable(&mut event.payload);
@@ -60,18 +60,18 @@ pub fn serve(operation: &Operation) -> Result<(), StartError> {
 
 /// A response whose body is text or bytes already. For all others the library guesses by their charset, with
 /// tables for each that are larger than an operation.
-struct Finished(Response<Body>);
+struct BufferedResponse(Response<Body>);
 
-impl IntoResponse for Finished {
+impl IntoResponse for BufferedResponse {
     fn into_response(self) -> BoxFuture<'static, Response<Body>> {
         Box::pin(ready(self.0))
     }
 }
 
 /// What was spent on a request or a run.
-fn spent(app: &App, duration: Duration, usage: Usage) -> Spent {
+fn spent(app: &App, duration: Duration, usage: Usage) -> ResourceUsage {
     let is_cold_start = app.is_cold.swap(false, Ordering::Relaxed);
-    Spent { duration, usage, is_cold_start }
+    ResourceUsage { duration, usage, is_cold_start }
 }
 
 /// Runs a function to its end. One thread is enough: Lambda sends one request at a time.
@@ -176,7 +176,7 @@ fn make_readable(request: &mut LambdaRequest) {
 /// Answers one request, whatever happens: a problem, a panic and a request that takes too long all
 /// become answers, and every answer is logged once.
 pub async fn respond(app: &App, operation: &Operation, request: Request) -> Response<Body> {
-    let incoming = Incoming::new(operation.name, with_path_parameters(request, operation.path));
+    let incoming = ApiRequest::new(operation.name, with_path_parameters(request, operation.path));
     let (outcome, usage) = if incoming.method() == Method::OPTIONS {
         (preflight(&operation.protocol), Usage::default())
     } else if let Some(refusal) = app.origin_secrets.refuse(&incoming) {
@@ -242,7 +242,11 @@ fn path_parameters(template: &str, path: &str) -> Option<HashMap<String, Vec<Str
 
 /// Lets in whom the operation lets in, and has its handler answer (`docs/api-conventions.md`, "Order of
 /// checks").
-async fn handle(app: &App, operation: &Operation, incoming: &Incoming) -> Result<Answer, Problem> {
+async fn handle(
+    app: &App,
+    operation: &Operation,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
     let (scope, handler) = match operation.access {
         Access::ApiKey(scope, handler) => (Some(scope), handler),
         Access::AnyApiKey(handler) => (None, handler),

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::auth::AccessCache;
 use crate::dynamodb::Store;
-use crate::http::{Answer, CursorKey, OriginSecrets, Problem};
+use crate::http::{ApiResponse, CursorKey, OriginSecrets, Problem};
 use crate::id::random_bytes;
 use crate::idempotency::IdempotentRequest;
 use crate::projects::api_key::KeyId;
@@ -138,9 +138,9 @@ impl App {
         &self,
         refusal: impl Into<Problem>,
         request: Option<&IdempotentRequest>,
-    ) -> Result<Answer, Problem> {
+    ) -> Result<ApiResponse, Problem> {
         match self.store.find_replay(request, self.clock.now()).await? {
-            Some(replay) => Answer::replay(replay),
+            Some(replay) => ApiResponse::replay(replay),
             None => Err(refusal.into()),
         }
     }

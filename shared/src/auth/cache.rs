@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use crate::cache::{Pause, TimedCache};
+use crate::cache::{Cooldown, TimedCache};
 use crate::projects::api_key::{ApiKeyRecord, KeyId};
 use crate::projects::project::IdOrSlug;
 use crate::projects::store::{Access, ProjectIdentity};
@@ -24,7 +24,7 @@ pub(crate) struct AccessCache {
     unknown_keys: TimedCache<KeyId, ()>,
     projects: TimedCache<IdOrSlug, ProjectIdentity>,
     /// While the tables could not be asked.
-    pub(super) pause: Pause,
+    pub(super) pause: Cooldown,
 }
 
 impl Default for AccessCache {
@@ -33,7 +33,7 @@ impl Default for AccessCache {
             keys: TimedCache::new(CAPACITY, MAX_AGE),
             unknown_keys: TimedCache::new(CAPACITY, MAX_AGE),
             projects: TimedCache::new(CAPACITY, MAX_AGE),
-            pause: Pause::default(),
+            pause: Cooldown::default(),
         }
     }
 }

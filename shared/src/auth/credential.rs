@@ -1,14 +1,14 @@
 //! The key that a request carries (`docs/api-conventions.md`, "Authentication"): `x-api-key`, or a
 //! bearer token.
 
-use crate::http::{Incoming, Problem};
+use crate::http::{ApiRequest, Problem};
 use crate::projects::api_key::ApiKey;
 
 /// The headers that [`read`] looks at, as `vary` lists them.
 pub(crate) const HEADERS: &str = "authorization, x-api-key";
 
 /// The request's key. Both headers may carry it, as long as they agree.
-pub(super) fn read(incoming: &Incoming) -> Result<ApiKey, Problem> {
+pub(super) fn read(incoming: &ApiRequest) -> Result<ApiKey, Problem> {
     let plain = incoming.header_values("x-api-key").filter(|value| !value.is_empty());
     let bearer = incoming.header_values("authorization").filter_map(bearer_token);
     let mut sent = plain.chain(bearer);
@@ -42,7 +42,7 @@ mod tests {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let incoming = Incoming::new("an-operation", request.body(Body::Empty).unwrap());
+        let incoming = ApiRequest::new("an-operation", request.body(Body::Empty).unwrap());
         read(&incoming).map(|key| key.reveal()).map_err(|problem| problem.code())
     }
 

@@ -8,11 +8,11 @@ use std::collections::{BTreeSet, HashMap};
 
 use tokio::time::timeout;
 
-use crate::cache::{PATIENCE, Pause};
+use crate::cache::{Cooldown, STALL_TIMEOUT};
 use crate::dynamodb::{Store, StoreError};
-use crate::http::{Incoming, Problem};
+use crate::http::{ApiRequest, Problem};
 use crate::page::{Page, PageRequest};
-use crate::projects::api_key::{ApiKeyRecord, Author, KeyId, Scope, UserId};
+use crate::projects::api_key::{Actor, ApiKeyRecord, KeyId, Scope, UserId};
 use crate::projects::project::{
     IdOrSlug, ListedProject, Organization, Project, ProjectId, ProjectSummary,
 };
@@ -26,7 +26,7 @@ pub(crate) use credential::HEADERS as CREDENTIAL_HEADERS;
 pub struct Caller<'r> {
     key: ApiKeyRecord,
     project: Option<ProjectIdentity>,
-    incoming: &'r Incoming,
+    incoming: &'r ApiRequest,
     store: &'r Store,
     cache: &'r AccessCache,
     now: Timestamp,
@@ -41,7 +41,7 @@ impl<'r> Caller<'r> {
     pub(crate) async fn authenticate(
         store: &'r Store,
         cache: &'r AccessCache,
-        incoming: &'r Incoming,
+        incoming: &'r ApiRequest,
         outlives_outages: bool,
         now: Timestamp,
     ) -> Result<Self, Problem> {
@@ -201,8 +201,8 @@ impl<'r> Caller<'r> {
     }
 
     /// The caller as the author of what they write.
-    pub fn author(&self) -> Author {
-        Author::Key { user: self.key.user.clone(), key_id: self.key.key_id.clone() }
+    pub fn author(&self) -> Actor {
+        Actor::Key { user: self.key.user.clone(), key_id: self.key.key_id.clone() }
     }
 
     /// The id of the caller's key.
@@ -230,13 +230,13 @@ impl<'r> Caller<'r> {
 async fn newer_or(
     recalled: Access,
     lookup: impl Future<Output = Result<Access, StoreError>>,
-    pause: &Pause,
+    pause: &Cooldown,
     now: Timestamp,
 ) -> Access {
-    if pause.goes_on(now) {
+    if pause.is_cooling_down(now) {
         return recalled;
     }
-    let cause = match timeout(PATIENCE, lookup).await {
+    let cause = match timeout(STALL_TIMEOUT, lookup).await {
         Ok(Ok(found)) => return found,
         Ok(Err(error)) => error.to_string(),
         Err(_) => "the tables did not answer in time".to_owned(),

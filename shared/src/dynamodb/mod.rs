@@ -8,6 +8,7 @@ pub mod client;
 mod damage;
 mod error;
 pub mod idempotency;
+pub mod immutable_items;
 pub mod item;
 pub mod last_seen;
 pub mod page;
@@ -17,15 +18,14 @@ pub mod server_clock;
 mod sweep;
 mod table_names;
 pub mod transaction;
-mod unanswered;
-pub mod unchanging;
+mod unknown_outcome;
 mod write;
 
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
 
-use unchanging::UnchangingItems;
+use immutable_items::ImmutableItemCache;
 
 pub use damage::{DamageReport, DamagedItem};
 pub use error::{Cause, StoreError};
@@ -45,7 +45,7 @@ pub struct Store {
     client: Client,
     tables: TableNames,
     report_damage: DamageReport,
-    unchanging: Arc<UnchangingItems>,
+    unchanging: Arc<ImmutableItemCache>,
 }
 
 impl Store {

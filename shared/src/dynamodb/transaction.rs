@@ -14,7 +14,7 @@ use super::error::{is_throttling, is_transient};
 use super::idempotency::{Idempotent, Replay, read_replay};
 use super::item::Item;
 use super::request::IntoAction;
-use super::unanswered::Unanswered;
+use super::unknown_outcome::UnknownOutcome;
 use super::{Store, StoreError};
 
 /// How often a transaction that met other writers is tried.
@@ -82,7 +82,7 @@ impl Reason {
         self.code.as_deref() == Some("TransactionConflict")
     }
 
-    fn is_passing(&self) -> bool {
+    fn is_transient_failure(&self) -> bool {
         self.conflicted() || is_transient(self.code.as_deref())
     }
 }
@@ -113,8 +113,8 @@ impl Cancellation {
     }
 
     /// Returns `true` if another attempt can succeed: no condition failed, but other writers interfered.
-    fn is_passing(&self) -> bool {
-        !self.condition_failed() && self.reasons.iter().any(Reason::is_passing)
+    fn is_transient_failure(&self) -> bool {
+        !self.condition_failed() && self.reasons.iter().any(Reason::is_transient_failure)
     }
 
     /// Returns `true` if DynamoDB throttles an item.
@@ -123,7 +123,7 @@ impl Cancellation {
     }
 
     /// The same, unless an earlier attempt may yet be carried out: nobody may be told then that it was not.
-    fn if_sure(self) -> Result<Self, StoreError> {
+    fn unless_pending(self) -> Result<Self, StoreError> {
         if self.is_unsure {
             return Err(StoreError::Unavailable(
                 "an attempt without an answer may yet arrive".into(),
@@ -138,7 +138,7 @@ impl Cancellation {
         let codes = codes.join(", ");
         if self.reasons.iter().any(Reason::conflicted) {
             StoreError::Contended(codes.into())
-        } else if self.is_passing() {
+        } else if self.is_transient_failure() {
             let throttled = self.reasons.iter().filter(|it| is_throttling(it.code.as_deref()));
             let actions: Vec<&str> = throttled.map(|reason| reason.name).collect();
             if actions.is_empty() {
@@ -154,7 +154,7 @@ impl Cancellation {
 
 /// What became of a transaction.
 #[derive(Debug)]
-pub enum Commit {
+pub enum TransactionOutcome {
     /// All of it happened.
     Done,
     /// Nothing happened: the idempotency key was used before.
@@ -189,12 +189,12 @@ impl Store {
         mut transaction: Transaction,
         idempotent: Option<Idempotent<'_>>,
         now: Timestamp,
-    ) -> Result<Commit, StoreError> {
+    ) -> Result<TransactionOutcome, StoreError> {
         if let Some(idempotent) = idempotent {
             transaction.add(RESPONSE, self.put_answer(idempotent, now)?)?;
         }
         let Some(cancelled) = self.try_all(transaction, MAX_ATTEMPTS).await? else {
-            return Ok(Commit::Done);
+            return Ok(TransactionOutcome::Done);
         };
         // The stored response comes first: the request can conflict with its own earlier success.
         let response = cancelled.named(RESPONSE).next();
@@ -202,14 +202,14 @@ impl Store {
             && response.condition_failed()
         {
             let Some(stored) = &response.item else { return Err(cancelled.into_error()) };
-            return Ok(Commit::Replay(read_replay(stored, idempotent.request)?));
+            return Ok(TransactionOutcome::Replay(read_replay(stored, idempotent.request)?));
         }
         let response_conflicted = response.is_some_and(Reason::conflicted);
-        let cancelled = cancelled.if_sure()?;
-        if !cancelled.is_passing() {
-            Ok(Commit::Refused(cancelled))
+        let cancelled = cancelled.unless_pending()?;
+        if !cancelled.is_transient_failure() {
+            Ok(TransactionOutcome::Refused(cancelled))
         } else if response_conflicted {
-            Ok(Commit::Replay(Replay::StillRunning))
+            Ok(TransactionOutcome::Replay(Replay::StillRunning))
         } else {
             Err(cancelled.into_error())
         }
@@ -226,7 +226,7 @@ impl Store {
         most_throttled: u32,
     ) -> Result<Option<Cancellation>, StoreError> {
         let token = new_token();
-        let unanswered = Unanswered::default();
+        let unanswered = UnknownOutcome::default();
         let started = Instant::now();
         let (mut attempt, mut throttled) = (0, 0);
         loop {
@@ -243,7 +243,7 @@ impl Store {
                 Attempt::InProgress if is_last() => {
                     return Err(StoreError::Unavailable("an attempt is still at work".into()));
                 }
-                Attempt::Cancelled(cancelled) if is_last() || !cancelled.is_passing() => {
+                Attempt::Cancelled(cancelled) if is_last() || !cancelled.is_transient_failure() => {
                     return Ok(Some(cancelled));
                 }
                 Attempt::InProgress | Attempt::Cancelled(_) => {}
@@ -282,7 +282,7 @@ impl ConflictRetry {
 fn unless_condition_failed(
     outcome: Option<Cancellation>,
 ) -> Result<Option<Cancellation>, StoreError> {
-    match outcome.map(Cancellation::if_sure).transpose()? {
+    match outcome.map(Cancellation::unless_pending).transpose()? {
         Some(cancelled) if !cancelled.condition_failed() => Err(cancelled.into_error()),
         outcome => Ok(outcome),
     }
@@ -302,7 +302,7 @@ async fn write(
     client: &Client,
     transaction: &Transaction,
     token: &str,
-    unanswered: &Unanswered,
+    unanswered: &UnknownOutcome,
 ) -> Result<Attempt, StoreError> {
     let request = client.transact_write_items().client_request_token(token);
     let request = request.set_transact_items(Some(transaction.actions.clone())).customize();

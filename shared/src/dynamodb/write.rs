@@ -14,7 +14,7 @@ use super::error::is_conflict;
 use super::item::{Item, b, n};
 use super::request::IntoAction;
 use super::transaction::ConflictRetry;
-use super::unanswered::Unanswered;
+use super::unknown_outcome::UnknownOutcome;
 use super::{Store, StoreError};
 
 /// How many of an item's latest writes it names: [`Store::set_in_order`] knows itself again for as many
@@ -121,7 +121,7 @@ impl Store {
         id: Uuid,
     ) -> Result<Item, StoreError> {
         let mut id = id;
-        let mut unanswered = Unanswered::default();
+        let mut unanswered = UnknownOutcome::default();
         let mut retry = ConflictRetry::default();
         while retry.next_attempt().await {
             let error = match self.set_as(table, &key, attributes, id, &unanswered).await {
@@ -143,7 +143,7 @@ impl Store {
             if unanswered.any() && latest.len() == LATEST && oldest > id {
                 return Err(StoreError::Unavailable("too many others wrote at once".into()));
             }
-            (id, unanswered) = (id_after(newest, id), Unanswered::default());
+            (id, unanswered) = (id_after(newest, id), UnknownOutcome::default());
         }
         // An earlier attempt may have been carried out.
         Err(StoreError::Unavailable("others kept writing the item".into()))
@@ -155,7 +155,7 @@ impl Store {
         key: &Item,
         attributes: &[(&str, AttributeValue)],
         id: Uuid,
-        unanswered: &Unanswered,
+        unanswered: &UnknownOutcome,
     ) -> Result<Item, SdkError<UpdateItemError>> {
         let mut request = self
             .client

@@ -7,7 +7,7 @@ use lambda_http::http::header::{
 };
 use lambda_http::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
-use super::{Answer, Problem, Protocol, header_value};
+use super::{ApiResponse, Problem, Protocol, header_value};
 
 const ALLOWED_METHODS: &str = "GET, POST, PUT, PATCH, DELETE";
 /// The request headers of every operation.
@@ -22,9 +22,9 @@ pub const RATE_LIMITS: HeaderName = HeaderName::from_static("x-sentry-rate-limit
 const MAX_AGE: &str = "86400";
 
 /// The answer to a preflight request for an operation of a protocol.
-pub fn preflight(protocol: &Protocol) -> Result<Answer, Problem> {
+pub fn preflight(protocol: &Protocol) -> Result<ApiResponse, Problem> {
     let allowed_headers = [&ALLOWED_HEADERS, protocol.request_headers].concat().join(", ");
-    Ok(Answer::empty(StatusCode::NO_CONTENT)
+    Ok(ApiResponse::empty(StatusCode::NO_CONTENT)
         .with_header(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(ALLOWED_METHODS))
         .with_header(ACCESS_CONTROL_ALLOW_HEADERS, header_value(&allowed_headers)?)
         .with_header(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(MAX_AGE)))

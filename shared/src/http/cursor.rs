@@ -6,7 +6,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::json::{Fault, ViolationCode};
+use crate::json::{FieldError, ViolationCode};
 
 /// How many bytes of the code of 32 are kept: guessing 128 bits is hopeless, too.
 const CODE_BYTES: usize = 16;
@@ -29,10 +29,10 @@ impl CursorKey {
     }
 
     /// The position of a cursor that [`Self::seal`] made for the list.
-    pub fn open(&self, list: &str, cursor: &str) -> Result<String, Fault> {
+    pub fn open(&self, list: &str, cursor: &str) -> Result<String, FieldError> {
         let fault = || {
             let message = "is not a cursor of this list; take it from `nextCursor` as it is";
-            Fault::new(ViolationCode::InvalidValue, message)
+            FieldError::new(ViolationCode::InvalidValue, message)
         };
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).map_err(|_| fault())?;
         let (code, position) = bytes.split_at_checked(CODE_BYTES).ok_or_else(fault)?;

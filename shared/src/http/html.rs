@@ -5,7 +5,7 @@ use lambda_http::http::{HeaderValue, StatusCode};
 
 use crate::text::escape_html;
 
-use super::{Answer, Incoming, Problem, Protocol};
+use super::{ApiRequest, ApiResponse, Problem, Protocol};
 
 /// What a page may do: nothing but show itself, and send its own form. Its address has a token, which
 /// nobody is told and nobody keeps.
@@ -29,7 +29,7 @@ button{font:inherit;padding:.6rem 1.1rem;border:0;border-radius:.4rem;background
 button:focus-visible{outline:3px solid #8fb0ff;outline-offset:2px}\
 small{opacity:.75}";
 
-impl Answer {
+impl ApiResponse {
     /// A page of a title and a body, which is HTML.
     pub fn page(status: StatusCode, title: &str, body: &str) -> Self {
         let title = escape_html(title);
@@ -53,10 +53,10 @@ impl Protocol {
     pub const PAGES: Self = Self { name: "pages", answer_problem: page_of, request_headers: &[] };
 }
 
-fn page_of(problem: &Problem, incoming: &Incoming) -> Answer {
+fn page_of(problem: &Problem, incoming: &ApiRequest) -> ApiResponse {
     let (detail, id) = (escape_html(problem.detail()), escape_html(incoming.request_id()));
     let body = format!("<p>{detail}</p>\n<p><small>Request {id}</small></p>");
-    problem.with_retry_after(Answer::page(problem.status(), problem.code().title(), &body))
+    problem.with_retry_after(ApiResponse::page(problem.status(), problem.code().title(), &body))
 }
 
 #[cfg(test)]
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_page_shows_texts_as_they_are_and_runs_nothing() {
-        let answer = Answer::page(StatusCode::OK, "<b>&\"", "<p>x</p>").into_response("r-1");
+        let answer = ApiResponse::page(StatusCode::OK, "<b>&\"", "<p>x</p>").into_response("r-1");
         assert_eq!(answer.headers()["content-type"], "text/html; charset=utf-8");
         assert!(answer.headers()["content-security-policy"].to_str().unwrap().contains("'none'"));
         let Body::Text(page) = answer.into_body() else { panic!("a page is text") };

@@ -4,7 +4,7 @@ use std::env;
 
 use subtle::{Choice, ConstantTimeEq};
 
-use super::{Answer, Incoming, StatusCode};
+use super::{ApiRequest, ApiResponse, StatusCode};
 
 /// The secrets that are taken, with commas between them; set by `template.yaml`. Nothing: none is asked
 /// for.
@@ -31,12 +31,12 @@ impl OriginSecrets {
 
     /// The answer to a request that did not come through the distribution: the one that API Gateway gives
     /// where its own address is switched off.
-    pub fn refuse(&self, incoming: &Incoming) -> Option<Answer> {
+    pub fn refuse(&self, incoming: &ApiRequest) -> Option<ApiResponse> {
         if self.0.is_empty() || incoming.header_values(HEADER).any(|sent| self.admits(sent)) {
             return None;
         }
         let body = r#"{"message":"Forbidden"}"#.to_owned();
-        Some(Answer::of_json_text(StatusCode::FORBIDDEN, Some(body)))
+        Some(ApiResponse::of_json_text(StatusCode::FORBIDDEN, Some(body)))
     }
 
     /// Compares with all of them, in a time that tells nothing of any but its length.

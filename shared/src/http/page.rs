@@ -4,10 +4,10 @@
 use lambda_http::http::StatusCode;
 use serde::Serialize;
 
-use crate::json::{Fault, ViolationCode, Violations};
+use crate::json::{FieldError, ViolationCode, Violations};
 use crate::page::{Page, PageRequest};
 
-use super::{Answer, CursorKey, Incoming, Problem};
+use super::{ApiRequest, ApiResponse, CursorKey, Problem};
 
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 100;
@@ -15,14 +15,14 @@ const MAX_LIMIT: u32 = 100;
 /// Reads `limit` and `cursor` of a request for a page of a list. What is wrong is noted.
 pub fn read_page_request(
     key: &CursorKey,
-    incoming: &Incoming,
+    incoming: &ApiRequest,
     violations: &mut Violations,
 ) -> Option<PageRequest> {
     let limit = incoming.query_parameter("limit", violations, |text| {
         let limit = text.parse().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
         limit.ok_or_else(|| {
             let message = format_args!("must be a whole number from 1 to {MAX_LIMIT}");
-            Fault::new(ViolationCode::OutOfRange, message)
+            FieldError::new(ViolationCode::OutOfRange, message)
         })
     });
     let after =
@@ -32,22 +32,26 @@ pub fn read_page_request(
 }
 
 /// Opens a cursor that a body has, of the list that a request asks for.
-pub fn open_cursor(key: &CursorKey, incoming: &Incoming, cursor: &str) -> Result<String, Fault> {
+pub fn open_cursor(
+    key: &CursorKey,
+    incoming: &ApiRequest,
+    cursor: &str,
+) -> Result<String, FieldError> {
     key.open(&list(incoming), cursor)
 }
 
 /// The answer with a page of the list that a request asks for.
 pub fn page_answer(
     key: &CursorKey,
-    incoming: &Incoming,
+    incoming: &ApiRequest,
     page: &Page<impl Serialize>,
-) -> Result<Answer, Problem> {
+) -> Result<ApiResponse, Problem> {
     let next_cursor = page.end.as_ref().map(|end| key.seal(&list(incoming), end));
-    Answer::json(StatusCode::OK, &PageBody { items: &page.items, next_cursor })
+    ApiResponse::json(StatusCode::OK, &PageBody { items: &page.items, next_cursor })
 }
 
 /// What a cursor is good for: the operation's list of the path as it was sent.
-fn list(incoming: &Incoming) -> String {
+fn list(incoming: &ApiRequest) -> String {
     format!("{}/{}", incoming.operation(), incoming.path())
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::dynamodb::StoreError;
 use crate::json::{Malformed, Violation, Violations};
 
-use super::Answer;
+use super::ApiResponse;
 
 /// Declares the codes, each with its name on the wire, its status and what it is called.
 macro_rules! problem_codes {
@@ -271,7 +271,7 @@ impl Problem {
     }
 
     /// An answer with the time after which to try again, if the problem has one.
-    pub fn with_retry_after(&self, answer: Answer) -> Answer {
+    pub fn with_retry_after(&self, answer: ApiResponse) -> ApiResponse {
         match self.retry_after_seconds {
             Some(seconds) => answer.with_header(RETRY_AFTER, seconds.into()),
             None => answer,
@@ -279,7 +279,7 @@ impl Problem {
     }
 
     /// The problem as RFC 9457 writes it, for the request `request_id`.
-    pub fn to_answer(&self, request_id: &str) -> Answer {
+    pub fn to_answer(&self, request_id: &str) -> ApiResponse {
         let (code, status, title) = self.code.parts();
         let violations = self.violations.listed();
         let body = ProblemBody {
@@ -292,7 +292,8 @@ impl Problem {
             errors: (!violations.is_empty()).then_some(violations),
         };
         // Nothing in the body can fail to serialize; an empty answer keeps the status all the same.
-        let mut answer = Answer::json(status, &body).unwrap_or_else(|_| Answer::empty(status));
+        let mut answer =
+            ApiResponse::json(status, &body).unwrap_or_else(|_| ApiResponse::empty(status));
         if status == StatusCode::UNAUTHORIZED {
             answer = answer.with_header(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }

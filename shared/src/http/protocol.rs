@@ -1,6 +1,6 @@
 //! The protocols that operations speak.
 
-use super::{Answer, Incoming, Problem};
+use super::{ApiRequest, ApiResponse, Problem};
 
 /// What differs between operations whose clients are this API's own, and those whose clients are
 /// others' SDKs: how a problem is answered, and which headers pages may send.
@@ -9,7 +9,7 @@ pub struct Protocol {
     /// What it is called.
     pub name: &'static str,
     /// Writes the answer to a request that ends in a problem.
-    pub answer_problem: fn(&Problem, &Incoming) -> Answer,
+    pub answer_problem: fn(&Problem, &ApiRequest) -> ApiResponse,
     /// The request headers that pages may send, beside those of every operation.
     pub request_headers: &'static [&'static str],
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::fmt;
 
-use super::{Fault, Json, JsonPath, ViolationCode, Violations};
+use super::{FieldError, Json, JsonPath, ViolationCode, Violations};
 
 /// An optional member of an object after reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,7 +160,7 @@ impl<'j, 'a, 'p> Fields<'j, 'a, 'p> {
 
 /// Reads a string into a type. NUL is refused everywhere: few systems downstream can hold it.
 pub fn text<'j, T>(
-    parse: impl FnOnce(&'j str) -> Result<T, Fault>,
+    parse: impl FnOnce(&'j str) -> Result<T, FieldError>,
 ) -> impl FnOnce(&'j Json<'_>, &JsonPath<'_>, &mut Violations) -> Option<T> {
     move |json, path, violations| {
         let Json::String(text) = json else {
@@ -178,7 +178,7 @@ pub fn text<'j, T>(
 
 /// Reads a number, given as it was written, into a type.
 pub fn number<'a, T>(
-    parse: impl FnOnce(&'a str) -> Result<T, Fault>,
+    parse: impl FnOnce(&'a str) -> Result<T, FieldError>,
 ) -> impl FnOnce(&Json<'a>, &JsonPath<'_>, &mut Violations) -> Option<T> {
     move |json, path, violations| {
         let Json::Number(written) = json else {
@@ -240,11 +240,11 @@ impl fmt::Display for UnknownField<'_> {
 }
 
 fn note_fault<T>(
-    result: Result<T, Fault>,
+    result: Result<T, FieldError>,
     path: &JsonPath<'_>,
     violations: &mut Violations,
 ) -> Option<T> {
-    result.map_err(|Fault { code, message }| violations.note(path, code, message)).ok()
+    result.map_err(|FieldError { code, message }| violations.note(path, code, message)).ok()
 }
 
 fn note_type(

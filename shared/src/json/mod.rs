@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 pub use duplicates::note_duplicates;
 pub use fields::{Field, Fields, array, boolean, number, text};
 pub use path::JsonPath;
-pub use violations::{Fault, Violation, ViolationCode, Violations};
+pub use violations::{FieldError, Violation, ViolationCode, Violations};
 
 /// How deep arrays and objects of a request body may nest; the root counts as one. The deepest
 /// body that any operation accepts needs six.

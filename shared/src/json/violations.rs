@@ -58,14 +58,14 @@ pub enum ViolationCode {
 
 /// What is wrong with one value, without its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct FieldError {
     /// Its kind.
     pub code: ViolationCode,
     /// What is expected instead, for a person.
     pub message: String,
 }
 
-impl Fault {
+impl FieldError {
     /// A fault of the given kind. The message says what is expected.
     pub fn new(code: ViolationCode, message: impl fmt::Display) -> Self {
         Self { code, message: message.to_string() }
@@ -97,17 +97,17 @@ impl Violations {
     }
 
     /// Notes a fault of a request header, named in lower case.
-    pub fn note_header(&mut self, name: &str, Fault { code, message }: Fault) {
+    pub fn note_header(&mut self, name: &str, FieldError { code, message }: FieldError) {
         self.push(format_args!("header:{name}"), code, message);
     }
 
     /// Notes a fault of a path parameter.
-    pub fn note_path(&mut self, name: &str, Fault { code, message }: Fault) {
+    pub fn note_path(&mut self, name: &str, FieldError { code, message }: FieldError) {
         self.push(format_args!("path:{name}"), code, message);
     }
 
     /// Notes a fault of a query parameter.
-    pub fn note_query(&mut self, name: &str, Fault { code, message }: Fault) {
+    pub fn note_query(&mut self, name: &str, FieldError { code, message }: FieldError) {
         self.push(format_args!("query:{name}"), code, message);
     }
 

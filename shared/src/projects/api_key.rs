@@ -269,7 +269,7 @@ impl fmt::Display for UserId {
 
 /// Who writes something, as its history tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Author {
+pub enum Actor {
     /// A user, with an API key.
     Key {
         /// The user.
@@ -281,7 +281,7 @@ pub enum Author {
     Command,
 }
 
-impl Author {
+impl Actor {
     /// The user, if it is one.
     pub fn user(&self) -> Option<&UserId> {
         match self {

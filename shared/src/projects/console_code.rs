@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::NoRandomness;
 use super::api_key::ApiKey;
-use crate::json::{Fault, Fields, Json, JsonPath, ViolationCode, Violations, text};
+use crate::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations, text};
 
 /// Lifetime of a code. A browser needs a few seconds to start.
 pub const CODE_LIFETIME: Duration = Duration::from_mins(1);
@@ -40,10 +40,10 @@ impl ConsoleCode {
         violations.into_result(code)
     }
 
-    fn parse(text: &str) -> Result<Self, Fault> {
+    fn parse(text: &str) -> Result<Self, FieldError> {
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok();
         let pad = bytes.and_then(|bytes| bytes.try_into().ok());
-        pad.map(Self).ok_or_else(|| Fault::new(ViolationCode::InvalidFormat, UNUSABLE))
+        pad.map(Self).ok_or_else(|| FieldError::new(ViolationCode::InvalidFormat, UNUSABLE))
     }
 
     /// Returns the violation of a code that opens no key, whatever the reason.

@@ -9,7 +9,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use super::{Answer, Proxy, Upstream, refusal, with_unprocessed};
+use super::{Proxy, ProxyResponse, Upstream, refusal, with_unprocessed};
 use crate::wire::Request;
 
 /// How late an answer is, in milliseconds: less than is waited for it.
@@ -17,7 +17,7 @@ const LATE: std::ops::Range<u64> = 50..600;
 
 /// What a request meets.
 #[derive(Debug, Clone, Copy)]
-pub enum Fault {
+pub enum InjectedFault {
     /// The table, or an item of a transaction, takes no more.
     Throttled,
     /// Another transaction has the item.
@@ -32,7 +32,7 @@ pub enum Fault {
     Partial,
 }
 
-impl Fault {
+impl InjectedFault {
     /// Every kind.
     pub const ALL: [Self; 6] = [
         Self::Throttled,
@@ -48,7 +48,7 @@ impl Fault {
 pub struct Faults {
     upstream: Upstream,
     percent: u32,
-    kinds: &'static [Fault],
+    kinds: &'static [InjectedFault],
     rng: StdMutex<ChaCha8Rng>,
     met: AtomicUsize,
 }
@@ -56,7 +56,7 @@ pub struct Faults {
 impl Faults {
     /// A proxy in front of an engine that has so many requests in a hundred meet a fault of some kinds, by a
     /// seed.
-    pub fn before(engine: &str, percent: u32, kinds: &'static [Fault], seed: u64) -> Self {
+    pub fn before(engine: &str, percent: u32, kinds: &'static [InjectedFault], seed: u64) -> Self {
         let rng = StdMutex::new(ChaCha8Rng::seed_from_u64(seed));
         Self { upstream: Upstream::new(engine), percent, kinds, rng, met: AtomicUsize::new(0) }
     }
@@ -67,7 +67,7 @@ impl Faults {
     }
 
     /// The fault that the next request meets, and a number for what is left to chance in it.
-    fn draw(&self) -> (Option<Fault>, u64) {
+    fn draw(&self) -> (Option<InjectedFault>, u64) {
         let mut rng = self.rng.lock().expect("nobody panicked");
         let is_met = rng.random_range(0..100) < self.percent;
         let fault = is_met.then(|| self.kinds[rng.random_range(0..self.kinds.len())]);
@@ -75,7 +75,7 @@ impl Faults {
     }
 
     /// Has the first half of a batch done.
-    async fn do_half(&self, request: &Request, mut body: Value) -> Answer {
+    async fn do_half(&self, request: &Request, mut body: Value) -> ProxyResponse {
         let (inner, member) = match &*request.target {
             "BatchGetItem" => (Some("Keys"), "UnprocessedKeys"),
             "BatchWriteItem" => (None, "UnprocessedItems"),
@@ -107,7 +107,7 @@ impl Faults {
 }
 
 impl Proxy for Faults {
-    async fn answer(&self, request: Request) -> Answer {
+    async fn answer(&self, request: Request) -> ProxyResponse {
         let (fault, chance) = self.draw();
         let Some(fault) = fault else { return self.upstream.forward(&request).await };
         self.met.fetch_add(1, Ordering::Relaxed);
@@ -118,31 +118,31 @@ impl Proxy for Faults {
         );
         let failed = || (500, refusal("InternalServerError", json!({})).1);
         match fault {
-            Fault::Throttled => {
+            InjectedFault::Throttled => {
                 let otherwise = "ProvisionedThroughputExceededException";
                 refuse(&body, chance, "ThrottlingError", otherwise)
             }
-            Fault::Conflict if is_write => {
+            InjectedFault::Conflict if is_write => {
                 let otherwise = "TransactionConflictException";
                 refuse(&body, chance, "TransactionConflict", otherwise)
             }
-            Fault::FailsBefore => failed(),
-            Fault::FailsAfter => {
+            InjectedFault::FailsBefore => failed(),
+            InjectedFault::FailsAfter => {
                 self.upstream.forward(&request).await;
                 failed()
             }
-            Fault::Late | Fault::Conflict => {
+            InjectedFault::Late | InjectedFault::Conflict => {
                 let late = LATE.start + chance % (LATE.end - LATE.start);
                 tokio::time::sleep(Duration::from_millis(late)).await;
                 self.upstream.forward(&request).await
             }
-            Fault::Partial => self.do_half(&request, body).await,
+            InjectedFault::Partial => self.do_half(&request, body).await,
         }
     }
 }
 
 /// A refusal for one reason: of a transaction, that of one of its items.
-fn refuse(body: &Value, chance: u64, reason: &str, otherwise: &str) -> Answer {
+fn refuse(body: &Value, chance: u64, reason: &str, otherwise: &str) -> ProxyResponse {
     let Some(actions) = body["TransactItems"].as_array() else {
         return refusal(otherwise, json!({}));
     };

@@ -13,7 +13,7 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::{Answer, Proxy, Upstream};
+use super::{Proxy, ProxyResponse, Upstream};
 use crate::wire::Request;
 
 /// The longest time from one item of a transaction to the next, of most transactions and of some.
@@ -28,7 +28,7 @@ const MOST_ACTIONS: usize = 100;
 pub struct ItemByItem {
     upstream: Upstream,
     /// Transactions that were carried out, by their tokens: what they asked for, and the answer.
-    done: StdMutex<HashMap<String, (Value, Answer)>>,
+    done: StdMutex<HashMap<String, (Value, ProxyResponse)>>,
     /// Who writes an item holds its lock, so that writers see transactions as a whole.
     locks: StdMutex<HashMap<String, Arc<Mutex<()>>>>,
     random: StdMutex<ChaCha8Rng>,
@@ -47,7 +47,7 @@ impl ItemByItem {
     }
 
     /// Carries out a transaction, one item after the other in any order.
-    async fn transact(&self, request: &Request) -> Answer {
+    async fn transact(&self, request: &Request) -> ProxyResponse {
         let body: Value = serde_json::from_slice(&request.body).expect("a request is JSON");
         let actions = body["TransactItems"].as_array().expect("a transaction has actions").clone();
         let token = body["ClientRequestToken"].as_str().map(str::to_owned);
@@ -94,7 +94,7 @@ impl ItemByItem {
         answer
     }
 
-    fn done(&self, token: &str) -> Option<(Value, Answer)> {
+    fn done(&self, token: &str) -> Option<(Value, ProxyResponse)> {
         self.done.lock().expect("nobody panicked").get(token).cloned()
     }
 
@@ -129,7 +129,7 @@ impl ItemByItem {
 }
 
 impl Proxy for ItemByItem {
-    async fn answer(&self, request: Request) -> Answer {
+    async fn answer(&self, request: Request) -> ProxyResponse {
         match &*request.target {
             "TransactWriteItems" => self.transact(&request).await,
             "DeleteItem" | "PutItem" | "UpdateItem" => {
@@ -165,7 +165,7 @@ fn check_that_fails() -> Value {
 }
 
 /// How DynamoDB refuses a token that came with another transaction.
-fn mismatch() -> Answer {
+fn mismatch() -> ProxyResponse {
     let name = "com.amazonaws.dynamodb.v20120810#IdempotentParameterMismatchException";
     let answer = json!({"__type": name, "Message": "the token is of another transaction"});
     (400, answer.to_string().into_bytes())

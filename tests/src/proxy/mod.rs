@@ -7,11 +7,11 @@ mod partition_limits;
 mod recorder;
 mod slow;
 
-pub use faults::{Fault, Faults};
+pub use faults::{Faults, InjectedFault};
 pub use item_by_item::ItemByItem;
 pub use outage::Outage;
 pub use partition_limits::PartitionLimits;
-pub use recorder::{Asked, Recorder};
+pub use recorder::{RecordedRequest, Recorder};
 pub use slow::Slow;
 
 use std::net::Ipv4Addr;
@@ -23,12 +23,12 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::wire::{self, Request};
 
 /// An answer: its status and its body.
-pub type Answer = (u16, Vec<u8>);
+pub type ProxyResponse = (u16, Vec<u8>);
 
 /// What answers requests to DynamoDB.
 pub trait Proxy: Send + Sync + 'static {
     /// The answer to a request.
-    fn answer(&self, request: Request) -> impl Future<Output = Answer> + Send;
+    fn answer(&self, request: Request) -> impl Future<Output = ProxyResponse> + Send;
 }
 
 /// Starts a proxy, which ends with the runtime, and answers where it listens.
@@ -68,7 +68,7 @@ impl Upstream {
     }
 
     /// Has the engine answer a request.
-    pub async fn forward(&self, request: &Request) -> Answer {
+    pub async fn forward(&self, request: &Request) -> ProxyResponse {
         let mut call = self.http.post(&self.engine).body(request.body.clone());
         for (name, value) in &request.headers {
             if !matches!(&**name, "host" | "content-length" | "connection") {
@@ -80,14 +80,14 @@ impl Upstream {
     }
 
     /// Has the engine answer a request with another body.
-    async fn forward_as(&self, request: &Request, body: &Value) -> Answer {
+    async fn forward_as(&self, request: &Request, body: &Value) -> ProxyResponse {
         let body = body.to_string().into_bytes();
         self.forward(&Request { body, ..request.clone() }).await
     }
 }
 
 /// A refusal as DynamoDB gives it, with further members.
-fn refusal(name: &str, mut members: Value) -> Answer {
+fn refusal(name: &str, mut members: Value) -> ProxyResponse {
     members["__type"] = json!(format!("com.amazonaws.dynamodb.v20120810#{name}"));
     (400, members.to_string().into_bytes())
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::{Answer, Proxy, Upstream};
+use super::{Proxy, ProxyResponse, Upstream};
 use crate::wire::Request;
 
 /// Not answering at all.
@@ -49,7 +49,7 @@ impl Outage {
 }
 
 impl Proxy for std::sync::Arc<Outage> {
-    async fn answer(&self, request: Request) -> Answer {
+    async fn answer(&self, request: Request) -> ProxyResponse {
         self.asked.fetch_add(1, Ordering::SeqCst);
         match self.delay.load(Ordering::SeqCst) {
             FAILING => {

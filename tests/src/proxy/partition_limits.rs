@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Answer, Proxy, Upstream, refusal, with_unprocessed};
+use super::{Proxy, ProxyResponse, Upstream, refusal, with_unprocessed};
 use crate::wire::Request;
 
 /// What a partition takes in a second.
@@ -109,7 +109,7 @@ impl PartitionLimits {
         work(bucket)
     }
 
-    fn refuse(&self, name: &str, members: Value) -> Answer {
+    fn refuse(&self, name: &str, members: Value) -> ProxyResponse {
         self.refused.fetch_add(1, Ordering::Relaxed);
         refusal(name, members)
     }
@@ -134,7 +134,7 @@ impl PartitionLimits {
     }
 
     /// A read of one item, or of many of one partition.
-    async fn read(&self, request: &Request, mut body: Value) -> Answer {
+    async fn read(&self, request: &Request, mut body: Value) -> ProxyResponse {
         let table = body["TableName"].as_str().expect("a read is of a table").to_owned();
         let partition = match &body["KeyConditionExpression"] {
             Value::String(condition) => {
@@ -158,7 +158,7 @@ impl PartitionLimits {
     }
 
     /// A read of many items: those whose partitions take no more are left unprocessed.
-    async fn read_batch(&self, request: &Request, mut body: Value) -> Answer {
+    async fn read_batch(&self, request: &Request, mut body: Value) -> ProxyResponse {
         let mut unprocessed = json!({});
         let mut partitions = Vec::new();
         let tables = body["RequestItems"].as_object_mut().expect("a batch has tables");
@@ -186,7 +186,7 @@ impl PartitionLimits {
     }
 
     /// A write of one item.
-    async fn write(&self, request: &Request, mut body: Value) -> Answer {
+    async fn write(&self, request: &Request, mut body: Value) -> ProxyResponse {
         let table = body["TableName"].as_str().expect("a write is of a table").to_owned();
         let item = if body["Item"].is_null() { &body["Key"] } else { &body["Item"] };
         let mut partitions = self.index_partitions(&table, item);
@@ -202,7 +202,7 @@ impl PartitionLimits {
     }
 
     /// Writes of many items, each for itself.
-    async fn write_batch(&self, request: &Request, mut body: Value) -> Answer {
+    async fn write_batch(&self, request: &Request, mut body: Value) -> ProxyResponse {
         let mut unprocessed = json!({});
         let mut partitions = Vec::new();
         let tables = body["RequestItems"].as_object_mut().expect("a batch has tables");
@@ -242,7 +242,7 @@ impl PartitionLimits {
 
     /// A transaction: if a partition of one of its items takes no more, it is cancelled, and that item's
     /// reason says so. What is cancelled costs the other items half of what it costs to carry it out.
-    async fn transact(&self, request: &Request, body: &Value) -> Answer {
+    async fn transact(&self, request: &Request, body: &Value) -> ProxyResponse {
         let actions = body["TransactItems"].as_array().expect("a transaction has actions");
         let mut costs: Vec<Vec<(Partition, f64)>> = Vec::with_capacity(actions.len());
         for action in actions {
@@ -293,7 +293,7 @@ impl PartitionLimits {
 }
 
 impl Proxy for PartitionLimits {
-    async fn answer(&self, request: Request) -> Answer {
+    async fn answer(&self, request: Request) -> ProxyResponse {
         tokio::time::sleep(self.latency).await;
         let body: Value = serde_json::from_slice(&request.body).expect("a request is JSON");
         match &*request.target {

@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex as StdMutex};
 use local::environment::table_prefix;
 use serde_json::Value;
 
-use super::{Answer, Proxy, Upstream};
+use super::{Proxy, ProxyResponse, Upstream};
 use crate::wire::Request;
 
 /// What a request asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct RecordedRequest {
     /// The action, such as `TransactWriteItems`.
     pub action: String,
     /// The table, without its prefix, of each item that the request names; of a query the table that it reads.
     pub tables: Vec<String>,
 }
 
-impl fmt::Display for Asked {
+impl fmt::Display for RecordedRequest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} {}", self.action, self.tables.join(" "))
     }
@@ -28,7 +28,7 @@ impl fmt::Display for Asked {
 #[derive(Debug, Clone)]
 pub struct Recorder {
     upstream: Arc<Upstream>,
-    asked: Arc<StdMutex<Vec<Asked>>>,
+    asked: Arc<StdMutex<Vec<RecordedRequest>>>,
 }
 
 impl Recorder {
@@ -38,15 +38,15 @@ impl Recorder {
     }
 
     /// What was asked for since this was last called.
-    pub fn take(&self) -> Vec<Asked> {
+    pub fn take(&self) -> Vec<RecordedRequest> {
         std::mem::take(&mut self.asked.lock().expect("nobody panicked"))
     }
 }
 
 impl Proxy for Recorder {
-    async fn answer(&self, request: Request) -> Answer {
+    async fn answer(&self, request: Request) -> ProxyResponse {
         let body: Value = serde_json::from_slice(&request.body).expect("a request is JSON");
-        let asked = Asked { action: request.target.clone(), tables: tables_of(&body) };
+        let asked = RecordedRequest { action: request.target.clone(), tables: tables_of(&body) };
         self.asked.lock().expect("nobody panicked").push(asked);
         self.upstream.forward(&request).await
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Answer, Proxy, Upstream};
+use super::{Proxy, ProxyResponse, Upstream};
 use crate::wire::Request;
 
 /// Answers a while later than the engine does.
@@ -19,7 +19,7 @@ impl Slow {
 }
 
 impl Proxy for Slow {
-    async fn answer(&self, request: Request) -> Answer {
+    async fn answer(&self, request: Request) -> ProxyResponse {
         tokio::time::sleep(self.slower).await;
         self.upstream.forward(&request).await
     }

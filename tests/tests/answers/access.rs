@@ -5,7 +5,7 @@ use serde_json::json;
 use shared::projects::api_key::{ApiKeyRecord, Scope};
 use shared::projects::project::Organization;
 use shared::timestamp::Timestamp;
-use tests::scripted::{Turn, access, cancelled};
+use tests::scripted::{ScriptedReply, access, cancelled};
 
 use crate::recording::{Recording, Request, Script, request};
 
@@ -126,19 +126,21 @@ const KEYS: [(&str, Option<&str>); 7] = [
 
 /// Ways in which DynamoDB is not well.
 const SCRIPTS: [(&str, Script); 4] = [
-    ("throttles", |_, _| Turn::Error("ThrottlingException", json!({"message": "slow down"}))),
+    ("throttles", |_, _| {
+        ScriptedReply::Error("ThrottlingException", json!({"message": "slow down"}))
+    }),
     ("throttles after the key", |target, before| match (target, before) {
         ("BatchGetItem", 0) => access(),
-        _ => Turn::Error("ThrottlingException", json!({"message": "slow down"})),
+        _ => ScriptedReply::Error("ThrottlingException", json!({"message": "slow down"})),
     }),
     ("has no such table", |target, before| match (target, before) {
         ("BatchGetItem", 0) => access(),
-        _ => Turn::Error("ResourceNotFoundException", json!({"message": "secret"})),
+        _ => ScriptedReply::Error("ResourceNotFoundException", json!({"message": "secret"})),
     }),
     ("has nothing, and takes no transaction", |target, before| match (target, before) {
         ("BatchGetItem", 0) => access(),
         ("TransactWriteItems", _) => cancelled(&["TransactionConflict"]),
-        _ => Turn::Answer(json!({})),
+        _ => ScriptedReply::Answer(json!({})),
     }),
 ];
 
@@ -181,11 +183,11 @@ async fn answers() {
 }
 
 /// A DynamoDB whose transactions are cancelled for these reasons.
-fn twin(target: &str, reasons: &[&str]) -> Turn {
+fn twin(target: &str, reasons: &[&str]) -> ScriptedReply {
     match target {
         "BatchGetItem" => access(),
         "TransactWriteItems" => cancelled(reasons),
-        _ => Turn::Answer(json!({})),
+        _ => ScriptedReply::Answer(json!({})),
     }
 }
 

@@ -16,7 +16,7 @@ use tests::call::{Call, Gateway, Reply};
 use tests::contract::OPENAPI;
 use tests::errors::project;
 use tests::operations::OPERATIONS;
-use tests::scripted::{KEY, ScriptedDynamoDb, Turn};
+use tests::scripted::{KEY, ScriptedDynamoDb, ScriptedReply};
 
 /// The variable that asks for new recordings.
 const RECORD: &str = "RECORD_ANSWERS";
@@ -27,7 +27,7 @@ const SHOWN_BYTES: usize = 1_500;
 const SHOWN_DIFFERENCES: usize = 3;
 
 /// How DynamoDB answers, by target and by how many requests of that target came before.
-pub(crate) type Script = fn(&str, usize) -> Turn;
+pub(crate) type Script = fn(&str, usize) -> ScriptedReply;
 
 /// A request.
 #[derive(Clone)]

@@ -14,7 +14,7 @@ use std::time::Instant;
 use std::{slice, thread};
 
 use tests::app::TestApp;
-use tests::described::{DESCRIBED, Described};
+use tests::operation_specs::{OPERATION_SPECS, OperationSpec};
 use tokio::runtime;
 
 use requests::bodies;
@@ -103,7 +103,7 @@ const UPDATE_FLAG: &str = "update-feature-flag";
 const SETS_NOTHING: &str = "what is left of the fallthrough sets nothing, which a patch may";
 
 /// Tries all bounds of the operations that are left.
-fn work(left: &Mutex<slice::Iter<'static, Described>>) -> Outcome {
+fn work(left: &Mutex<slice::Iter<'static, OperationSpec>>) -> Outcome {
     let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     runtime.expect("it starts").block_on(async {
         let test = TestApp::start().await;
@@ -127,7 +127,7 @@ fn work(left: &Mutex<slice::Iter<'static, Described>>) -> Outcome {
 #[test]
 fn every_bound_holds_at_its_edge_and_not_beyond() {
     let started = Instant::now();
-    let left = Mutex::new(DESCRIBED.iter());
+    let left = Mutex::new(OPERATION_SPECS.iter());
     let mut outcome = Outcome::default();
     thread::scope(|scope| {
         let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(|| work(&left))).collect();

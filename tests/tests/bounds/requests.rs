@@ -9,14 +9,14 @@ use serde_json::{Map, Value, json};
 use tests::app::TestApp;
 use tests::call::{Call, Reply};
 use tests::contract::resolve;
-use tests::described::{Described, operation_of};
 use tests::errors::{SentEvent, project};
 use tests::insights::upload;
+use tests::operation_specs::{OperationSpec, operation_of};
 
 use super::schemas::{Schema, pointer};
 
 /// Whether an operation changes what later requests find.
-pub(super) fn changes(described: &Described) -> bool {
+pub(super) fn changes(described: &OperationSpec) -> bool {
     described.method != Method::GET
         && described.path.contains("{idOrSlug}")
         && !described.path.contains("/ofrep/")
@@ -24,7 +24,7 @@ pub(super) fn changes(described: &Described) -> bool {
 }
 
 /// A body that an operation takes, where it takes any: text, or JSON.
-pub(super) fn example(described: &Described) -> Option<&'static Value> {
+pub(super) fn example(described: &OperationSpec) -> Option<&'static Value> {
     described.contents.iter().find_map(|(_, content)| examples(content).first().copied())
 }
 
@@ -35,7 +35,7 @@ fn examples(content: &'static Value) -> Vec<&'static Value> {
 
 /// The schemas and the examples of an operation's body, where that is JSON; one that is the same for two media
 /// types once.
-pub(super) fn bodies(described: &Described) -> Vec<(Schema, Vec<&'static Value>)> {
+pub(super) fn bodies(described: &OperationSpec) -> Vec<(Schema, Vec<&'static Value>)> {
     let mut bodies: Vec<(Schema, Vec<&'static Value>)> = Vec::new();
     let json = described.contents.iter().filter(|(media_type, _)| media_type.ends_with("json"));
     for (_, content) in json {
@@ -51,7 +51,7 @@ pub(super) fn bodies(described: &Described) -> Vec<(Schema, Vec<&'static Value>)
 static PROJECTS: AtomicUsize = AtomicUsize::new(0);
 
 /// A project with all that an operation needs to carry out a request.
-pub(super) struct Scene<'t> {
+pub(super) struct Visibility<'t> {
     /// The app that answers.
     pub(super) test: &'t TestApp,
     slug: String,
@@ -59,12 +59,12 @@ pub(super) struct Scene<'t> {
     other_insight: Option<String>,
 }
 
-impl<'t> Scene<'t> {
+impl<'t> Visibility<'t> {
     /// Makes a new project, and in it what the operation looks for with a body of which this place is
     /// tried.
     pub(super) async fn set(
         test: &'t TestApp,
-        described: &Described,
+        described: &OperationSpec,
         body: Option<&Value>,
         tried: &[String],
     ) -> Self {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tests::app::TestApp;
 use tests::call::{Call, Reply};
-use tests::described::Described;
+use tests::operation_specs::OperationSpec;
 
-use super::requests::{Scene, changes, example};
+use super::requests::{Visibility, changes, example};
 use super::schemas::{Bound, Schema, Spot, bounds, is_valid, pointer, schemas_at};
 use super::values::{Tries, Values};
 
@@ -49,7 +49,7 @@ impl Outcome {
 
 /// What is tried of one operation: its body, or one of its parameters.
 pub(super) struct Trial<'a> {
-    described: &'a Described,
+    described: &'a OperationSpec,
     values: &'a Values,
     /// What violations call it.
     root: String,
@@ -62,7 +62,7 @@ pub(super) struct Trial<'a> {
 impl<'a> Trial<'a> {
     /// The trial of a body that has examples.
     pub(super) fn of_body(
-        described: &'a Described,
+        described: &'a OperationSpec,
         values: &'a Values,
         schema: Schema,
         examples: Vec<&'static Value>,
@@ -72,7 +72,7 @@ impl<'a> Trial<'a> {
 
     /// The trial of a parameter.
     pub(super) fn of_parameter(
-        described: &'a Described,
+        described: &'a OperationSpec,
         values: &'a Values,
         parameter: &'static Value,
     ) -> Self {
@@ -87,7 +87,7 @@ impl<'a> Trial<'a> {
 
     /// Tries every bound.
     pub(super) async fn run(&self, test: &TestApp, outcome: &mut Outcome) {
-        let scene = Scene::set(test, self.described, example(self.described), &[]).await;
+        let scene = Visibility::set(test, self.described, example(self.described), &[]).await;
         let source = if self.root.is_empty() { "body" } else { &self.root };
         for bound in bounds(self.schema, source) {
             // A parameter is text whatever it is.
@@ -98,7 +98,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    async fn try_bound(&self, scene: &Scene<'_>, bound: &Bound, outcome: &mut Outcome) {
+    async fn try_bound(&self, scene: &Visibility<'_>, bound: &Bound, outcome: &mut Outcome) {
         let here = pointer(&bound.spot.path);
         let place = format!("{}{here}", self.root);
         let listed = bound.limit.as_array().filter(|_| bound.keyword == "enum");
@@ -205,7 +205,7 @@ impl<'a> Trial<'a> {
 
     async fn is_carried_out(
         &self,
-        scene: &Scene<'_>,
+        scene: &Visibility<'_>,
         bound: &Bound,
         mut request: Value,
     ) -> Result<(), String> {
@@ -215,7 +215,7 @@ impl<'a> Trial<'a> {
             let reply = if changes(self.described) {
                 let body =
                     if self.parameter.is_none() { Some(&request) } else { example(self.described) };
-                let scene = Scene::set(scene.test, self.described, body, path).await;
+                let scene = Visibility::set(scene.test, self.described, body, path).await;
                 self.send(&scene, &mut request, path).await
             } else {
                 self.send(scene, &mut request, path).await
@@ -237,7 +237,7 @@ impl<'a> Trial<'a> {
 
     async fn is_refused(
         &self,
-        scene: &Scene<'_>,
+        scene: &Visibility<'_>,
         bound: &Bound,
         mut request: Value,
         below: Option<String>,
@@ -259,7 +259,7 @@ impl<'a> Trial<'a> {
         if is_refused { Ok(()) } else { Err(self.told("not refused", &request, &path, &reply)) }
     }
 
-    async fn send(&self, scene: &Scene<'_>, request: &mut Value, path: &[String]) -> Reply {
+    async fn send(&self, scene: &Visibility<'_>, request: &mut Value, path: &[String]) -> Reply {
         let call = match self.parameter {
             None => {
                 scene.settle(request, path);
@@ -278,7 +278,7 @@ impl<'a> Trial<'a> {
     }
 
     /// A call with a body, where there is to be one.
-    fn with_example(&self, scene: &Scene<'_>) -> Call {
+    fn with_example(&self, scene: &Visibility<'_>) -> Call {
         match example(self.described) {
             None => scene.call(),
             Some(Value::String(text)) => scene.call().bytes(text.as_str()),

@@ -12,8 +12,8 @@ use shared::projects::project::Project;
 use shared::usage::counted;
 use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
-use tests::described::DESCRIBED;
 use tests::errors::{SentEvent, project};
+use tests::operation_specs::OPERATION_SPECS;
 use tests::proxy::Recorder;
 
 /// How often each request is sent to learn how long it takes.
@@ -60,7 +60,7 @@ fn asked(recorder: &Recorder) -> Vec<String> {
 async fn a_made_up_key_costs_one_look_and_a_malformed_one_none() {
     let (test, recorder) = recorded().await;
     let mut operations = 0;
-    for described in DESCRIBED.iter() {
+    for described in OPERATION_SPECS.iter() {
         if matches!(described.operation.access, Access::Dsn(_) | Access::Public(_)) {
             continue;
         }

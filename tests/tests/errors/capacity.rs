@@ -10,7 +10,7 @@ use serde_json::json;
 use errors::attribute::{Attribute, Attributes};
 use errors::grouping::Fingerprint;
 use errors::log::row::EventRow;
-use errors::log::visit::early_visit;
+use errors::log::visit::early_check;
 use errors::store::ErrorStore;
 use shared::usage::counted;
 use tests::app::PROJECT;
@@ -74,9 +74,12 @@ impl Days {
         let (tracker, store) = (&self.tracker, &self.tracker.test.app.store);
         if events > 0 {
             let mut numbers = self.events..self.events + events;
-            let early = numbers.find_map(|number| early_visit(number, tracker.now()));
-            let wanting =
-                ErrorStore::new(store).want_packing(tracker.project.id, early, tracker.now());
+            let early = numbers.find_map(|number| early_check(number, tracker.now()));
+            let wanting = ErrorStore::new(store).enqueue_for_packing(
+                tracker.project.id,
+                early,
+                tracker.now(),
+            );
             let (wanted, usage) = counted(wanting).await;
             assert_eq!(wanted.unwrap(), 1);
             self.packing_units += usage.write_units;

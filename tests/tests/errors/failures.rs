@@ -10,7 +10,7 @@ use shared::timestamp::Timestamp;
 use tests::app::{PROJECT, START, TestApp, app_over};
 use tests::call::{Call, Reply};
 use tests::errors::SentEvent;
-use tests::scripted::{KEY, ScriptedDynamoDb, Turn, access, cancelled, reply_under};
+use tests::scripted::{KEY, ScriptedDynamoDb, ScriptedReply, access, cancelled, reply_under};
 
 use super::{ENVELOPE, GET, LIST, LIST_EVENTS, QUERY, Tracker, UPDATE};
 
@@ -29,19 +29,19 @@ fn scripted_delivery() -> Call {
 }
 
 /// The answers to `GetItem`: the project, and nothing else.
-fn get_item(before: usize) -> Turn {
+fn get_item(before: usize) -> ScriptedReply {
     match before {
-        0 => Turn::Answer(json!({"Item": {
+        0 => ScriptedReply::Answer(json!({"Item": {
             "idOrSlug": {"S": "ingest#42"},
             "projectId": {"S": "00000000-0000-7000-8000-000000000001"},
             "publicKey": {"S": PUBLIC_KEY},
         }})),
-        _ => Turn::Answer(json!({})),
+        _ => ScriptedReply::Answer(json!({})),
     }
 }
 
-fn throttled() -> Turn {
-    Turn::Error("ThrottlingException", json!({"message": "slow down"}))
+fn throttled() -> ScriptedReply {
+    ScriptedReply::Error("ThrottlingException", json!({"message": "slow down"}))
 }
 
 fn assert_unavailable(reply: &Reply) {
@@ -55,7 +55,7 @@ fn assert_unavailable(reply: &Reply) {
 
 #[tokio::test]
 async fn a_delivery_that_dynamodb_throttles_gets_503_without_a_time_to_wait() {
-    let scripts: [fn(&str, usize) -> Turn; 3] = [
+    let scripts: [fn(&str, usize) -> ScriptedReply; 3] = [
         |_, _| throttled(),
         |target, before| match target {
             "GetItem" => get_item(before),
@@ -64,7 +64,7 @@ async fn a_delivery_that_dynamodb_throttles_gets_503_without_a_time_to_wait() {
         |target, before| match target {
             "GetItem" => get_item(before),
             "PutItem" => throttled(),
-            _ => Turn::Answer(json!({})),
+            _ => ScriptedReply::Answer(json!({})),
         },
     ];
     for script in scripts {
@@ -75,7 +75,7 @@ async fn a_delivery_that_dynamodb_throttles_gets_503_without_a_time_to_wait() {
 
 #[tokio::test]
 async fn a_dynamodb_that_is_silent_or_down_gives_503() {
-    let (reply, _) = reply_under(|_, _| Turn::Silence, scripted_delivery()).await;
+    let (reply, _) = reply_under(|_, _| ScriptedReply::Silence, scripted_delivery()).await;
     assert_unavailable(&reply);
 
     let mut tracker = Tracker::start().await;
@@ -103,7 +103,7 @@ async fn a_partition_that_is_throttled_gets_more_shards_and_the_event_is_counted
             ("GetItem", _) => get_item(before),
             // As often as it is tried.
             ("TransactWriteItems", 0..=2) => cancelled(&["None", "ThrottlingError", "None"]),
-            _ => Turn::Answer(json!({})),
+            _ => ScriptedReply::Answer(json!({})),
         },
         scripted_delivery(),
     )
@@ -130,7 +130,7 @@ async fn an_event_that_finds_no_room_however_it_is_spread_gets_429_and_a_time_to
             ("TransactWriteItems", _) if before % 4 < 3 => {
                 cancelled(&["None", "ThrottlingError", "None"])
             }
-            _ => Turn::Answer(json!({})),
+            _ => ScriptedReply::Answer(json!({})),
         },
         scripted_delivery(),
     )
@@ -146,11 +146,11 @@ async fn an_event_that_finds_no_room_however_it_is_spread_gets_429_and_a_time_to
 async fn keys_of_an_errors_events_that_are_throttled_get_more_partitions() {
     let (reply, dynamodb) = reply_under(
         |target, before| match (target, before) {
-            ("GetItem", 1) => Turn::Answer(json!({"Item": {
+            ("GetItem", 1) => ScriptedReply::Answer(json!({"Item": {
                 "errorId": {"S": ERROR},
                 "eventShards": {"N": "1"},
             }})),
-            ("GetItem", 2..) => Turn::Answer(json!({"Item": {
+            ("GetItem", 2..) => ScriptedReply::Answer(json!({"Item": {
                 "sk": {"S": ERROR},
                 "fingerprint": {"B": "AAAAAAAAAAAAAAAAAAAAAA=="},
                 "title": {"S": "TypeError: x"},
@@ -166,7 +166,7 @@ async fn keys_of_an_errors_events_that_are_throttled_get_more_partitions() {
             }})),
             ("GetItem", _) => get_item(before),
             ("TransactWriteItems", 0..=2) => cancelled(&["None", "None", "ThrottlingError"]),
-            _ => Turn::Answer(json!({})),
+            _ => ScriptedReply::Answer(json!({})),
         },
         scripted_delivery(),
     )
@@ -213,7 +213,7 @@ async fn all_shards_of_a_log_are_counted_and_packed() {
 }
 
 /// How far a delivery gets if DynamoDB takes only its first writes.
-async fn written(script: fn(&str, usize) -> Turn) -> (u16, [usize; 2]) {
+async fn written(script: fn(&str, usize) -> ScriptedReply) -> (u16, [usize; 2]) {
     let dynamodb = ScriptedDynamoDb::start(script).await;
     let (app, _) = app_over(&dynamodb.endpoint);
     let reply = scripted_delivery().send(&app).await;
@@ -225,8 +225,8 @@ async fn written(script: fn(&str, usize) -> Turn) -> (u16, [usize; 2]) {
 async fn nothing_is_counted_whose_payload_is_not_stored() {
     let (status, writes) = written(|target, before| match target {
         "GetItem" => get_item(before),
-        "PutItem" => Turn::Error("ValidationException", json!({"message": "no"})),
-        _ => Turn::Answer(json!({})),
+        "PutItem" => ScriptedReply::Error("ValidationException", json!({"message": "no"})),
+        _ => ScriptedReply::Answer(json!({})),
     })
     .await;
     assert_eq!((status, writes[0]), (500, 1));

@@ -35,8 +35,8 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use errors::ErrorId;
-use errors::log::manifest::{MergeLimits, Run, RunId};
-use errors::store::{ErrorStore, PackingLimits, QueueEntry, Step};
+use errors::log::manifest::{CompactionLimits, Run, RunId};
+use errors::store::{ErrorStore, PackOutcome, PackingLimits, QueueEntry};
 use local::demo;
 use shared::app::{Deadline, Operation};
 use shared::projects::project::{Project, ProjectId};
@@ -57,7 +57,12 @@ const EVERYTHING: PackingLimits = PackingLimits {
     rows: 20_000,
     bytes: 4_000_000,
     waits: false,
-    merging: MergeLimits { events: 1_000_000, bytes: 8_000_000, values: 32_000_000, fan_in: 16 },
+    merging: CompactionLimits {
+        events: 1_000_000,
+        bytes: 8_000_000,
+        values: 32_000_000,
+        fan_in: 16,
+    },
 };
 
 /// The paths of ingest-error-events.
@@ -143,27 +148,32 @@ impl Tracker {
         let mut steps = 0;
         loop {
             match self.pack_step(self.project.id, limits, self.now().plus(2 * MINUTE)).await {
-                Step::Packed { has_more, .. } => {
+                PackOutcome::Packed { has_more, .. } => {
                     steps += 1;
                     if !has_more {
                         return steps;
                     }
                 }
-                Step::Left(_) => return steps,
-                Step::Lost => {}
-                Step::ProjectGone => panic!("the project is gone"),
+                PackOutcome::Left(_) => return steps,
+                PackOutcome::Lost => {}
+                PackOutcome::ProjectGone => panic!("the project is gone"),
             }
         }
     }
 
-    async fn pack_step(&self, project: ProjectId, limits: &PackingLimits, now: Timestamp) -> Step {
+    async fn pack_step(
+        &self,
+        project: ProjectId,
+        limits: &PackingLimits,
+        now: Timestamp,
+    ) -> PackOutcome {
         let app = &self.test.app;
         let new_id = || ErrorId::new(app.ids.new_uuid(app.clock.now()));
         ErrorStore::new(&app.store).pack_step(project, limits, &new_id, now).await.unwrap()
     }
 
     /// Merges as much as there is to merge of the project.
-    async fn merge_within(&self, limits: &MergeLimits) {
+    async fn merge_within(&self, limits: &CompactionLimits) {
         let store = &self.test.app.store;
         while ErrorStore::new(store).merge_step(self.project.id, limits, self.now()).await.unwrap()
         {

@@ -5,15 +5,15 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use serde_json::json;
 
-use errors::log::manifest::{MergeLimits, Run};
+use errors::log::manifest::{CompactionLimits, Run};
 use errors::store::{ErrorStore, PackingLimits};
 use tests::errors::SentEvent;
 
 use super::packing::{all_counts, with_two_days};
 use super::{DAY, EVERYTHING, HOUR, MINUTE, Tracker, runs_of, text};
 
-const FEW: MergeLimits =
-    MergeLimits { events: 1_000_000, bytes: 8_000_000, values: 32_000_000, fan_in: 3 };
+const FEW: CompactionLimits =
+    CompactionLimits { events: 1_000_000, bytes: 8_000_000, values: 32_000_000, fan_in: 3 };
 
 async fn run_count(tracker: &Tracker) -> usize {
     tracker.runs().await.iter().map(|(_, runs)| runs).sum()
@@ -62,7 +62,7 @@ async fn mergers_at_once_lose_and_double_nothing() {
 #[tokio::test]
 async fn a_merged_run_holds_no_more_than_its_limits() {
     let tracker = packed_one_by_one().await;
-    tracker.merge_within(&MergeLimits { events: 5, ..FEW }).await;
+    tracker.merge_within(&CompactionLimits { events: 5, ..FEW }).await;
     let largest = tracker.items_of("manifest#").await.iter().flat_map(events_of).max();
     assert_eq!(largest, Some(5));
     assert_eq!(tracker.total(&json!({})).await, 48);
@@ -87,7 +87,7 @@ async fn a_day_is_merged_as_a_whole_once_it_is_over_and_late_events_come_besides
         tracker.deliver(&late).await;
         tracker.pack().await;
         tracker.test.pass(5 * MINUTE);
-        tracker.merge_within(&MergeLimits::default()).await;
+        tracker.merge_within(&CompactionLimits::default()).await;
     }
     let runs = tracker.runs().await;
     let of_day = |runs: &[(String, usize)]| {
@@ -116,7 +116,7 @@ async fn all_runs(tracker: &Tracker) -> Vec<Run> {
 
 #[tokio::test]
 async fn a_merged_run_has_no_more_values_than_fit_into_memory() {
-    const SHORT: MergeLimits = MergeLimits { values: 1_000, ..FEW };
+    const SHORT: CompactionLimits = CompactionLimits { values: 1_000, ..FEW };
     let tracker = all_different().await;
     let store = ErrorStore::new(&tracker.test.app.store);
     for _ in 0..20 {
@@ -134,7 +134,7 @@ async fn a_merged_run_has_no_more_values_than_fit_into_memory() {
 
 #[tokio::test]
 async fn a_damaged_run_keeps_no_other_from_being_merged() {
-    const ALL: MergeLimits = MergeLimits { fan_in: 16, ..FEW };
+    const ALL: CompactionLimits = CompactionLimits { fan_in: 16, ..FEW };
     for is_missing in [true, false] {
         let tracker = Tracker::start().await;
         for number in 0..16 {

@@ -16,9 +16,9 @@ use serde_json::json;
 use errors::attribute::{Attribute, Attributes};
 use errors::grouping::Fingerprint;
 use errors::log::day::Day;
-use errors::log::manifest::MergeLimits;
+use errors::log::manifest::CompactionLimits;
 use errors::log::row::{EventRow, encode_attributes};
-use errors::store::{EVENT_RETENTION, PackingLimits, Step};
+use errors::store::{EVENT_RETENTION, PackOutcome, PackingLimits};
 use shared::app::{Clock, Deadline, Ids};
 use shared::timestamp::Timestamp;
 use tests::app::{PROJECT, app_over, pass};
@@ -150,7 +150,7 @@ async fn rows_are_packed_once_nobody_writes_between_them_any_more() {
     let is_packed = async |after: Duration| {
         let now = tracker.now().plus(after);
         let step = tracker.pack_step(tracker.project.id, &EVERYTHING, now).await;
-        matches!(step, Step::Packed { .. })
+        matches!(step, PackOutcome::Packed { .. })
     };
     assert!(!is_packed(Duration::from_mins(1)).await);
     assert!(is_packed(Duration::from_millis(60_001)).await);
@@ -186,7 +186,9 @@ async fn packers_and_deliveries_at_once_lose_and_double_nothing() {
         for _ in 0..6 {
             let step = || tracker.pack_step(tracker.project.id, &few, tracker.now());
             let steps = join_all((0..3).map(|_| step())).await;
-            assert!(steps.iter().filter(|step| matches!(step, Step::Packed { .. })).count() <= 3);
+            assert!(
+                steps.iter().filter(|step| matches!(step, PackOutcome::Packed { .. })).count() <= 3
+            );
         }
     };
     tokio::join!(packers, tracker.deliver_all(&again));
@@ -224,7 +226,7 @@ async fn a_step_that_was_not_finished_is_counted_from_rows_and_finished_by_the_n
     assert_eq!(all_counts(&tracker).await, counts);
     let later = tracker.now().plus(2 * MINUTE);
     let stuck = tracker.pack_step(tracker.project.id, &EVERYTHING, later).await;
-    assert_eq!(stuck, Step::Lost);
+    assert_eq!(stuck, PackOutcome::Lost);
     leave_unfinished(&tracker, &[]).await;
     assert_eq!(all_counts(&tracker).await, counts);
     assert_eq!(tracker.errors().await, errors);
@@ -255,12 +257,12 @@ async fn a_deletion_leaves_the_runs_of_a_step_as_they_are_until_it_is_finished()
     tracker.tamper(&head, name, AttributeValue::M(tombstone)).await;
     leave_unfinished(&tracker, &[]).await;
     tracker.test.pass(5 * MINUTE);
-    tracker.merge_within(&MergeLimits::default()).await;
+    tracker.merge_within(&CompactionLimits::default()).await;
     let step = tracker.pack_step(tracker.project.id, &EVERYTHING, tracker.now()).await;
-    assert!(matches!(step, Step::Left(_)), "{step:?}");
+    assert!(matches!(step, PackOutcome::Left(_)), "{step:?}");
     assert_eq!(tracker.items_of("log-head#").await[0]["readableSteps"], number(1));
     assert_eq!(tracker.total(&json!({})).await, 48 - count);
-    tracker.merge_within(&MergeLimits::default()).await;
+    tracker.merge_within(&CompactionLimits::default()).await;
     assert_eq!(tracker.total(&json!({})).await, 48 - count);
     assert_eq!(u64::try_from(tracker.items_of("error-events#").await.len()).unwrap(), 48 - count);
 }
@@ -550,7 +552,7 @@ async fn the_runs_of_a_day_have_a_further_manifest_every_512_steps() {
     assert_eq!(all_counts(&tracker).await, counts);
 
     // Each is merged by itself.
-    let few = MergeLimits { fan_in: 2, ..MergeLimits::default() };
+    let few = CompactionLimits { fan_in: 2, ..CompactionLimits::default() };
     tracker.merge_within(&few).await;
     assert!(tracker.runs().await.iter().all(|(_, runs)| *runs <= 2), "{:?}", tracker.runs().await);
     assert_eq!(all_counts(&tracker).await, counts);

@@ -174,7 +174,7 @@ async fn projects_that_enter_the_queue_all_at_once_are_all_let_in() {
         let start = started + time * number / count;
         tokio::time::sleep_until(start.into()).await;
         ErrorStore::new(&tracker.test.app.store)
-            .want_packing(*project, None, tracker.now())
+            .enqueue_for_packing(*project, None, tracker.now())
             .await
             .unwrap();
     });

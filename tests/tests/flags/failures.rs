@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use shared::app::Operation;
 use tests::app::{PROJECT, TestApp, left_out};
 use tests::call::Call;
-use tests::scripted::{KEY, Turn, access, cancelled, reply_under};
+use tests::scripted::{KEY, ScriptedReply, access, cancelled, reply_under};
 
 use super::{
     DELETE, EVALUATE, EVALUATE_ALL, EVALUATIONS, GET, LIST, OPERATIONS, TABLE, UPDATE, call,
@@ -44,7 +44,7 @@ fn flag(archived: bool) -> Value {
     item
 }
 
-fn condition_failed() -> Turn {
+fn condition_failed() -> ScriptedReply {
     cancelled(&["ConditionalCheckFailed"])
 }
 
@@ -95,7 +95,7 @@ async fn remembered_flags_are_evaluated_without_dynamodb() {
 async fn a_table_that_is_missing_gives_500_without_a_cause() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", 0) => access(),
-        _ => Turn::Error("ResourceNotFoundException", json!({"message": "secret table"})),
+        _ => ScriptedReply::Error("ResourceNotFoundException", json!({"message": "secret table"})),
     };
     for operation in OPERATIONS {
         let (reply, _) = reply_under(script, any(operation)).await;
@@ -112,7 +112,7 @@ async fn a_table_that_is_missing_gives_500_without_a_cause() {
 async fn a_dynamodb_that_says_nothing_is_given_up() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", 0) => access(),
-        _ => Turn::Silence,
+        _ => ScriptedReply::Silence,
     };
     for operation in EVALUATIONS {
         let (reply, _) = reply_under(script, any(operation)).await;
@@ -124,7 +124,7 @@ async fn a_dynamodb_that_says_nothing_is_given_up() {
 async fn a_flag_that_keeps_changing_gives_409() {
     let unarchived = |target: &str, _: usize| match target {
         "BatchGetItem" => access(),
-        "GetItem" => Turn::Answer(json!({"Item": flag(false)})),
+        "GetItem" => ScriptedReply::Answer(json!({"Item": flag(false)})),
         _ => condition_failed(),
     };
     let (reply, dynamodb) = reply_under(unarchived, patch(&json!({"name": "n"}))).await;
@@ -133,7 +133,7 @@ async fn a_flag_that_keeps_changing_gives_409() {
     assert!(dynamodb.requests("TransactWriteItems").len() > 2);
     let archived = |target: &str, _: usize| match target {
         "BatchGetItem" => access(),
-        "GetItem" => Turn::Answer(json!({"Item": flag(true)})),
+        "GetItem" => ScriptedReply::Answer(json!({"Item": flag(true)})),
         _ => condition_failed(),
     };
     let (reply, dynamodb) = reply_under(archived, any(DELETE)).await;
@@ -145,11 +145,13 @@ async fn a_flag_that_keeps_changing_gives_409() {
 async fn all_attempts_at_a_write_have_one_token() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", _) => access(),
-        ("GetItem", _) => Turn::Answer(json!({"Item": flag(false)})),
-        ("TransactWriteItems", 0) => Turn::Silence,
+        ("GetItem", _) => ScriptedReply::Answer(json!({"Item": flag(false)})),
+        ("TransactWriteItems", 0) => ScriptedReply::Silence,
         ("TransactWriteItems", 1) => cancelled(&["TransactionConflict"]),
-        ("TransactWriteItems", 2) => Turn::Error("TransactionInProgressException", json!({})),
-        _ => Turn::Answer(json!({})),
+        ("TransactWriteItems", 2) => {
+            ScriptedReply::Error("TransactionInProgressException", json!({}))
+        }
+        _ => ScriptedReply::Answer(json!({})),
     };
     let call = patch(&json!({"name": "n"})).header("if-match", "\"1\"");
     let (reply, dynamodb) = reply_under(script, call).await;
@@ -164,15 +166,15 @@ async fn all_attempts_at_a_write_have_one_token() {
 async fn a_patch_that_met_another_is_carried_out_on_what_that_left() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", _) => access(),
-        ("GetItem", 0) => Turn::Answer(json!({"Item": flag(false)})),
+        ("GetItem", 0) => ScriptedReply::Answer(json!({"Item": flag(false)})),
         ("GetItem", _) => {
             let mut item = flag(false);
             item["version"] = json!({"N": "8"});
             item["description"] = json!({"S": "theirs"});
-            Turn::Answer(json!({ "Item": item }))
+            ScriptedReply::Answer(json!({ "Item": item }))
         }
         ("TransactWriteItems", 0) => condition_failed(),
-        _ => Turn::Answer(json!({})),
+        _ => ScriptedReply::Answer(json!({})),
     };
     let (reply, dynamodb) = reply_under(script, patch(&json!({"name": "ours"}))).await;
     assert_eq!((reply.status, &reply.body["version"]), (200, &json!(9)));
@@ -191,8 +193,8 @@ async fn a_transaction_that_keeps_meeting_others_gives_409() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", _) => access(),
         // The flag, then the project's item.
-        ("GetItem", 0) => Turn::Answer(json!({"Item": flag(false)})),
-        ("GetItem", _) => Turn::Answer(json!({})),
+        ("GetItem", 0) => ScriptedReply::Answer(json!({"Item": flag(false)})),
+        ("GetItem", _) => ScriptedReply::Answer(json!({})),
         _ => cancelled(&["None", "TransactionConflict"]),
     };
     let (reply, _) = reply_under(script, any(UPDATE)).await;
@@ -203,12 +205,18 @@ async fn a_transaction_that_keeps_meeting_others_gives_409() {
 async fn an_archiving_rests_on_the_state_in_which_dependents_were_read() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", _) => access(),
-        ("GetItem", number) if number % 2 == 0 => Turn::Answer(json!({"Item": flag(false)})),
-        ("GetItem", 1) => Turn::Answer(json!({"Item": {"prerequisitesState": {"N": "6"}}})),
-        ("GetItem", _) => Turn::Answer(json!({"Item": {"prerequisitesState": {"N": "7"}}})),
-        ("Query", _) => Turn::Answer(json!({"Items": [], "Count": 0})),
+        ("GetItem", number) if number % 2 == 0 => {
+            ScriptedReply::Answer(json!({"Item": flag(false)}))
+        }
+        ("GetItem", 1) => {
+            ScriptedReply::Answer(json!({"Item": {"prerequisitesState": {"N": "6"}}}))
+        }
+        ("GetItem", _) => {
+            ScriptedReply::Answer(json!({"Item": {"prerequisitesState": {"N": "7"}}}))
+        }
+        ("Query", _) => ScriptedReply::Answer(json!({"Items": [], "Count": 0})),
         ("TransactWriteItems", 0) => cancelled(&["None", "ConditionalCheckFailed"]),
-        _ => Turn::Answer(json!({})),
+        _ => ScriptedReply::Answer(json!({})),
     };
     let (reply, dynamodb) = reply_under(script, any(UPDATE)).await;
     assert_eq!(reply.status, 200);

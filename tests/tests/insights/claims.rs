@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use serde_json::json;
 
-use ::insights::store::{BatchId, Claim, InsightStore, InsightWrite, RequestRecord};
+use ::insights::store::{BatchId, ClaimOutcome, InsightStore, InsightWrite, RequestRecord};
 use ::insights::{Insight, InsightId, PainPoint};
 use shared::app::{App, Ids};
 use tests::app::{TestApp, app_with};
@@ -72,7 +72,7 @@ async fn claim(test: &TestApp, numbers: impl IntoIterator<Item = usize>) -> Batc
     let claim = InsightStore::new(&test.app.store)
         .claim_pain_points(test.project_id, batch, &pain_points, now)
         .await;
-    assert_eq!(claim.unwrap(), Claim::Claimed);
+    assert_eq!(claim.unwrap(), ClaimOutcome::Claimed);
     batch
 }
 
@@ -158,7 +158,7 @@ async fn a_batch_that_was_given_up_cannot_be_committed_any_more() {
     let claim = InsightStore::new(&test.app.store)
         .claim_pain_points(test.project_id, batch, &[&one], now)
         .await;
-    assert_eq!(claim.unwrap(), Claim::Taken(vec![one.id]));
+    assert_eq!(claim.unwrap(), ClaimOutcome::Taken(vec![one.id]));
 }
 
 #[tokio::test]
@@ -175,11 +175,11 @@ async fn of_two_batches_that_wait_for_each_other_the_later_one_makes_way() {
             .await
             .unwrap()
     };
-    assert_eq!(claim(earlier, &pain_points[..100]).await, Claim::Claimed);
-    assert_eq!(claim(later, &pain_points[100..]).await, Claim::Claimed);
-    assert_eq!(claim(earlier, &pain_points).await, Claim::InProgress);
-    assert_eq!(claim(later, &pain_points).await, Claim::GivenUp);
-    assert_eq!(claim(earlier, &pain_points).await, Claim::Claimed);
+    assert_eq!(claim(earlier, &pain_points[..100]).await, ClaimOutcome::Claimed);
+    assert_eq!(claim(later, &pain_points[100..]).await, ClaimOutcome::Claimed);
+    assert_eq!(claim(earlier, &pain_points).await, ClaimOutcome::InProgress);
+    assert_eq!(claim(later, &pain_points).await, ClaimOutcome::GivenUp);
+    assert_eq!(claim(earlier, &pain_points).await, ClaimOutcome::Claimed);
     // What was given up once does not come back.
     assert_eq!(InsightStore::new(&test.app.store).give_up(later).await.unwrap(), None);
 }

@@ -12,7 +12,7 @@ use shared::app::Operation;
 use tests::app::{PROJECT, TestApp, left_out};
 use tests::call::{Call, Reply};
 use tests::insights::pain_point;
-use tests::scripted::{KEY, Turn, access, cancelled, reply_under};
+use tests::scripted::{KEY, ScriptedReply, access, cancelled, reply_under};
 
 use super::{
     ADD, CREATE, GET, LIST, LIST_PAIN_POINTS, MERGE, NOWHERE, OPERATIONS, SPLIT, TABLE, UPDATE,
@@ -31,14 +31,14 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 /// The answer to `GetItem` that finds an insight with one chunk.
-fn head() -> Turn {
+fn head() -> ScriptedReply {
     let id: u128 = CHUNK
         .replace('-', "")
         .chars()
         .fold(0, |id, digit| id * 16 + u128::from(digit.to_digit(16).unwrap_or_default()));
     // Nobody has left the chunk.
     let reference = [&id.to_be_bytes()[..], &1_u32.to_be_bytes(), &[0; 50]].concat();
-    Turn::Answer(json!({"Item": {
+    ScriptedReply::Answer(json!({"Item": {
         "pk": {"S": "project#00000000-0000-7000-8000-000000000001"},
         "sk": {"S": format!("insight#{ID}")},
         "id": {"S": ID},
@@ -52,13 +52,13 @@ fn head() -> Turn {
 }
 
 /// The answer to `BatchGetItem` that finds the chunk, with the pain points 0 and 1.
-fn chunk() -> Turn {
+fn chunk() -> ScriptedReply {
     let member = |number| {
         let pain_point = pain_point(number);
         let at = pain_point.occurred_at.as_millis().to_be_bytes();
         [pain_point.id.as_bytes(), &at[..], &[7; 16], &[0; 17]].concat()
     };
-    Turn::Answer(json!({"Responses": {"waymark-replay-insights": [{
+    ScriptedReply::Answer(json!({"Responses": {"waymark-replay-insights": [{
         "pk": {"S": format!("chunk#{CHUNK}")},
         "sk": {"S": "chunk"},
         "revision": {"N": "1"},
@@ -67,7 +67,7 @@ fn chunk() -> Turn {
 }
 
 /// The answer to `BatchGetItem` that finds the pain points 0 and 1.
-fn details() -> Turn {
+fn details() -> ScriptedReply {
     let item = |number| {
         let pain_point = pain_point(number);
         json!({
@@ -79,22 +79,22 @@ fn details() -> Turn {
             "excerpt": {"S": pain_point.excerpt},
         })
     };
-    Turn::Answer(json!({
+    ScriptedReply::Answer(json!({
         "Responses": {"waymark-replay-insights": [item(0), item(1)]},
         "UnprocessedKeys": {},
     }))
 }
 
 /// The answer to `BatchGetItem` that leaves everything to be asked for again.
-fn unprocessed() -> Turn {
-    Turn::Answer(json!({"Responses": {}, "UnprocessedKeys": {"waymark-replay-insights": {
+fn unprocessed() -> ScriptedReply {
+    ScriptedReply::Answer(json!({"Responses": {}, "UnprocessedKeys": {"waymark-replay-insights": {
         "Keys": [{"pk": {"S": format!("chunk#{CHUNK}")}, "sk": {"S": "chunk"}}],
         "ConsistentRead": true,
     }}}))
 }
 
-fn throttled() -> Turn {
-    Turn::Error("ThrottlingException", json!({"message": "slow down"}))
+fn throttled() -> ScriptedReply {
+    ScriptedReply::Error("ThrottlingException", json!({"message": "slow down"}))
 }
 
 fn assert_tells_when_to_retry(reply: &Reply, problem: (u16, &str), of: &str) {
@@ -123,7 +123,7 @@ async fn writes_that_meet_others_are_tried_again() {
                 ("GetItem", _) => head(),
                 (_, 0) => cancelled(&["TransactionConflict", "None"]),
                 (_, 1) => cancelled(&["None", "ThrottlingError"]),
-                _ => Turn::Answer(json!({})),
+                _ => ScriptedReply::Answer(json!({})),
             },
             any(operation),
         )
@@ -213,7 +213,7 @@ async fn writes_that_are_always_too_late_give_409() {
             ("BatchGetItem", _) => chunk(),
             ("GetItem", _) => head(),
             // Claims, and then the insight.
-            (_, before) if before % 2 == 0 => Turn::Answer(json!({})),
+            (_, before) if before % 2 == 0 => ScriptedReply::Answer(json!({})),
             _ => cancelled(&["ConditionalCheckFailed", "None", "None"]),
         };
         let (reply, dynamodb) = reply_under(script, any(ADD)).await;
@@ -232,7 +232,7 @@ async fn an_upload_whose_batch_was_given_up_starts_again_with_a_new_one() {
                 ("BatchGetItem", _) => chunk(),
                 ("GetItem", _) => head(),
                 ("TransactWriteItems", 1) => cancelled(&["None", "ConditionalCheckFailed", "None"]),
-                _ => Turn::Answer(json!({})),
+                _ => ScriptedReply::Answer(json!({})),
             },
             any(operation),
         )
@@ -259,7 +259,7 @@ async fn a_dynamodb_that_throttles_gives_503() {
                 ("BatchGetItem", _) => chunk(),
                 ("GetItem", _) => head(),
                 _ => throttled(),
-            }) as fn(&str, usize) -> Turn,
+            }) as fn(&str, usize) -> ScriptedReply,
             |target, before| match (target, before) {
                 ("BatchGetItem", 0) => access(),
                 ("BatchGetItem", _) => chunk(),
@@ -292,7 +292,7 @@ async fn what_is_left_unprocessed_is_asked_for_again() {
                 ("BatchGetItem", 3) => chunk(),
                 ("BatchGetItem", _) => details(),
                 ("GetItem", _) => head(),
-                _ => Turn::Answer(json!({})),
+                _ => ScriptedReply::Answer(json!({})),
             },
             any(operation),
         )
@@ -309,7 +309,7 @@ async fn what_is_left_unprocessed_is_asked_for_again() {
             ("BatchGetItem", 0) => access(),
             ("BatchGetItem", _) => unprocessed(),
             ("GetItem", _) => head(),
-            _ => Turn::Answer(json!({})),
+            _ => ScriptedReply::Answer(json!({})),
         };
         let (reply, dynamodb) = reply_under(script, any(operation)).await;
         assert_tells_when_to_retry(&reply, (503, "unavailable"), operation.name);

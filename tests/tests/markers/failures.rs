@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use shared::app::Operation;
 use tests::app::{PROJECT, TestApp, left_out};
 use tests::call::Call;
-use tests::scripted::{KEY, Turn, access, cancelled, reply_under};
+use tests::scripted::{KEY, ScriptedReply, access, cancelled, reply_under};
 
 use super::{
     ADD, CREATE, DELETE, GET, LIST, LIST_EVENTS, OPERATIONS, TABLE, add, call, call_for, column,
@@ -38,8 +38,8 @@ async fn events_are_not_asked_for_before_the_collection_has_answered() {
     let (reply, dynamodb) = reply_under(
         |target, _| match target {
             "BatchGetItem" => access(),
-            "GetItem" => Turn::Silence,
-            _ => Turn::Answer(json!({})),
+            "GetItem" => ScriptedReply::Silence,
+            _ => ScriptedReply::Answer(json!({})),
         },
         any(LIST_EVENTS),
     )
@@ -57,7 +57,7 @@ async fn writes_that_meet_others_are_tried_again() {
                 ("BatchGetItem", _) => access(),
                 (_, 0) => cancelled(&["TransactionConflict", "None"]),
                 (_, 1) => cancelled(&["None", "ThrottlingError"]),
-                _ => Turn::Answer(json!({})),
+                _ => ScriptedReply::Answer(json!({})),
             },
             any(operation),
         )
@@ -88,8 +88,8 @@ async fn a_deletion_whose_answer_was_lost_is_not_answered_with_404() {
     let (reply, dynamodb) = reply_under(
         |target, before| match (target, before) {
             ("BatchGetItem", _) => access(),
-            (_, 0) => Turn::Error("InternalServerError", json!({"message": "try again"})),
-            _ => Turn::Answer(json!({})),
+            (_, 0) => ScriptedReply::Error("InternalServerError", json!({"message": "try again"})),
+            _ => ScriptedReply::Answer(json!({})),
         },
         any(DELETE),
     )
@@ -107,8 +107,8 @@ async fn events_that_are_stored_are_answered_even_if_they_cannot_be_put_in_their
     let (reply, dynamodb) = reply_under(
         |target, before| match (target, before) {
             ("BatchGetItem", _) => access(),
-            (_, 0) => Turn::Answer(json!({})),
-            _ => Turn::Error("ThrottlingException", json!({"message": "slow down"})),
+            (_, 0) => ScriptedReply::Answer(json!({})),
+            _ => ScriptedReply::Error("ThrottlingException", json!({"message": "slow down"})),
         },
         call,
     )

@@ -16,7 +16,7 @@ use shared::timestamp::Timestamp;
 use tests::app::{START, TestApp, app_over, left_out};
 use tests::call::Call;
 use tests::markers::filled;
-use tests::scripted::{ScriptedDynamoDb, Turn};
+use tests::scripted::{ScriptedDynamoDb, ScriptedReply};
 
 use super::{
     CREATE, DELETE, Item, TABLE, add, call_for, collection_id, create, other_project, some_events,
@@ -223,36 +223,36 @@ async fn the_age_of_the_oldest_job_is_what_the_metric_tells() {
 }
 
 /// One job with two events.
-fn two_events(target: &str, before: usize) -> Turn {
+fn two_events(target: &str, before: usize) -> ScriptedReply {
     let id = "01902f3c-0000-7000-8000-000000000000";
     match (target, before) {
-        ("Query", 0) => Turn::Answer(json!({"Items": [{
+        ("Query", 0) => ScriptedReply::Answer(json!({"Items": [{
             "pk": {"S": "purge-jobs"},
             "sk": {"S": id},
             "deletedAt": {"S": "2026-11-21T04:16:00.000Z"},
         }], "Count": 1, "ScannedCount": 1})),
-        ("Query", 1) => Turn::Answer(json!({"Items": [
+        ("Query", 1) => ScriptedReply::Answer(json!({"Items": [
             {"sk": {"S": "1"}},
             {"sk": {"S": "2"}},
         ], "Count": 2, "ScannedCount": 2})),
-        ("Query", _) => Turn::Answer(json!({"Items": [], "Count": 0, "ScannedCount": 0})),
-        _ => Turn::Answer(json!({})),
+        ("Query", _) => ScriptedReply::Answer(json!({"Items": [], "Count": 0, "ScannedCount": 0})),
+        _ => ScriptedReply::Answer(json!({})),
     }
 }
 
 /// The answer that leaves the second event where it is.
-fn unprocessed() -> Turn {
+fn unprocessed() -> ScriptedReply {
     let key = json!({
         "pk": {"S": "events#01902f3c-0000-7000-8000-000000000000"},
         "sk": {"S": "2"},
     });
-    Turn::Answer(json!({"UnprocessedItems": {
+    ScriptedReply::Answer(json!({"UnprocessedItems": {
         "waymark-event-markers": [{"DeleteRequest": {"Key": key}}],
     }}))
 }
 
 async fn run_under(
-    script: fn(&str, usize) -> Turn,
+    script: fn(&str, usize) -> ScriptedReply,
 ) -> (Result<(), StoreError>, ScriptedDynamoDb, Vec<usize>) {
     let dynamodb = ScriptedDynamoDb::start(script).await;
     let (app, _) = app_over(&dynamodb.endpoint);
@@ -269,9 +269,10 @@ async fn run_under(
 async fn what_dynamodb_leaves_unprocessed_is_sent_again() {
     let (outcome, dynamodb, sizes) = run_under(|target, before| match (target, before) {
         ("BatchWriteItem", 0 | 1) => unprocessed(),
-        ("BatchWriteItem", 2) => {
-            Turn::Error("ProvisionedThroughputExceededException", json!({"message": "slow down"}))
-        }
+        ("BatchWriteItem", 2) => ScriptedReply::Error(
+            "ProvisionedThroughputExceededException",
+            json!({"message": "slow down"}),
+        ),
         _ => two_events(target, before),
     })
     .await;
@@ -309,11 +310,11 @@ async fn a_job_that_cannot_go_on_does_not_hold_up_the_next() {
                 job("01902f3c-0000-7000-8000-000000000000"),
                 job("01902f3c-0000-7000-8000-000000000001"),
             ];
-            Turn::Answer(json!({"Items": jobs, "Count": 2, "ScannedCount": 2}))
+            ScriptedReply::Answer(json!({"Items": jobs, "Count": 2, "ScannedCount": 2}))
         }
-        ("Query", 1) => Turn::Error("ValidationException", json!({"message": "no"})),
-        ("Query", _) => Turn::Answer(json!({"Items": [], "Count": 0, "ScannedCount": 0})),
-        _ => Turn::Answer(json!({})),
+        ("Query", 1) => ScriptedReply::Error("ValidationException", json!({"message": "no"})),
+        ("Query", _) => ScriptedReply::Answer(json!({"Items": [], "Count": 0, "ScannedCount": 0})),
+        _ => ScriptedReply::Answer(json!({})),
     })
     .await;
     assert!(matches!(outcome, Err(StoreError::Refused(_))), "{outcome:?}");

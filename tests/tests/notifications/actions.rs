@@ -8,17 +8,17 @@ use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use serde_json::{Value, json};
 
 use local::environment::table_prefix;
-use send_notifications::outside::Outside;
+use send_notifications::senders::Senders;
 use shared::projects::project::ProjectId;
 use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
 use tests::errors::{SentEvent, project};
 use tests::insights::upload;
-use tests::notifications::{Post, give_address, outside, user};
+use tests::notifications::{SentMessages, give_address, senders, user};
 
 /// The tests' own user, with an address, whom nothing was sent yet.
-pub(super) async fn start() -> (TestApp, Post) {
-    let (test, post) = (TestApp::start().await, Post::open());
+pub(super) async fn start() -> (TestApp, SentMessages) {
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     // The tests' key was announced before there is an address.
     post.run(&test.app).await;
     give_address(&test.app, &user("owner"), "owner@example.com").await;
@@ -26,9 +26,9 @@ pub(super) async fn start() -> (TestApp, Post) {
 }
 
 /// SES and EventBridge, out of reach.
-pub(super) fn nowhere() -> Outside {
+pub(super) fn nowhere() -> Senders {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    outside(&format!("http://{closed}"), &format!("http://{closed}"))
+    senders(&format!("http://{closed}"), &format!("http://{closed}"))
 }
 
 /// An error event of now.

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use notifications::address::{EmailAddress, Nonce};
 use notifications::store::NotificationStore;
-use send_notifications::outside::Outside;
+use send_notifications::senders::Senders;
 use shared::app::{App, Operation};
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use tests::app::{TestApp, clock_at};
 use tests::call::{Call, Gateway, Reply};
-use tests::notifications::{Post, give_address, outside, run, token_in, user};
-use tests::proxy::{self, Answer, Proxy};
+use tests::notifications::{SentMessages, give_address, run, senders, token_in, user};
+use tests::proxy::{self, Proxy, ProxyResponse};
 use tests::wire::Request;
 
 const SET: &Operation = &set_email_address::OPERATION;
@@ -42,7 +42,7 @@ async fn look(test: &TestApp, token: &str) -> Reply {
 }
 
 /// Changes the address of the tests' own user, and returns the token of the confirmation.
-async fn change(test: &TestApp, post: &Post, email: &str) -> String {
+async fn change(test: &TestApp, post: &SentMessages, email: &str) -> String {
     assert_eq!(set(test, email).await.status, 200);
     post.run(&test.app).await;
     let token = token_in(&post.mails_to(email).await[0], CONFIRM_PATH);
@@ -52,7 +52,7 @@ async fn change(test: &TestApp, post: &Post, email: &str) -> String {
 }
 
 /// Returns the token in the latest security email to an address.
-async fn undo_token(post: &Post, email: &str) -> String {
+async fn undo_token(post: &SentMessages, email: &str) -> String {
     let mails = post.mails_to(email).await;
     assert_eq!(mails[0]["subject"], "Your notifications of Waymark go to another address");
     token_in(&mails[0], CONFIRM_PATH)
@@ -72,7 +72,7 @@ fn page(reply: &Reply) -> (u16, &str) {
 
 #[tokio::test]
 async fn an_address_counts_once_the_link_in_the_mail_was_followed() {
-    let (test, post) = (TestApp::start().await, Post::open());
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     let reply = set(&test, "mira@example.com").await;
     let waits = json!({"email": null, "pendingEmail": "mira@example.com"});
     assert_eq!((reply.status, &reply.body), (200, &waits));
@@ -93,7 +93,7 @@ async fn an_address_counts_once_the_link_in_the_mail_was_followed() {
 
 #[tokio::test]
 async fn looking_at_a_confirmation_link_changes_nothing() {
-    let (test, post) = (TestApp::start().await, Post::open());
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     let waits = set(&test, "mira@example.com").await.body;
     post.run(&test.app).await;
     let token = token_in(&post.mails().await[0], CONFIRM_PATH);
@@ -114,7 +114,7 @@ async fn looking_at_a_confirmation_link_changes_nothing() {
 
 #[tokio::test]
 async fn keys_that_list_projects_cannot_set_an_address() {
-    let (test, post) = (TestApp::start().await, Post::open());
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     let narrow =
         |key: ApiKeyRecord| ApiKeyRecord { projects: Some([test.project_id].into()), ..key };
     let key = test.key_with(narrow).await;
@@ -129,7 +129,7 @@ async fn keys_that_list_projects_cannot_set_an_address() {
 
 #[tokio::test]
 async fn the_old_address_undoes_a_change_within_72_hours() {
-    let (test, post) = (TestApp::start().await, Post::open());
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     give_address(&test.app, &user("owner"), "old@example.com").await;
     change(&test, &post, "new@example.com").await;
     let mails = post.mails_to("old@example.com").await;
@@ -162,7 +162,7 @@ async fn the_old_address_undoes_a_change_within_72_hours() {
 /// An attacker with a stolen key changes the address twice.
 #[tokio::test]
 async fn the_first_old_address_undoes_two_changes() {
-    let (test, post) = (TestApp::start().await, Post::open());
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     give_address(&test.app, &user("owner"), "old@example.com").await;
     change(&test, &post, "attacker@example.com").await;
     change(&test, &post, "attacker-2@example.com").await;
@@ -175,7 +175,7 @@ async fn the_first_old_address_undoes_two_changes() {
 
 #[tokio::test]
 async fn first_addresses_and_those_of_operators_send_no_security_email() {
-    let (test, post) = (TestApp::start().await, Post::open());
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     change(&test, &post, "first@example.com").await;
     give_address(&test.app, &user("owner"), "second@example.com").await;
     post.run(&test.app).await;
@@ -189,7 +189,7 @@ async fn first_addresses_and_those_of_operators_send_no_security_email() {
 
 #[tokio::test]
 async fn one_address_gets_five_confirmation_emails_a_day() {
-    let (test, post) = (TestApp::start().await, Post::open());
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     post.run(&test.app).await;
     let mut keys = Vec::new();
     for number in 0..8 {
@@ -241,7 +241,7 @@ async fn one_address_gets_five_confirmation_emails_a_day() {
 
 #[tokio::test]
 async fn setting_the_same_address_again_keeps_its_link() {
-    let (test, post) = (TestApp::start().await, Post::open());
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     set(&test, "mira@example.com").await;
     post.run(&test.app).await;
     let token = token_in(&post.mails().await[0], CONFIRM_PATH);
@@ -258,7 +258,7 @@ async fn setting_the_same_address_again_keeps_its_link() {
 
 #[tokio::test]
 async fn everybody_is_told_their_own_address_and_whether_it_is_confirmed() {
-    let (test, post) = (TestApp::start().await, Post::open());
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     let nothing = json!({"email": null, "pendingEmail": null});
     assert_eq!(told(&test, &test.key).await, nothing);
     let waits = set(&test, "mira@example.com").await.body;
@@ -280,7 +280,7 @@ async fn everybody_is_told_their_own_address_and_whether_it_is_confirmed() {
 
 #[tokio::test]
 async fn a_newer_address_voids_older_links_and_time_all_of_them() {
-    let (test, post) = (TestApp::start().await, Post::open());
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     give_address(&test.app, &user("owner"), "old@example.com").await;
     let mut tokens = Vec::new();
     for email in ["a@example.com", "b@example.com"] {
@@ -301,7 +301,7 @@ async fn a_newer_address_voids_older_links_and_time_all_of_them() {
 
 #[tokio::test]
 async fn links_that_are_not_ours_lead_to_a_page_that_says_what_to_do() {
-    let (test, post) = (TestApp::start().await, Post::open());
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     set(&test, "mira@example.com").await;
     post.run(&test.app).await;
     let token = token_in(&post.mails().await[0], CONFIRM_PATH);
@@ -328,7 +328,7 @@ async fn links_that_are_not_ours_lead_to_a_page_that_says_what_to_do() {
 /// Between the read of an address that need not be asked for and the end of its request, another is set.
 #[tokio::test]
 async fn a_request_that_comes_while_an_older_one_ends_is_not_lost() {
-    let (test, post) = (TestApp::start().await, Post::open());
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     let name = user("owner");
     for has_one in [false, true] {
         if has_one {
@@ -356,9 +356,9 @@ async fn a_request_that_comes_while_an_older_one_ends_is_not_lost() {
 /// Without a sender nobody can be asked. Such a request keeps no run busy for longer than it is good for.
 #[tokio::test]
 async fn without_a_sender_a_request_is_forgotten_in_time() {
-    let (test, post) = (TestApp::start().await, Post::open());
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     post.run(&test.app).await;
-    let nobody = Outside::default();
+    let nobody = Senders::default();
     let waits = set(&test, "mira@example.com").await.body;
     test.pass(Duration::from_hours(23));
     run(&test.app, &nobody, Duration::ZERO).await;
@@ -399,7 +399,7 @@ async fn what_is_no_address_is_refused_at_its_place() {
 
 #[tokio::test]
 async fn an_address_of_any_alphabet_is_taken_in_its_ascii_form() {
-    let (test, post) = (TestApp::start().await, Post::open());
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     let email = "user@xn--e1afmkfd.xn--p1ai";
     let reply = set(&test, email).await;
     assert_eq!((reply.status, &reply.body["pendingEmail"]), (200, &json!(email)));
@@ -433,7 +433,7 @@ async fn nobody_learns_whether_somebody_else_has_an_address() {
 
 #[tokio::test]
 async fn a_user_has_five_mails_an_hour_sent_to_addresses_that_nobody_confirmed() {
-    let (test, post) = (TestApp::start().await, Post::open());
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     for number in 0..7 {
         set(&test, &format!("victim{number}@example.com")).await;
         post.run(&test.app).await;
@@ -449,7 +449,7 @@ async fn a_user_has_five_mails_an_hour_sent_to_addresses_that_nobody_confirmed()
 
 #[tokio::test]
 async fn a_link_in_a_mail_switches_one_type_off_for_its_user() {
-    let (test, post) = (TestApp::start().await, Post::open());
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     let ada =
         test.key_with(|key| ApiKeyRecord { user: UserId::parse("ada").unwrap(), ..key }).await;
     give_address(&test.app, &user("ada"), "ada@example.com").await;
@@ -492,7 +492,7 @@ struct Overtaken {
 }
 
 impl Proxy for Overtaken {
-    async fn answer(&self, _: Request) -> Answer {
+    async fn answer(&self, _: Request) -> ProxyResponse {
         let number = self.mails.fetch_add(1, Ordering::Relaxed);
         let name = user("owner");
         let mut address =
@@ -516,13 +516,13 @@ async fn however_often_an_address_is_set_meanwhile_five_mails_an_hour_ask() {
     let (app, mails) = (test.app_at(clock_at(test.app.clock.now())), AtomicU32::new(0));
     let overtaken = Arc::new(Overtaken { app, mails });
     let url = proxy::serve(Arc::clone(&overtaken)).await;
-    let outside = Outside { publisher: None, ..outside(&url, &url) };
+    let senders = Senders { publisher: None, ..senders(&url, &url) };
     for _ in 0..10 {
-        run(&test.app, &outside, Duration::ZERO).await;
+        run(&test.app, &senders, Duration::ZERO).await;
         test.pass(Duration::from_secs(30));
     }
     assert_eq!(overtaken.mails.load(Ordering::Relaxed), 5);
     test.pass(Duration::from_hours(1));
-    run(&test.app, &outside, Duration::ZERO).await;
+    run(&test.app, &senders, Duration::ZERO).await;
     assert!(overtaken.mails.load(Ordering::Relaxed) > 5, "there is room again");
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use shared::projects::api_key::{ApiKeyRecord, Scope, UserId};
 use shared::projects::project::ProjectId;
 use tests::app::{PROJECT, TestApp, key_id};
-use tests::notifications::{Post, announce_trends, give_address, user};
+use tests::notifications::{SentMessages, announce_trends, give_address, user};
 
 use super::actions::{
     create_flag, create_trend, deliver_many, make_errors, set_preferences, set_status, start,
@@ -83,7 +83,7 @@ async fn add_user(
 async fn whatever_is_changed_before_a_mail_is_sent_counts() {
     const NAMES: [&str; 6] = ["switched-off", "switched-on", "blind", "moved", "late", "same"];
     for is_gathered in [false, true] {
-        let (test, post) = (TestApp::start().await, Post::open());
+        let (test, post) = (TestApp::start().await, SentMessages::open());
         let mut keys = BTreeMap::new();
         for name in NAMES {
             let user_id = UserId::parse(name).unwrap();
@@ -131,7 +131,7 @@ async fn whatever_is_changed_before_a_mail_is_sent_counts() {
 /// every type that something brings about.
 #[tokio::test]
 async fn mails_go_exactly_where_they_belong() {
-    let (test, post) = (TestApp::start().await, Post::open());
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     let other = local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
     let of_project = TYPES.map(|(name, _)| name).into_iter().filter(|it| *it != "api_key_created");
     let of_project: Vec<&str> = of_project.collect();
@@ -197,7 +197,7 @@ async fn mails_go_exactly_where_they_belong() {
 async fn a_mail_needs_keys_that_may_read_what_it_tells() {
     use Scope::{ErrorsRead, ErrorsWrite, FlagsRead, InsightsRead, NotificationsRead};
     type Keys<'k> = [(Scope, &'k Option<BTreeSet<ProjectId>>)];
-    let (test, post) = (TestApp::start().await, Post::open());
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     let other = local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
     let (it, all) = (Some(BTreeSet::from([test.project_id])), None);
     let other = Some(BTreeSet::from([other]));

@@ -8,7 +8,7 @@ use shared::app::Deadline;
 use shared::dynamodb::StoreError;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use tests::app::TestApp;
-use tests::notifications::{Post, give_address, user};
+use tests::notifications::{SentMessages, give_address, user};
 
 use super::actions::{make_errors, nowhere, start, subjects};
 
@@ -24,12 +24,12 @@ fn written(value: &AttributeValue) -> String {
 }
 
 /// A run that may fail.
-async fn try_run(test: &TestApp, post: &Post) -> Outcome {
-    send(&test.app, &post.outside, Duration::ZERO, Deadline::after(MINUTE)).await.unwrap()
+async fn try_run(test: &TestApp, post: &SentMessages) -> Outcome {
+    send(&test.app, &post.senders, Duration::ZERO, Deadline::after(MINUTE)).await.unwrap()
 }
 
 /// Three users who are told of errors: `ada`, `mira` and the tests' own, `owner`.
-async fn start_with_three() -> (TestApp, Post) {
+async fn start_with_three() -> (TestApp, SentMessages) {
     let (test, post) = start().await;
     for name in ["ada", "mira"] {
         let user_id = UserId::parse(name).unwrap();
@@ -146,8 +146,8 @@ async fn of_an_error_that_is_damaged_mails_have_no_plot() {
 async fn of_a_project_that_is_damaged_mails_and_events_have_no_name() {
     let (test, post) = start().await;
     make_errors(&test, 0, 1).await;
-    let outside = nowhere();
-    let outcome = send(&test.app, &outside, Duration::ZERO, Deadline::after(MINUTE)).await.unwrap();
+    let senders = nowhere();
+    let outcome = send(&test.app, &senders, Duration::ZERO, Deadline::after(MINUTE)).await.unwrap();
     assert!(outcome.failure.is_some(), "nothing can be sent there");
     let project = test.project_id.to_string();
     let key = [("idOrSlug", project.as_str())];

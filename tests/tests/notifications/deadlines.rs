@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use send_notifications::outside::Outside;
+use send_notifications::senders::Senders;
 use send_notifications::{LEAST_PAUSE, Outcome, send};
 use serde_json::json;
 use shared::app::Deadline;
@@ -15,8 +15,8 @@ use super::actions::{create_insight, make_errors, nowhere, start, subjects};
 const MINUTE: Duration = Duration::from_mins(1);
 
 /// A run that has so much time.
-async fn run_for(test: &TestApp, outside: &Outside, time: Duration) -> Outcome {
-    send(&test.app, outside, Duration::ZERO, Deadline::after(time)).await.unwrap()
+async fn run_for(test: &TestApp, senders: &Senders, time: Duration) -> Outcome {
+    send(&test.app, senders, Duration::ZERO, Deadline::after(time)).await.unwrap()
 }
 
 #[tokio::test]
@@ -27,7 +27,7 @@ async fn a_run_whose_time_is_up_sends_nothing_and_the_next_one_all() {
     run_for(&test, &nowhere(), MINUTE).await;
     create_insight(&test, 1, "Checkout").await;
     test.pass(MINUTE);
-    let outcome = run_for(&test, &post.outside, Duration::ZERO).await;
+    let outcome = run_for(&test, &post.senders, Duration::ZERO).await;
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     assert_eq!(outcome.oldest_waiting, MINUTE);
     let sent = (post.mails().await.len(), post.events().await.len());
@@ -48,7 +48,7 @@ async fn a_run_does_not_pause_until_its_time_is_up() {
     make_errors(&test, 0, 1).await;
     let begun = Instant::now();
     let deadline = Deadline::after(LEAST_PAUSE.saturating_sub(Duration::from_millis(200)));
-    let outcome = send(&test.app, &post.outside, LEAST_PAUSE, deadline).await.unwrap();
+    let outcome = send(&test.app, &post.senders, LEAST_PAUSE, deadline).await.unwrap();
     assert!(begun.elapsed() < LEAST_PAUSE, "{:?}", begun.elapsed());
     assert!(outcome.failure.is_none());
     assert_eq!(post.mails().await.len(), 1);
@@ -62,7 +62,7 @@ async fn what_waits_in_the_outbox_waits_since_the_first_of_it_happened() {
     test.pass(5 * MINUTE);
     make_errors(&test, 0, 1).await;
     test.pass(MINUTE);
-    let outcome = run_for(&test, &post.outside, Duration::ZERO).await;
+    let outcome = run_for(&test, &post.senders, Duration::ZERO).await;
     assert_eq!(outcome.oldest_waiting, 6 * MINUTE);
 }
 
@@ -73,13 +73,13 @@ async fn what_was_gathered_waits_since_the_end_of_its_window() {
     post.run(&test.app).await;
     test.pass(3 * MINUTE);
     make_errors(&test, 1, 2).await;
-    let gathered = run_for(&test, &post.outside, MINUTE).await;
+    let gathered = run_for(&test, &post.senders, MINUTE).await;
     assert_eq!(gathered.oldest_waiting, Duration::ZERO, "it could not be sent before");
     test.pass(20 * MINUTE);
     let outcome = run_for(&test, &nowhere(), MINUTE).await;
     assert!(outcome.failure.is_some());
     assert_eq!(outcome.oldest_waiting, 13 * MINUTE);
-    let sent = run_for(&test, &post.outside, MINUTE).await;
+    let sent = run_for(&test, &post.senders, MINUTE).await;
     assert_eq!(sent.oldest_waiting, Duration::ZERO);
     assert_eq!(subjects(&post.mails().await)[0], "2 new errors in Shop");
 }
@@ -94,7 +94,7 @@ async fn who_is_to_be_asked_waits_since_the_address_was_set() {
     let failed = run_for(&test, &nowhere(), MINUTE).await;
     assert!(failed.failure.is_some());
     assert_eq!(failed.oldest_waiting, 16 * MINUTE);
-    let late = run_for(&test, &post.outside, Duration::ZERO).await;
+    let late = run_for(&test, &post.senders, Duration::ZERO).await;
     assert_eq!(late.oldest_waiting, 16 * MINUTE);
     post.run(&test.app).await;
     assert_eq!(post.mails_to("new@example.com").await.len(), 1);
@@ -109,7 +109,7 @@ async fn what_is_kept_back_by_a_damaged_project_waits() {
     let nonsense = AttributeValue::S("nonsense".to_owned());
     test.tamper("projects", [("idOrSlug", project.as_str())], "createdAt", nonsense).await;
     test.pass(16 * MINUTE);
-    let outcome = run_for(&test, &post.outside, MINUTE).await;
+    let outcome = run_for(&test, &post.senders, MINUTE).await;
     assert!(outcome.failure.is_some());
     assert_eq!(outcome.oldest_waiting, 16 * MINUTE);
 }

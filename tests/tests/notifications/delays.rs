@@ -17,7 +17,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use notifications::happening::{Happening, HappeningKind, Scene};
+use notifications::domain_event::{DomainEvent, DomainEventKind, Visibility};
 use notifications::store::{NotificationStore, UserName};
 use send_notifications::LEAST_PAUSE;
 use shared::app::{Clock, Operation};
@@ -29,7 +29,7 @@ use tests::call::{Call, Reply};
 use tests::errors::SentEvent;
 use tests::insights::upload;
 use tests::latency::percentiles;
-use tests::notifications::{Post, give_address};
+use tests::notifications::{SentMessages, give_address};
 
 use super::actions::{deliver, store_errors};
 
@@ -53,15 +53,15 @@ const AT_ONCE: u64 = 80;
 const RESOLVED: usize = 4;
 
 /// What mails say that they are about.
-const ABOUT: [(&str, HappeningKind); 4] = [
-    ("mails about new errors ", HappeningKind::ErrorCreated),
-    ("mails about errors that are back ", HappeningKind::ErrorReopened),
-    ("mails about new insights ", HappeningKind::InsightCreated),
-    ("mails about changes of feature flags ", HappeningKind::FlagChanged),
+const ABOUT: [(&str, DomainEventKind); 4] = [
+    ("mails about new errors ", DomainEventKind::ErrorCreated),
+    ("mails about errors that are back ", DomainEventKind::ErrorReopened),
+    ("mails about new insights ", DomainEventKind::InsightCreated),
+    ("mails about changes of feature flags ", DomainEventKind::FlagChanged),
 ];
 
 /// A project of an organization, with a user who gets its mails and a key of another one who changes it.
-struct Place {
+struct TestProject {
     id: ProjectId,
     email: String,
     key: String,
@@ -100,8 +100,8 @@ struct RunOfSender {
 
 struct Scenario {
     test: TestApp,
-    post: Post,
-    places: Vec<Place>,
+    post: SentMessages,
+    places: Vec<TestProject>,
     next: Cell<u64>,
     runs: Vec<RunOfSender>,
     mails: Vec<Sent>,
@@ -110,7 +110,7 @@ struct Scenario {
 
 impl Scenario {
     async fn start() -> Self {
-        let (test, post) = (TestApp::start().await, Post::open());
+        let (test, post) = (TestApp::start().await, SentMessages::open());
         let mut places = Vec::new();
         for number in 0..LOUD + QUIET {
             places.push(make_place(&test, number).await);
@@ -183,17 +183,18 @@ impl Scenario {
         let number = self.next_number();
         match due.what {
             What::Announced(count) => {
-                let scene = Scene::Project(self.places[due.place].id);
+                let scene = Visibility::Project(self.places[due.place].id);
                 let errors: Vec<String> = (0..count).map(|at| format!("{number}-{at}")).collect();
                 store_errors(&self.test, self.places[due.place].id, &errors).await;
-                let happening = |subject: String| {
-                    let (kind, now) = (HappeningKind::ErrorCreated, self.now());
-                    Happening::new(kind, scene.clone(), subject, "One of many", now)
+                let domain_event = |subject: String| {
+                    let (kind, now) = (DomainEventKind::ErrorCreated, self.now());
+                    DomainEvent::new(kind, scene.clone(), subject, "One of many", now)
                 };
-                let happenings: Vec<Happening> = errors.into_iter().map(happening).collect();
+                let domain_events: Vec<DomainEvent> =
+                    errors.into_iter().map(domain_event).collect();
                 assert!(
                     NotificationStore::new(&self.test.app.store)
-                        .announce_once(&happenings, 1)
+                        .announce_once(&domain_events, 1)
                         .await
                         .unwrap()
                 );
@@ -238,7 +239,7 @@ impl Scenario {
         let (began, really_began, started) = (self.now(), Clock::System.now(), Instant::now());
         let is_over = AtomicBool::new(false);
         let run = async {
-            tests::notifications::run(&self.test.app, &self.post.outside, least_pause).await;
+            tests::notifications::run(&self.test.app, &self.post.senders, least_pause).await;
             is_over.store(true, Ordering::Relaxed);
             started.elapsed()
         };
@@ -293,13 +294,13 @@ impl Scenario {
     }
 
     /// When something of each kind happened in each place, as the events say: each once.
-    fn happened(&self) -> BTreeMap<(usize, HappeningKind), Vec<Timestamp>> {
+    fn happened(&self) -> BTreeMap<(usize, DomainEventKind), Vec<Timestamp>> {
         let mut ids = BTreeSet::new();
         let mut happened: BTreeMap<_, Vec<Timestamp>> = BTreeMap::new();
         for event in &self.events {
             let detail = &event.message["detail"];
             assert!(ids.insert(detail["id"].to_string()), "told twice: {detail}");
-            let kind = HappeningKind::ALL
+            let kind = DomainEventKind::ALL
                 .into_iter()
                 .find(|kind| kind.detail_type() == event.message["detailType"].as_str());
             let project = detail["project"]["id"].as_str().unwrap();
@@ -347,7 +348,7 @@ fn time_of(text: &Value) -> Timestamp {
 }
 
 /// A place: the loud ones are of two organizations, the quiet ones of one each.
-async fn make_place(test: &TestApp, number: usize) -> Place {
+async fn make_place(test: &TestApp, number: usize) -> TestProject {
     let organization = if number < LOUD { number % 2 } else { number };
     let organization = Organization::parse(&format!("organization-{organization}")).unwrap();
     let (id, slug) =
@@ -365,7 +366,7 @@ async fn make_place(test: &TestApp, number: usize) -> Place {
     let name = UserName { organization, user: UserId::parse(&reader).unwrap() };
     let email = format!("{reader}@example.com");
     give_address(&test.app, &name, &email).await;
-    Place { id, email, key, resolved: Vec::new() }
+    TestProject { id, email, key, resolved: Vec::new() }
 }
 
 /// What happens from a time on: so much in each minute in the loud places, at even distances; in each of the

@@ -10,7 +10,7 @@ use shared::app::Deadline;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use shared::projects::project::{Organization, Project, ProjectId, ProjectName, Slug};
 use tests::app::TestApp;
-use tests::notifications::{Post, give_address};
+use tests::notifications::{SentMessages, give_address};
 
 use super::actions::{deliver, event, make_errors, start};
 
@@ -41,8 +41,8 @@ async fn make_large_organization(test: &TestApp) -> ProjectId {
     id
 }
 
-async fn run_briefly(test: &TestApp, post: &Post, time: Duration) {
-    let outcome = send(&test.app, &post.outside, Duration::ZERO, Deadline::after(time)).await;
+async fn run_briefly(test: &TestApp, post: &SentMessages, time: Duration) {
+    let outcome = send(&test.app, &post.senders, Duration::ZERO, Deadline::after(time)).await;
     let failure = outcome.unwrap().failure;
     assert!(failure.is_none(), "{failure:?}");
     // The lease of a run that had no time to give it up ends.

@@ -9,7 +9,7 @@ use shared::projects::project::Organization;
 use tests::app::{TestApp, app_over};
 use tests::call::{Call, Gateway};
 use tests::preferences::TYPES;
-use tests::scripted::{ScriptedDynamoDb, Turn};
+use tests::scripted::{ScriptedDynamoDb, ScriptedReply};
 
 const GET: &Operation = &::get_email_preferences::OPERATION;
 
@@ -105,7 +105,7 @@ async fn a_damaged_preference_is_500_and_a_dynamodb_that_is_down_503() {
 #[tokio::test]
 async fn reads_one_item_strongly_consistently() {
     let script = |target: &str, _: usize| match target {
-        "BatchGetItem" => Turn::Answer(json!({"Responses": {"waymark-api-keys": [{
+        "BatchGetItem" => ScriptedReply::Answer(json!({"Responses": {"waymark-api-keys": [{
             "keyId": {"S": "AAAABBBBCCCC0001"},
             // SHA-256 of the secret.
             "secretHash": {"B": "3tVsQnEb71QIfMtd2ot1lsXQcKRPMRVJ6H8GcRKnzOA="},
@@ -114,7 +114,7 @@ async fn reads_one_item_strongly_consistently() {
             "scopes": {"SS": ["notifications:read"]},
             "createdAt": {"S": "2026-01-01T00:00:00.000Z"},
         }]}, "UnprocessedKeys": {}})),
-        _ => Turn::Answer(json!({})),
+        _ => ScriptedReply::Answer(json!({})),
     };
     let dynamodb = ScriptedDynamoDb::start(script).await;
     let (app, _) = app_over(&dynamodb.endpoint);

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use tests::app::{PROJECT, TestApp, app_over};
 use tests::call::Call;
-use tests::notifications::{Post, give_address, user};
-use tests::proxy::{self, Answer, Proxy, Upstream};
+use tests::notifications::{SentMessages, give_address, user};
+use tests::proxy::{self, Proxy, ProxyResponse, Upstream};
 use tests::wire::Request;
 
 use super::actions::{create_flag, create_insight, make_errors, start, subjects};
@@ -71,7 +71,7 @@ async fn deleted_errors_are_not_mailed() {
 
 #[tokio::test]
 async fn changes_of_deleted_flags_are_not_mailed_but_their_deletion_is() {
-    let (test, post) = (TestApp::start().await, Post::open());
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     let ada = UserId::parse("ada").unwrap();
     test.key_with(|key| ApiKeyRecord { user: ada, ..key }).await;
     post.run(&test.app).await;
@@ -96,7 +96,7 @@ async fn changes_of_deleted_flags_are_not_mailed_but_their_deletion_is() {
 struct Forgetful(Upstream);
 
 impl Proxy for Forgetful {
-    async fn answer(&self, request: Request) -> Answer {
+    async fn answer(&self, request: Request) -> ProxyResponse {
         let asked: Value = serde_json::from_slice(&request.body).unwrap();
         let tables = asked["RequestItems"].as_object();
         if tables.is_some_and(|tables| tables.keys().any(|name| name.ends_with("-errors"))) {
@@ -115,7 +115,7 @@ async fn an_outage_drops_no_line() {
     let (app, _) = app_over(&url);
     let deadline = shared::app::Deadline::after(Duration::from_mins(1));
     let outcome =
-        send_notifications::send(&app, &post.outside, Duration::ZERO, deadline).await.unwrap();
+        send_notifications::send(&app, &post.senders, Duration::ZERO, deadline).await.unwrap();
     assert!(outcome.failure.is_some(), "it is told");
     assert_eq!(subjects(&post.mails().await), ["3 new errors in Shop"]);
 }

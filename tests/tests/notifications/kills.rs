@@ -20,7 +20,7 @@ use shared::app::{App, Clock};
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use tests::app::{TestApp, clock_at};
 use tests::call::Call;
-use tests::notifications::{Post, give_address, user};
+use tests::notifications::{SentMessages, give_address, user};
 use tests::process::Process;
 use tests::proxy::{self, Slow};
 
@@ -123,7 +123,7 @@ impl Progress {
 }
 
 /// Starts a process that sends run after run, and kills it after a time.
-async fn send_until_killed(test: &TestApp, post: &Post, life: Duration, log: &Path) {
+async fn send_until_killed(test: &TestApp, post: &SentMessages, life: Duration, log: &Path) {
     let process = Process::start(SENDER, &test.engine.endpoint(), &post.variables(), log).await;
     // A process's start is no work: its first run tells that it is over.
     let send = async {
@@ -144,7 +144,7 @@ async fn whenever_the_sender_is_killed_no_message_is_missing() {
     let Extent { transitions, kills: least_kills, rest } = Extent::get();
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
-    let (test, post) = (TestApp::start().await, Post::open());
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     let app = test.app_at(Clock::System);
     post.run(&app).await;
     for name in USERS {

@@ -9,7 +9,7 @@ use notifications::store::NotificationStore;
 use shared::app::Deadline;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use tests::app::{TestApp, key_id};
-use tests::notifications::{PUBLIC_URL, give_address, outside, run, user};
+use tests::notifications::{PUBLIC_URL, give_address, run, senders, user};
 use tests::workspace;
 
 /// A server of moto, which ends with the test.
@@ -119,8 +119,8 @@ async fn ses_and_event_bridge_take_what_is_sent() {
     let key =
         test.key_with(|key| ApiKeyRecord { user: UserId::parse("ada").unwrap(), ..key }).await;
 
-    let outside = outside(&moto.url, &moto.url);
-    run(&test.app, &outside, Duration::ZERO).await;
+    let senders = senders(&moto.url, &moto.url);
+    run(&test.app, &senders, Duration::ZERO).await;
 
     let [mail] = &moto.mails().await[..] else { panic!("one mail") };
     assert_eq!(mail["destinations"], json!({"ToAddresses": ["ada@example.com"]}));
@@ -154,10 +154,10 @@ async fn mails_of_a_sender_that_is_not_verified_wait() {
     let name = user("ada");
     give_address(&test.app, &name, "ada@example.com").await;
     test.key_with(|key| ApiKeyRecord { user: name.user.clone(), ..key }).await;
-    let outside = outside(&moto.url, &moto.url);
+    let senders = senders(&moto.url, &moto.url);
     let run = async || {
         let deadline = Deadline::after(Duration::from_mins(1));
-        let run = send_notifications::send(&test.app, &outside, Duration::ZERO, deadline);
+        let run = send_notifications::send(&test.app, &senders, Duration::ZERO, deadline);
         Box::pin(run).await.unwrap()
     };
     for _ in 0..2 {

@@ -11,7 +11,7 @@ use tests::call::Call;
 use tests::errors::{SentEvent, project};
 use tests::insights::{id, upload};
 use tests::notifications::{give_address, user};
-use tests::proxy::{Asked, Recorder};
+use tests::proxy::{RecordedRequest, Recorder};
 
 /// What waits in the outbox: the kinds of what happened, and of how many subjects.
 async fn waiting(test: &TestApp) -> Vec<String> {
@@ -145,7 +145,7 @@ async fn an_event_of_a_known_error_costs_nothing_for_the_outbox() {
         test.put_behind(recorder.clone()).await;
 
         deliver(&test, &event(&test, 0, "TypeError")).await;
-        let of_new: Vec<Asked> = recorder.take();
+        let of_new: Vec<RecordedRequest> = recorder.take();
         let transactions = of_new.iter().filter(|it| it.action == "TransactWriteItems");
         let to_outbox = transactions.flat_map(|it| &it.tables).filter(|it| *it == "notifications");
         assert_eq!(to_outbox.count(), 1, "{of_new:?}");

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use send_notifications::outside::Outside;
 use send_notifications::send;
+use send_notifications::senders::Senders;
 use serde_json::{Value, json};
 use shared::app::Deadline;
 use tests::app::TestApp;
-use tests::notifications::outside;
-use tests::proxy::{self, Answer, Proxy};
+use tests::notifications::senders;
+use tests::proxy::{self, Proxy, ProxyResponse};
 use tests::wire::Request;
 
 use super::actions::make_errors;
@@ -34,7 +34,7 @@ impl Picky {
 }
 
 impl Proxy for Picky {
-    async fn answer(&self, request: Request) -> Answer {
+    async fn answer(&self, request: Request) -> ProxyResponse {
         let asked: Value = serde_json::from_slice(&request.body).unwrap();
         let refuses = *self.refuses.lock().unwrap();
         let mut failed = 0;
@@ -62,10 +62,10 @@ async fn what_was_taken_is_not_sent_again_and_keeps_nothing_else_back() {
     let test = TestApp::start().await;
     let picky = Arc::new(Picky::default());
     let url = proxy::serve(Arc::clone(&picky)).await;
-    let outside = Outside { mailer: None, ..outside(&url, &url) };
+    let senders = Senders { mailer: None, ..senders(&url, &url) };
     let run = async || {
         let deadline = Deadline::after(Duration::from_mins(1));
-        send(&test.app, &outside, Duration::ZERO, deadline).await.unwrap()
+        send(&test.app, &senders, Duration::ZERO, deadline).await.unwrap()
     };
     make_errors(&test, 0, 25).await;
     // "Errorb", and no other of them.

@@ -6,16 +6,16 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use notifications::address::Refusal;
-use notifications::happening::{Happening, HappeningKind, Scene};
+use notifications::domain_event::{DomainEvent, DomainEventKind, Visibility};
 use notifications::store::NotificationStore;
-use send_notifications::outside::Outside;
+use send_notifications::senders::Senders;
 use send_notifications::{Outcome, send};
 use shared::app::Deadline;
 use shared::projects::api_key::ApiKeyRecord;
 use tests::app::TestApp;
 use tests::call::Call;
-use tests::notifications::{give_address, outside, user};
-use tests::proxy::{self, Answer, Proxy};
+use tests::notifications::{give_address, senders, user};
+use tests::proxy::{self, Proxy, ProxyResponse};
 use tests::wire::Request;
 
 use super::actions::nowhere;
@@ -46,7 +46,7 @@ impl Refusing {
 }
 
 impl Proxy for Refusing {
-    async fn answer(&self, request: Request) -> Answer {
+    async fn answer(&self, request: Request) -> ProxyResponse {
         if let Some((code, message)) = &*self.answer.lock().unwrap() {
             return (400, json!({"__type": code, "message": message}).to_string().into_bytes());
         }
@@ -60,20 +60,20 @@ impl Proxy for Refusing {
 struct Scenario {
     test: TestApp,
     ses: Arc<Refusing>,
-    outside: Outside,
+    senders: Senders,
 }
 
 async fn start() -> Scenario {
     let (test, ses) = (TestApp::start().await, Arc::new(Refusing::default()));
     let url = proxy::serve(Arc::clone(&ses)).await;
-    let outside = Outside { publisher: None, ..outside(&url, &url) };
-    Scenario { test, ses, outside }
+    let senders = Senders { publisher: None, ..senders(&url, &url) };
+    Scenario { test, ses, senders }
 }
 
 impl Scenario {
     async fn run(&self) -> Outcome {
         let deadline = Deadline::after(Duration::from_mins(1));
-        send(&self.test.app, &self.outside, Duration::ZERO, deadline).await.unwrap()
+        send(&self.test.app, &self.senders, Duration::ZERO, deadline).await.unwrap()
     }
 
     async fn set(&self, email: &str) {
@@ -149,8 +149,8 @@ async fn permanently_rejected_emails_are_recorded_and_not_retried() {
             .unwrap()
     );
     test.key_with(|key| ApiKeyRecord { user: name.user.clone(), ..key }).await;
-    let (scene, now) = (Scene::Project(test.project_id), test.app.clock.now());
-    let week = Happening::new(HappeningKind::WeekEnded, scene, "overview", "5 events", now);
+    let (scene, now) = (Visibility::Project(test.project_id), test.app.clock.now());
+    let week = DomainEvent::new(DomainEventKind::WeekEnded, scene, "overview", "5 events", now);
     assert!(NotificationStore::new(&test.app.store).announce_once(&[week], 1).await.unwrap());
 
     scenario.ses.refuse("MessageRejected", "Address blacklisted.");
@@ -183,7 +183,7 @@ async fn a_failure_names_the_service_that_failed() {
     let failure = scenario.run().await.failure.unwrap().to_string();
     assert_eq!(failure, "SES: AccountSuspendedException");
     scenario.ses.take();
-    scenario.outside.publisher = nowhere().publisher;
+    scenario.senders.publisher = nowhere().publisher;
     scenario.test.key_with(|key| ApiKeyRecord { user: name.user.clone(), ..key }).await;
     let failure = scenario.run().await.failure.unwrap().to_string();
     assert_eq!(failure, "EventBridge: no answer");

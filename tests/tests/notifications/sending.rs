@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use serde_json::json;
 
 use notifications::store::NotificationStore;
-use send_notifications::outside::Outside;
+use send_notifications::senders::Senders;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use tests::app::{PROJECT, app_over};
 use tests::notifications::{run, user};
@@ -85,7 +85,7 @@ async fn of_many_errors_those_of_the_most_events_are_told() {
 }
 
 #[tokio::test]
-async fn every_happening_is_an_event() {
+async fn every_domain_event_is_an_event() {
     let (test, post) = start().await;
     make_errors(&test, 0, 23).await;
     create_insight(&test, 1, "Checkout").await;
@@ -135,7 +135,7 @@ async fn a_storm_is_seven_mails_in_an_hour_and_loses_nothing() {
 #[tokio::test]
 async fn beyond_so_many_mails_an_hour_all_wait_for_the_next() {
     let (test, mut post) = start().await;
-    post.outside.mailer.as_mut().unwrap().mails_per_hour = 1;
+    post.senders.mailer.as_mut().unwrap().mails_per_hour = 1;
     make_errors(&test, 0, 1).await;
     post.run(&test.app).await;
     create_insight(&test, 1, "Checkout").await;
@@ -153,7 +153,7 @@ async fn beyond_so_many_mails_an_hour_all_wait_for_the_next() {
 #[tokio::test]
 async fn a_mail_that_waits_for_room_again_and_again_is_one_that_had_to_wait() {
     let (test, mut post) = start().await;
-    post.outside.mailer.as_mut().unwrap().mails_per_hour = 1;
+    post.senders.mailer.as_mut().unwrap().mails_per_hour = 1;
     make_errors(&test, 0, 1).await;
     post.run(&test.app).await;
     // An insight and another error wait; of the room in an hour the error takes all.
@@ -180,7 +180,7 @@ async fn a_mail_that_waits_for_room_again_and_again_is_one_that_had_to_wait() {
 #[tokio::test]
 async fn of_the_room_in_an_hour_what_has_waited_the_longest_has_its_turn() {
     let (test, mut post) = start().await;
-    post.outside.mailer.as_mut().unwrap().mails_per_hour = 6;
+    post.senders.mailer.as_mut().unwrap().mails_per_hour = 6;
     // Errors and insights without end take all of the room.
     for minute in 0..150 {
         if minute % 5 == 0 {
@@ -222,7 +222,7 @@ async fn whoever_cannot_be_reached_now_is_reached_later() {
 async fn without_a_sender_nothing_is_kept_for_later() {
     let (test, post) = start().await;
     make_errors(&test, 0, 3).await;
-    run(&test.app, &Outside::default(), Duration::ZERO).await;
+    run(&test.app, &Senders::default(), Duration::ZERO).await;
     post.run(&test.app).await;
     assert!(post.mails().await.is_empty());
 }
@@ -269,14 +269,14 @@ async fn two_runs_at_once_send_each_mail_once() {
 /// of ten events more for each cut.
 #[tokio::test]
 async fn a_run_that_is_cut_off_anywhere_loses_nothing() {
-    const HAPPENINGS: u64 = 240;
+    const DOMAIN_EVENTS: u64 = 240;
     let (test, post) = start().await;
     let seed = tests::seed();
     println!("SEED={seed}");
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let (mut made, mut cuts) = (0, 0);
-    while made < HAPPENINGS || cuts < 40 {
-        if made < HAPPENINGS {
+    while made < DOMAIN_EVENTS || cuts < 40 {
+        if made < DOMAIN_EVENTS {
             make_errors(&test, made, 12).await;
             made += 12;
         }
@@ -295,12 +295,12 @@ async fn a_run_that_is_cut_off_anywhere_loses_nothing() {
     let ids: BTreeSet<&str> =
         events.iter().map(|it| it["detail"]["id"].as_str().unwrap()).collect();
     let errors = ids.iter().filter(|id| id.contains("#error_new#")).count();
-    assert_eq!(errors as u64, HAPPENINGS, "an event is missing");
+    assert_eq!(errors as u64, DOMAIN_EVENTS, "an event is missing");
     assert!(events.len() - ids.len() <= 10 * cuts, "{} of {cuts} cuts", events.len() - ids.len());
     let mails = post.mails().await;
     let counts = subjects(&mails).into_iter().map(|it| it.split(' ').next().unwrap().to_owned());
     let told: u64 = counts.map(|count| count.parse().unwrap_or(1)).sum();
-    assert!(told >= HAPPENINGS, "{told}: {:?}", subjects(&mails));
+    assert!(told >= DOMAIN_EVENTS, "{told}: {:?}", subjects(&mails));
     let texts: BTreeSet<&str> = mails.iter().map(|mail| mail["text"].as_str().unwrap()).collect();
     assert!(mails.len() - texts.len() <= cuts, "{:?}", subjects(&mails));
     println!(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use notifications::happening::{Happening, HappeningKind, Scene};
+use notifications::domain_event::{DomainEvent, DomainEventKind, Visibility};
 use notifications::store::NotificationStore;
 use shared::timestamp::Timestamp;
 
@@ -22,7 +22,7 @@ fn errors() -> u64 {
 /// A hundred happenings of each of many errors are put into the outbox as they are, over 40 minutes: more than
 /// as many events of theirs would bring about. A user gets seven mails of them in an hour.
 #[tokio::test]
-async fn a_hundred_happenings_of_each_of_many_errors_are_seven_mails_in_an_hour() {
+async fn a_hundred_domain_events_of_each_of_many_errors_are_seven_mails_in_an_hour() {
     const MINUTES: u64 = 40;
     let (test, post) = start().await;
     let errors = errors();
@@ -33,26 +33,26 @@ async fn a_hundred_happenings_of_each_of_many_errors_are_seven_mails_in_an_hour(
     for minute in (0..=80).step_by(2) {
         let now = test.app.clock.now();
         if minute < MINUTES {
-            let scene = Scene::Project(test.project_id);
+            let scene = Visibility::Project(test.project_id);
             let (from, to) =
                 (errors * OF_EACH * minute / MINUTES, errors * OF_EACH * (minute + 2) / MINUTES);
-            let happenings: Vec<Happening> = (from..to)
+            let domain_events: Vec<DomainEvent> = (from..to)
                 .map(|number| {
-                    let (error, occasion) = (number % errors, number / errors + 1);
-                    let (kind, scene) = (HappeningKind::ErrorCreated, scene.clone());
+                    let (error, instance) = (number % errors, number / errors + 1);
+                    let (kind, scene) = (DomainEventKind::ErrorCreated, scene.clone());
                     let title = format!("Error {error}");
-                    Happening::new(kind, scene, error, &title, now).at_occasion(occasion)
+                    DomainEvent::new(kind, scene, error, &title, now).at_occasion(instance)
                 })
                 .collect();
-            for happenings in happenings.chunks(AT_ONCE) {
+            for domain_events in domain_events.chunks(AT_ONCE) {
                 assert!(
                     NotificationStore::new(&test.app.store)
-                        .announce_once(happenings, 1)
+                        .announce_once(domain_events, 1)
                         .await
                         .unwrap()
                 );
             }
-            announced += happenings.len() as u64;
+            announced += domain_events.len() as u64;
         }
         post.run(&test.app).await;
         let mails = post.mails().await.len();

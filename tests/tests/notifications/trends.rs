@@ -11,17 +11,17 @@ use rand::{RngExt, SeedableRng};
 
 use errors::ErrorId;
 use errors::spike::Hour;
-use errors::store::{ErrorStore, EventsByHour, EventsOfError, PackingLimits, Step};
-use notifications::happening::{Happening, HappeningKind, Scene};
+use errors::store::{ErrorStore, EventsByHour, EventsOfError, PackOutcome, PackingLimits};
+use notifications::domain_event::{DomainEvent, DomainEventKind, Visibility};
 use notifications::store::NotificationStore;
-use send_notifications::outside::Outside;
+use send_notifications::senders::Senders;
 use shared::app::{App, Deadline};
 use shared::projects::project::ProjectId;
 use tests::app::{PROJECT, TestApp, app_over, clock_at};
 use tests::call::Call;
 use tests::errors::SentEvent;
 use tests::notifications::{announce_trends, run};
-use tests::proxy::{self, Answer, Proxy, Upstream};
+use tests::proxy::{self, Proxy, ProxyResponse, Upstream};
 use tests::wire::Request;
 
 use super::actions::{
@@ -36,7 +36,7 @@ const TO_MONDAY: Duration = Duration::from_mins(51 * 60 + 44);
 
 /// Lets the happenings of the outbox be told to nobody.
 async fn forget(test: &TestApp) {
-    run(&test.app, &Outside::default(), Duration::ZERO).await;
+    run(&test.app, &Senders::default(), Duration::ZERO).await;
 }
 
 async fn spikes(test: &TestApp) -> usize {
@@ -121,9 +121,9 @@ async fn pack_all(app: &App, project: ProjectId) -> usize {
     let mut packed = 0;
     loop {
         match ErrorStore::new(&app.store).pack_step(project, &limits, &new_id, now).await.unwrap() {
-            Step::Packed { .. } => packed += 1,
-            Step::Left(_) => return packed,
-            Step::Lost | Step::ProjectGone => panic!("nobody else packs"),
+            PackOutcome::Packed { .. } => packed += 1,
+            PackOutcome::Left(_) => return packed,
+            PackOutcome::Lost | PackOutcome::ProjectGone => panic!("nobody else packs"),
         }
     }
 }
@@ -137,7 +137,7 @@ struct PackedMeanwhile {
 }
 
 impl Proxy for PackedMeanwhile {
-    async fn answer(&self, request: Request) -> Answer {
+    async fn answer(&self, request: Request) -> ProxyResponse {
         let body = String::from_utf8_lossy(&request.body);
         if request.target == "BatchGetItem" && body.contains("log-head#") {
             tokio::time::sleep(Duration::from_millis(200)).await;
@@ -306,9 +306,9 @@ async fn no_hour_of_a_plot_looks_empty_that_is_not() {
 async fn what_happens_after_the_end_of_a_week_is_told_with_the_next_one() {
     let (test, _) = start().await;
     let trends = async |title: &str| {
-        let scene = Scene::Project(test.project_id);
+        let scene = Visibility::Project(test.project_id);
         let now = test.app.clock.now();
-        let trend = Happening::new(HappeningKind::InsightTrending, scene, title, title, now);
+        let trend = DomainEvent::new(DomainEventKind::InsightTrending, scene, title, title, now);
         assert!(NotificationStore::new(&test.app.store).announce_once(&[trend], 30).await.unwrap());
     };
     // The first moment of a week, and its last one.
@@ -339,7 +339,7 @@ async fn what_happens_after_the_end_of_a_week_is_told_with_the_next_one() {
 #[tokio::test]
 async fn the_digest_tells_what_had_to_wait_for_room() {
     let (test, mut post) = start().await;
-    post.outside.mailer.as_mut().unwrap().mails_per_hour = 1;
+    post.senders.mailer.as_mut().unwrap().mails_per_hour = 1;
     make_errors(&test, 0, 1).await;
     create_flag(&test, PROJECT, "beta").await;
     create_insight(&test, 1, "Checkout").await;

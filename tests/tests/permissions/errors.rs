@@ -12,7 +12,7 @@ use shared::projects::project::Project;
 use tests::app::{PROJECT, TestApp, app_over};
 use tests::call::Call;
 use tests::errors::{SentEvent, project};
-use tests::scripted::{ScriptedDynamoDb, Turn, cancelled};
+use tests::scripted::{ScriptedDynamoDb, ScriptedReply, cancelled};
 
 use super::{answered, assert_uses_all, call, deadline, items, scheduled};
 
@@ -98,14 +98,14 @@ async fn pack(test: &TestApp) {
 /// Delivers an event to a partition that is throttled.
 async fn deliver_under_throttling(project: &Project, event: &SentEvent) {
     let dynamodb = ScriptedDynamoDb::start(|target, before| match (target, before) {
-        ("GetItem", 0) => Turn::Answer(json!({"Item": {
+        ("GetItem", 0) => ScriptedReply::Answer(json!({"Item": {
             "idOrSlug": {"S": "ingest#1"},
             "projectId": {"S": "00000000-0000-7000-8000-000000000001"},
             "publicKey": {"S": "0123456789abcdef0123456789abcdef"},
         }})),
         // As often as it is tried.
         ("TransactWriteItems", 0..=2) => cancelled(&["None", "ThrottlingError", "None"]),
-        _ => Turn::Answer(json!({})),
+        _ => ScriptedReply::Answer(json!({})),
     })
     .await;
     let (app, _) = app_over(&dynamodb.endpoint);

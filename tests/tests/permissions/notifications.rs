@@ -11,7 +11,7 @@ use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
 use tests::errors::{SentEvent, project};
 use tests::insights::upload;
-use tests::notifications::{Post, announce_trends, token_in};
+use tests::notifications::{SentMessages, announce_trends, token_in};
 
 use super::insights::set_revision;
 use super::{answered, assert_uses_all, call};
@@ -62,7 +62,7 @@ async fn look_for_trends(test: &TestApp) {
 
 #[tokio::test]
 async fn functions_of_notifications_may_do_what_they_do_and_no_more() {
-    let (test, post) = (TestApp::start().await, Post::open());
+    let (test, post) = (TestApp::start().await, SentMessages::open());
     let project = project(&test.app.store, test.project_id).await;
     let scenario = Box::pin(async {
         // Whoever needs the key of tokens first makes it.

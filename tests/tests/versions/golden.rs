@@ -13,7 +13,7 @@ use aws_smithy_types::base64;
 use serde_json::{Map, Value, json};
 
 use errors::ErrorId;
-use errors::log::manifest::MergeLimits;
+use errors::log::manifest::CompactionLimits;
 use errors::store::{ErrorStore, PackingLimits};
 use local::demo;
 use local::engine::Engine;
@@ -27,7 +27,7 @@ use tests::app::{PROJECT, START, TestApp, app_over, items, pass};
 use tests::call::Call;
 use tests::errors::{SentEvent, project};
 use tests::filling::{TABLES, fill};
-use tests::notifications::{Post, give_address, user};
+use tests::notifications::{SentMessages, give_address, user};
 
 use super::answers::{Answers, ask};
 
@@ -182,7 +182,7 @@ pub(super) async fn record() {
     let put = Call::of(&update_email_preferences::OPERATION).key(&mira).json(&preferences);
     assert_eq!(put.send(&test.app).await.status, 200);
     give_address(&test.app, &user("mira"), "mira@example.com").await;
-    let post = Post::open();
+    let post = SentMessages::open();
     fill(&test, &shop, 0).await;
     fill_log(&test, &app).await;
     let call = |operation| Call::of(operation).parameter("idOrSlug", PROJECT).key(&test.key);
@@ -216,7 +216,7 @@ pub(super) async fn record() {
     let change = call(&update_feature_flag::OPERATION).parameter("key", "checkout").json(&change);
     assert_eq!(change.send(&test.app).await.status, 200);
     // What was taken on and cannot be told, and what was not taken on yet.
-    let nobody = tests::notifications::outside("http://127.0.0.1:9", "http://127.0.0.1:9");
+    let nobody = tests::notifications::senders("http://127.0.0.1:9", "http://127.0.0.1:9");
     let deadline = Deadline::after(Duration::from_mins(1));
     assert!(send_notifications::run(&test.app, &nobody, Duration::ZERO, deadline).await.is_err());
     let change = json!({"name": "Checkout, at last"});
@@ -272,7 +272,7 @@ async fn fill_log(test: &TestApp, app: &App) {
         if number == 63 {
             test.pass(Duration::from_mins(5));
             pass(app, Duration::from_mins(5));
-            let merging = MergeLimits::default();
+            let merging = CompactionLimits::default();
             let all = PackingLimits { rows: 20_000, bytes: 4_000_000, waits: false, merging };
             for _ in 0..3 {
                 let new_id = || ErrorId::new(app.ids.new_uuid(app.clock.now()));

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use send_notifications::outside::Outside;
+use send_notifications::senders::Senders;
 use shared::app::{Deadline, Ids};
 use tests::app::{PROJECT, pass};
 use tests::call::Call;
@@ -129,7 +129,7 @@ async fn what_a_later_release_adds_to_items_is_in_nobodys_way() {
         for job in [pack_error_log::JOB, purge_event_markers::JOB, announce_trends::JOB] {
             (job.run)(&app, deadline).await.unwrap_or_else(|error| panic!("{}: {error}", job.name));
         }
-        tests::notifications::run(&app, &Outside::default(), Duration::ZERO).await;
+        tests::notifications::run(&app, &Senders::default(), Duration::ZERO).await;
     }
     let mut without: BTreeMap<(&str, String), usize> = BTreeMap::new();
     for table in tests::filling::TABLES {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
-use send_notifications::outside::Outside;
+use send_notifications::senders::Senders;
 use serde_json::json;
 use shared::app::{App, Deadline, Ids};
 use tests::app::{PROJECT, pass};
@@ -102,7 +102,7 @@ async fn run_jobs(app: &App) -> BTreeSet<String> {
             failed.insert(job.name.to_owned());
         }
     }
-    let nowhere = Outside::default();
+    let nowhere = Senders::default();
     if send_notifications::run(app, &nowhere, Duration::ZERO, deadline()).await.is_err() {
         failed.insert(send_notifications::JOB.name.to_owned());
     }

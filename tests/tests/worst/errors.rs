@@ -11,13 +11,13 @@ use shared::app::Deadline;
 use tests::errors::{SentEvent, project};
 
 use super::hostile::BODY_BYTES;
-use super::{Case, Field, Report, Scene, padded};
+use super::{Case, Field, Report, Visibility, padded};
 
 /// How many errors the project has, of an event each.
 const ERRORS: u64 = 300;
 
 /// Events with as many values of everything.
-async fn fill(scene: &Scene) {
+async fn fill(scene: &Visibility) {
     let dsn = project(&scene.test.app.store, scene.test.project_id).await;
     let now = scene.test.app.clock.now();
     for at in 0..ERRORS {
@@ -98,7 +98,7 @@ fn wordy(project: &str) -> Value {
 
 #[tokio::test]
 async fn errors_cost_little() {
-    let scene = Scene::start().await;
+    let scene = Visibility::start().await;
     let report = &mut Report::default();
     let id = scene.test.project_id.to_string();
 

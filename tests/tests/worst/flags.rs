@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tests::call::Call;
 
 use super::hostile::BODY_BYTES;
-use super::{Case, Field, Report, Scene, padded};
+use super::{Case, Field, Report, Visibility, padded};
 
 /// How many flags a project has: as many as it may have, where that does not take minutes to make.
 const FLAGS: usize = if cfg!(debug_assertions) { 30 } else { 2_000 };
@@ -91,7 +91,7 @@ fn contexts() -> [(&'static str, Value); 2] {
 
 #[tokio::test]
 async fn flags_cost_little() {
-    let scene = Scene::start().await;
+    let scene = Visibility::start().await;
     let report = &mut Report::default();
     let create = |body: &Value| scene.call("create-feature-flag").json(body);
 
@@ -181,7 +181,7 @@ async fn flags_cost_little() {
     report.finish(Field::Flags);
 }
 
-async fn measure_segments(scene: &Scene, report: &mut Report) {
+async fn measure_segments(scene: &Visibility, report: &mut Report) {
     let named =
         |key: &str, conditions: &Value| json!({"key": key, "name": key, "conditions": conditions});
     let matching = json!([condition("not_matches", &patterns("\\w", PATTERNS_OF_SEGMENT))]);
@@ -210,7 +210,7 @@ async fn measure_segments(scene: &Scene, report: &mut Report) {
 }
 
 /// Fills the project with flags that ask for segments.
-async fn fill(scene: &Scene) {
+async fn fill(scene: &Visibility) {
     let segments = json!([{"operator": "in_segment", "values": ["s1", "s2", "s3"]}]);
     let create = async |key: &str, conditions: &Value| {
         let call: Call = scene.call("create-feature-flag").json(&flag(key, conditions));

@@ -8,9 +8,9 @@ use insights::draft::MAX_PAIN_POINTS_BYTES;
 use shared::app::Access;
 use tests::call::Call;
 use tests::contract::resolve;
-use tests::described::Described;
+use tests::operation_specs::OperationSpec;
 
-use super::{Case, Expected, Scene};
+use super::{Case, Expected, Visibility};
 
 /// The members of objects of a schema that are lists.
 fn lists(schema: &'static Value) -> Vec<&'static str> {
@@ -32,7 +32,7 @@ const WIRE_BYTES: usize = 4_400_000;
 pub(super) const BODY_BYTES: usize = 256 * 1024;
 
 /// Requests that bring whatever is large, deep or many, by strangers and with a key.
-pub(super) fn cases(scene: &Scene, described: &Described, found: &Call) -> Vec<Case> {
+pub(super) fn cases(scene: &Visibility, described: &OperationSpec, found: &Call) -> Vec<Case> {
     let for_strangers = match described.operation.access {
         Access::Public(_) => Expected::Anything,
         _ => Expected::Refusal,
@@ -60,7 +60,7 @@ pub(super) fn cases(scene: &Scene, described: &Described, found: &Call) -> Vec<C
 }
 
 /// A call whose path has long parameters.
-fn filled(described: &Described, bytes: usize) -> Call {
+fn filled(described: &OperationSpec, bytes: usize) -> Call {
     let in_path = described.parameters.iter().filter(|it| it["in"] == "path");
     let names: Vec<&str> = in_path.filter_map(|it| it["name"].as_str()).collect();
     let each = bytes / names.len().max(1);
@@ -68,7 +68,7 @@ fn filled(described: &Described, bytes: usize) -> Call {
 }
 
 /// All headers and parameters of the query that an operation knows, of the same length.
-fn with_long_head(call: Call, described: &Described) -> Call {
+fn with_long_head(call: Call, described: &OperationSpec) -> Call {
     let of = |place: &'static str| {
         let found = described.parameters.iter().filter(move |it| it["in"] == place);
         found.filter_map(|it| it["name"].as_str())
@@ -82,7 +82,7 @@ fn with_long_head(call: Call, described: &Described) -> Call {
 }
 
 /// The most bytes of an operation's body.
-fn most_bytes(described: &Described) -> usize {
+fn most_bytes(described: &OperationSpec) -> usize {
     match described.id {
         "create-insight" | "add-pain-points" => MAX_PAIN_POINTS_BYTES,
         _ if described.path.contains("/ofrep/") => MAX_BODY_BYTES,
@@ -91,7 +91,7 @@ fn most_bytes(described: &Described) -> usize {
 }
 
 /// Bodies that are as large as the operation takes, and JSON.
-fn bodies(described: &Described) -> Vec<(String, Vec<u8>)> {
+fn bodies(described: &OperationSpec) -> Vec<(String, Vec<u8>)> {
     let json = described.contents.iter().find(|(media_type, _)| *media_type == "application/json");
     let Some((_, json)) = json else { return Vec::new() };
     let lists = lists(resolve(&json["schema"]));

@@ -10,7 +10,7 @@ use errors::ingestion::{MAX_EVENT_BYTES, MAX_INFLATED_BYTES, MAX_WIRE_BYTES};
 use tests::call::Call;
 use tests::errors::{SentEvent, envelope, project};
 
-use super::{Case, Expected, Field, Report, Scene};
+use super::{Case, Expected, Field, Report, Visibility};
 
 fn gzip(body: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -23,7 +23,7 @@ fn zstd(body: &[u8]) -> Vec<u8> {
 }
 
 /// A payload of as many bytes as an event may have.
-fn filled(scene: &Scene, fill: impl Fn(&mut Value, usize)) -> Value {
+fn filled(scene: &Visibility, fill: impl Fn(&mut Value, usize)) -> Value {
     let now = scene.test.app.clock.now();
     let mut payload = SentEvent::new(1, now, "TypeError", "x").payload();
     let room = MAX_EVENT_BYTES - payload.to_string().len() - 100;
@@ -33,7 +33,7 @@ fn filled(scene: &Scene, fill: impl Fn(&mut Value, usize)) -> Value {
 }
 
 /// Events that have as much of one thing as fits.
-fn payloads(scene: &Scene) -> Vec<(&'static str, Value)> {
+fn payloads(scene: &Visibility) -> Vec<(&'static str, Value)> {
     let members = |room: usize| -> Map<String, Value> {
         (0..room / 10).map(|at| (format!("{at:05x}"), json!(0))).collect()
     };
@@ -106,7 +106,7 @@ const BROTLI_BOMB: &[u8] =
 
 #[tokio::test]
 async fn deliveries_cost_little() {
-    let scene = Scene::start().await;
+    let scene = Visibility::start().await;
     let report = &mut Report::default();
     let dsn = project(&scene.test.app.store, scene.test.project_id).await;
     let to = |id: &str| scene.bare(id).parameter("ingestId", dsn.ingest_id);

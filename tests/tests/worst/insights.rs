@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use insights::draft::MAX_PAIN_POINTS_BYTES;
 use tests::insights::{filled, id, pain_point, upload};
 
-use super::{Case, Field, Report, Scene, padded};
+use super::{Case, Field, Report, Visibility, padded};
 
 /// The most pain points that an insight has.
 const MOST: usize = 18_000;
@@ -27,7 +27,7 @@ fn long(numbers: std::ops::Range<usize>) -> Value {
 
 #[tokio::test]
 async fn insights_cost_little() {
-    let scene = Scene::start().await;
+    let scene = Visibility::start().await;
     let report = &mut Report::default();
     let large = |body: &Value| padded(body, MAX_PAIN_POINTS_BYTES);
 

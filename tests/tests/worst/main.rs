@@ -27,7 +27,7 @@ use shared::app::{App, Clock, Ids};
 use shared::http::CursorKey;
 use tests::app::{PATIENCE, START, TestApp};
 use tests::call::{Call, Reply};
-use tests::described::{DESCRIBED, operation_of};
+use tests::operation_specs::{OPERATION_SPECS, operation_of};
 
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
@@ -78,13 +78,13 @@ impl Case {
 }
 
 /// An app with a project that is as full as its limits allow, or as makes no difference.
-struct Scene {
+struct Visibility {
     test: TestApp,
     /// What is measured: without what tests note of each request.
     app: App,
 }
 
-impl Scene {
+impl Visibility {
     async fn start() -> Self {
         let test = TestApp::start().await;
         // A busy machine must not end a request: its CPU time is what counts.
@@ -131,7 +131,7 @@ impl Scene {
 
     async fn measure_case(&self, id: &str, case: &Case, report: &mut Report) {
         let name = &case.name;
-        let mut least = Spent { cpu: Duration::MAX, bytes: usize::MAX };
+        let mut least = ResourceUsage { cpu: Duration::MAX, bytes: usize::MAX };
         for attempt in 1..=TRIES {
             let (status, said, spent) = self.spend(&case.call).await;
             // A machine that stands still for longer than a request has answers so whatever is asked.
@@ -155,7 +155,7 @@ impl Scene {
     }
 
     /// Sends a request as the runtime hands it over: its status, the start of what is answered, and what it took.
-    async fn spend(&self, call: &Call) -> (u16, String, Spent) {
+    async fn spend(&self, call: &Call) -> (u16, String, ResourceUsage) {
         let event = call.event().to_string();
         let held = MEMORY.current_usage();
         MEMORY.reset_peak_usage();
@@ -165,7 +165,7 @@ impl Scene {
             Body::Text(text) => text.chars().take(300).collect(),
             _ => String::new(),
         };
-        (response.status().as_u16(), said, Spent { cpu, bytes })
+        (response.status().as_u16(), said, ResourceUsage { cpu, bytes })
     }
 }
 
@@ -175,7 +175,7 @@ fn most_cpu() -> Duration {
 
 /// What a request took.
 #[derive(Clone, Copy)]
-struct Spent {
+struct ResourceUsage {
     cpu: Duration,
     bytes: usize,
 }
@@ -189,8 +189,8 @@ struct Report {
 }
 
 impl Report {
-    fn note(&mut self, id: &str, name: &str, spent: Spent) {
-        let Spent { cpu, bytes } = spent;
+    fn note(&mut self, id: &str, name: &str, spent: ResourceUsage) {
+        let ResourceUsage { cpu, bytes } = spent;
         let megabytes = bytes.div_ceil(1_000_000);
         let line = format!("{:>6} ms {megabytes:>4} MB  {id}: {name}", cpu.as_millis());
         if cpu > most_cpu() || bytes > MOST_BYTES {
@@ -289,7 +289,7 @@ const TABLE: [(&str, Field); 56] = [
 #[test]
 fn no_operation_is_missing() {
     let listed: BTreeSet<&str> = TABLE.iter().map(|row| row.0).collect();
-    let described: BTreeSet<&str> = DESCRIBED.iter().map(|it| it.id).collect();
+    let described: BTreeSet<&str> = OPERATION_SPECS.iter().map(|it| it.id).collect();
     assert_eq!(listed, described);
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use tests::markers::filled;
 
 use super::hostile::BODY_BYTES;
-use super::{Case, Field, Report, Scene, padded};
+use super::{Case, Field, Report, Visibility, padded};
 
 /// A hundred events with as many attributes as fit.
 fn events() -> Value {
@@ -17,7 +17,7 @@ fn events() -> Value {
 
 #[tokio::test]
 async fn markers_cost_little() {
-    let scene = Scene::start().await;
+    let scene = Visibility::start().await;
     let report = &mut Report::default();
     let create = |at: usize| {
         let body =

@@ -6,11 +6,11 @@ use local::demo;
 use notifications::token::MAX_TOKEN;
 
 use super::hostile::BODY_BYTES;
-use super::{Case, Expected, Field, Report, Scene, padded};
+use super::{Case, Expected, Field, Report, Visibility, padded};
 
 #[tokio::test]
 async fn all_else_costs_little() {
-    let scene = Scene::start().await;
+    let scene = Visibility::start().await;
     let report = &mut Report::default();
     for at in 0..120 {
         let slug = format!("shop-{at}");

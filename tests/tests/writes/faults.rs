@@ -15,7 +15,7 @@ use tests::call::{Call, Reply};
 use tests::errors::{SentEvent, project};
 use tests::insights::{id, upload};
 use tests::preferences::TYPES;
-use tests::proxy::{self, Fault, Faults};
+use tests::proxy::{self, Faults, InjectedFault};
 use tests::seed;
 
 /// How many things each worker makes.
@@ -254,7 +254,7 @@ async fn check(test: &TestApp) {
     assert_eq!(preference["emailEnabled"], json!((THINGS - 1).is_multiple_of(2)));
 }
 
-async fn work_with(percent: u32, kinds: &'static [Fault]) {
+async fn work_with(percent: u32, kinds: &'static [InjectedFault]) {
     let (test, seed) = (TestApp::start().await, seed());
     println!("SEED={seed} {kinds:?}");
     let project = project(&test.app.store, test.project_id).await;
@@ -284,21 +284,21 @@ async fn work_with(percent: u32, kinds: &'static [Fault]) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_request_in_a_hundred_fails() {
-    Box::pin(work_with(1, &Fault::ALL)).await;
+    Box::pin(work_with(1, &InjectedFault::ALL)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_request_in_ten_fails() {
-    Box::pin(work_with(10, &Fault::ALL)).await;
+    Box::pin(work_with(10, &InjectedFault::ALL)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn three_requests_in_ten_fail() {
-    Box::pin(work_with(30, &Fault::ALL)).await;
+    Box::pin(work_with(30, &InjectedFault::ALL)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_request_in_ten_fails_in_one_way() {
     // What is late is mostly waited for.
-    join_all(Fault::ALL.chunks(1).map(|alone| Box::pin(work_with(10, alone)))).await;
+    join_all(InjectedFault::ALL.chunks(1).map(|alone| Box::pin(work_with(10, alone)))).await;
 }

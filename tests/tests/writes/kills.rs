@@ -18,7 +18,7 @@ use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
 use tests::errors::{SentEvent, project};
 use tests::insights::{id, upload};
-use tests::notifications::{Post, token_in, user};
+use tests::notifications::{SentMessages, token_in, user};
 use tests::preferences::TYPES;
 use tests::process::Process;
 use tests::seed;
@@ -191,7 +191,7 @@ impl Killer<'_> {
 
     /// An address, by the link in the mail, and the end of what it was for, by that in another.
     async fn address(&self) {
-        let (post, email) = (Post::open(), "mira@example.com");
+        let (post, email) = (SentMessages::open(), "mira@example.com");
         let app = self.test.app_at(Clock::System);
         let set = Call::of(&set_email_address::OPERATION).key(&self.test.key);
         let (status, set) = self.insist(set.json(&json!({ "email": email }))).await;

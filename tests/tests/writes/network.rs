@@ -35,7 +35,7 @@ const LATE: std::ops::Range<u64> = 320..1_200;
 
 /// What happens to a request on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
+enum InjectedFault {
     /// It is never delivered.
     RequestLost,
     /// It is carried out, and nobody learns of it.
@@ -48,12 +48,12 @@ enum Fault {
     Conflict,
 }
 
-const FAULTS: [Fault; 5] = [
-    Fault::RequestLost,
-    Fault::AnswerLost,
-    Fault::DeliveredLate,
-    Fault::AnsweredLate,
-    Fault::Conflict,
+const FAULTS: [InjectedFault; 5] = [
+    InjectedFault::RequestLost,
+    InjectedFault::AnswerLost,
+    InjectedFault::DeliveredLate,
+    InjectedFault::AnsweredLate,
+    InjectedFault::Conflict,
 ];
 
 /// What happened to the item, in order.
@@ -171,8 +171,8 @@ impl Network {
             };
             let (status, body) = match fault {
                 None => self.deliver(by, &request).await,
-                Some(Fault::RequestLost) => return,
-                Some(Fault::AnswerLost) => {
+                Some(InjectedFault::RequestLost) => return,
+                Some(InjectedFault::AnswerLost) => {
                     let before = self.changes().await;
                     self.deliver(by, &request).await;
                     if self.changes().await > before {
@@ -180,17 +180,17 @@ impl Network {
                     }
                     return;
                 }
-                Some(Fault::DeliveredLate) => {
+                Some(InjectedFault::DeliveredLate) => {
                     tokio::time::sleep(late).await;
                     self.deliver(by, &request).await;
                     return;
                 }
-                Some(Fault::AnsweredLate) => {
+                Some(InjectedFault::AnsweredLate) => {
                     self.deliver(by, &request).await;
                     tokio::time::sleep(late).await;
                     return;
                 }
-                Some(Fault::Conflict) => match conflict(&request) {
+                Some(InjectedFault::Conflict) => match conflict(&request) {
                     Some(refusal) => (400, refusal.to_string().into_bytes()),
                     None => self.deliver(by, &request).await,
                 },

@@ -72,12 +72,14 @@ fn each_flag_has_its_fate() {
         described("new", &enabled),
     ];
     let plan = planned(project.to_vec(), document);
-    let Fate::Changed(change) = &plan.flags[&key("other")] else { panic!() };
+    let PlannedAction::Changed(change) = &plan.flags[&key("other")] else { panic!() };
     let Change { stored, flag, fields } = change.as_ref();
     assert_eq!((stored.version, flag.version, flag.updated_at), (1, 2, at(100)));
     assert_eq!((flag.id, flag.created_at), (stored.id, stored.created_at));
     assert_eq!(fields.len(), 1);
-    assert!(matches!(&plan.flags[&key("new")], Fate::Created(flag) if flag.archived_at.is_none()));
+    assert!(
+        matches!(&plan.flags[&key("new")], PlannedAction::Created(flag) if flag.archived_at.is_none())
+    );
     let expected = "? extra: not in the file, left alone\n\
                     + new: created, boolean, enabled, variants: 2\n\
                     ~ other: changed\n    enabled: false → true\n\
@@ -91,8 +93,8 @@ fn what_the_document_lacks_is_archived_only_if_asked_for() {
     let plan = plan(project(), vec![], &SegmentPlan::default(), true, at(100)).unwrap();
     let flag = plan.flags[&key("a")].outcome();
     assert_eq!((flag.archived_at, flag.version), (Some(at(100)), 2));
-    assert!(matches!(plan.flags[&key("b")], Fate::LeftAlone(_)));
-    assert_eq!(planned(project(), vec![]).count(Fate::is_change), 0);
+    assert!(matches!(plan.flags[&key("b")], PlannedAction::LeftAlone(_)));
+    assert_eq!(planned(project(), vec![]).count(PlannedAction::is_change), 0);
 }
 
 #[test]
@@ -109,7 +111,7 @@ fn a_flag_is_archived_and_brought_back_but_not_changed_in_the_archive() {
     assert_eq!(plan.flags[&key("down")].outcome().archived_at, Some(at(100)));
     let up = plan.flags[&key("up")].outcome();
     assert_eq!((up.archived_at, up.enabled), (None, true));
-    assert!(matches!(plan.flags[&key("there")], Fate::Unchanged(_)));
+    assert!(matches!(plan.flags[&key("there")], PlannedAction::Unchanged(_)));
 
     let changed = json!({"archived": true, "description": "new"});
     let told = conflicts(vec![stored("a", &archived)], vec![described("a", &changed)]);
@@ -216,5 +218,5 @@ fn a_project_has_so_many_live_flags_and_no_more() {
     .unwrap_err();
     assert!(told.to_string().contains("would have 2001 flags"), "{told}");
     let document = vec![described("f0", &json!({"archived": true})), described("z", &json!({}))];
-    assert_eq!(planned(project(), document).count(Fate::is_change), 2);
+    assert_eq!(planned(project(), document).count(PlannedAction::is_change), 2);
 }

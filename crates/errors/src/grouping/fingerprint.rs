@@ -64,7 +64,7 @@ const FINGERPRINT_VERSION: u8 = 1;
 const LIBRARY_FRAMES: usize = 5;
 
 #[derive(Debug, Clone, Copy)]
-enum Basis {
+enum GroupingBasis {
     Client = 1,
     Stack = 2,
     TypeAndValue = 3,
@@ -93,7 +93,7 @@ pub fn fingerprint(failure: &Occurrence<'_>) -> Fingerprint {
         [] => default_fingerprint(failure),
         [only] if is_default(only) => default_fingerprint(failure),
         parts => {
-            let mut hash = PartHash::new(Basis::Client);
+            let mut hash = PartHash::new(GroupingBasis::Client);
             for part in parts {
                 if is_default(part) {
                     hash.part(Part::Default, &default_fingerprint(failure).0);
@@ -114,7 +114,7 @@ fn is_default(part: &str) -> bool {
 fn default_fingerprint(failure: &Occurrence<'_>) -> Fingerprint {
     let exceptions = &failure.exceptions;
     if is_thrown_by_extension(exceptions) {
-        return PartHash::new(Basis::BrowserExtension).finish();
+        return PartHash::new(GroupingBasis::BrowserExtension).finish();
     }
     let has_frames = exceptions.iter().any(|exception| !exception.frames.is_empty());
     if has_frames && failure.is_built {
@@ -124,7 +124,7 @@ fn default_fingerprint(failure: &Occurrence<'_>) -> Fingerprint {
         return stack_fingerprint(exceptions);
     }
     if let Some(exception) = failure.naming_exception() {
-        let mut hash = PartHash::new(Basis::TypeAndValue);
+        let mut hash = PartHash::new(GroupingBasis::TypeAndValue);
         hash.part(Part::Type, exception.error_type.as_bytes());
         hash.part(Part::Template, message_template(exception.value).as_bytes());
         return hash.finish();
@@ -143,7 +143,7 @@ fn is_thrown_by_extension(exceptions: &[Exception<'_>]) -> bool {
 fn stack_fingerprint(exceptions: &[Exception<'_>]) -> Fingerprint {
     let is_own = |frame: &Frame<'_>| frame.in_app && !is_browser_extension(frame);
     let has_own = exceptions.iter().flat_map(|exception| &exception.frames).any(is_own);
-    let mut hash = PartHash::new(Basis::Stack);
+    let mut hash = PartHash::new(GroupingBasis::Stack);
     for exception in exceptions {
         hash.part(Part::Type, exception.error_type.as_bytes());
         let mut frames = counted_frames(&exception.frames, has_own);
@@ -159,7 +159,7 @@ fn stack_fingerprint(exceptions: &[Exception<'_>]) -> Fingerprint {
 
 /// Of built code, what stays the same in its next build.
 fn built_fingerprint(failure: &Occurrence<'_>) -> Fingerprint {
-    let mut hash = PartHash::new(Basis::BuiltStack);
+    let mut hash = PartHash::new(GroupingBasis::BuiltStack);
     let (mut any_lasts, mut nearest_lasts) = (false, false);
     for exception in &failure.exceptions {
         hash.part(Part::Type, exception.error_type.as_bytes());
@@ -209,11 +209,11 @@ fn counted_frames<'e>(frames: &[Frame<'e>], only_own: bool) -> Vec<FrameIdentity
 
 fn message_fingerprint(log: &LogMessage<'_>) -> Fingerprint {
     let template = match (log.template, log.text) {
-        ("", "") => return PartHash::new(Basis::Nothing).finish(),
+        ("", "") => return PartHash::new(GroupingBasis::Nothing).finish(),
         ("", text) => message_template(text),
         (template, _) => template.to_owned(),
     };
-    let mut hash = PartHash::new(Basis::Message);
+    let mut hash = PartHash::new(GroupingBasis::Message);
     hash.part(Part::Template, template.as_bytes());
     hash.finish()
 }
@@ -221,7 +221,7 @@ fn message_fingerprint(log: &LogMessage<'_>) -> Fingerprint {
 struct PartHash(Sha256);
 
 impl PartHash {
-    fn new(basis: Basis) -> Self {
+    fn new(basis: GroupingBasis) -> Self {
         Self(Sha256::new().chain_update([FINGERPRINT_VERSION, basis as u8]))
     }
 

@@ -14,19 +14,19 @@ use super::run::{ColumnName, Damaged, Totals, Unread, put_bytes, put_number, put
 const FAN_IN: usize = 16;
 /// From how many events on all of a day's runs are merged when the day is over: reading fewer than these
 /// costs less than writing them anew.
-const ENOUGH_EVENTS: u64 = 1_000;
+const COMPACTION_MIN_EVENTS: u64 = 1_000;
 /// From how many runs on they are merged however few events they have.
-const MANY: usize = 4;
+const COMPACTION_MIN_RUNS: usize = 4;
 /// The most runs that are merged at once: DynamoDB takes 4 kB of an expression that names them.
 const MOST_AT_ONCE: usize = 40;
 /// The level of what is merged when its day is over. The other levels grow by one with each merging.
 const FINAL_LEVEL: u8 = 100;
 /// How long after its end a day is merged as a whole: most late events have come by then.
-const CLOSING: Duration = Duration::from_hours(48);
+const DAY_CLOSE_DELAY: Duration = Duration::from_hours(48);
 
 /// How large a merged run becomes: it is read and made in the memory of one function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MergeLimits {
+pub struct CompactionLimits {
     /// The most events.
     pub events: u64,
     /// The most bytes of its columns.
@@ -38,7 +38,7 @@ pub struct MergeLimits {
     pub fan_in: usize,
 }
 
-impl Default for MergeLimits {
+impl Default for CompactionLimits {
     fn default() -> Self {
         Self { events: 1_000_000, bytes: 8_000_000, values: 32_000_000, fan_in: FAN_IN }
     }
@@ -69,7 +69,7 @@ impl fmt::Display for RunId {
 
 /// Into how many items the columns of a run are split.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RunForm {
+pub enum RunLayout {
     /// All of them are in one.
     Bundle,
     /// Each has one of its own, and those that are named have so many.
@@ -94,7 +94,7 @@ pub struct Run {
     /// The bytes of its distinct values before they are compressed.
     pub values: u64,
     /// The items of its columns.
-    pub form: RunForm,
+    pub form: RunLayout,
     /// How many events and errors it has.
     pub totals: Totals,
 }
@@ -117,8 +117,8 @@ impl Run {
         }
         put_bytes(&self.totals.to_bytes(), &mut bytes);
         match &self.form {
-            RunForm::Bundle => bytes.push(BUNDLE),
-            RunForm::Columns(parts) => {
+            RunLayout::Bundle => bytes.push(BUNDLE),
+            RunLayout::Columns(parts) => {
                 bytes.push(COLUMNS);
                 let several = || parts.iter().filter(|(_, parts)| **parts > 1);
                 put_number(several().count(), &mut bytes);
@@ -148,8 +148,8 @@ impl Run {
         let (bytes, values) = (unread.wide_number()?, unread.wide_number()?);
         let totals = Totals::from_bytes(unread.bytes()?)?;
         let form = match unread.take(1)? {
-            [BUNDLE] => RunForm::Bundle,
-            [COLUMNS] => RunForm::Columns(take_parts(&mut unread)?),
+            [BUNDLE] => RunLayout::Bundle,
+            [COLUMNS] => RunLayout::Columns(take_parts(&mut unread)?),
             _ => return Err(Damaged("a run is neither a bundle nor columns")),
         };
         Ok(Self { id, first_step, last_step, until, level, bytes, values, form, totals })
@@ -197,7 +197,7 @@ impl Manifest {
     pub fn next_mergings(
         &self,
         readable: u64,
-        limits: &MergeLimits,
+        limits: &CompactionLimits,
         now: Timestamp,
     ) -> Vec<Vec<&Run>> {
         let is_small = |run: &&Run| {
@@ -213,8 +213,9 @@ impl Manifest {
         }
         let is_closed = self.runs.iter().any(|run| run.level >= FINAL_LEVEL);
         let events: u64 = self.runs.iter().map(Run::events).sum();
-        let is_worth_it = self.runs.len() >= MANY || self.runs.len() > 1 && events >= ENOUGH_EVENTS;
-        if now >= self.day.next().start().plus(CLOSING) && !is_closed && is_worth_it {
+        let is_worth_it = self.runs.len() >= COMPACTION_MIN_RUNS
+            || self.runs.len() > 1 && events >= COMPACTION_MIN_EVENTS;
+        if now >= self.day.next().start().plus(DAY_CLOSE_DELAY) && !is_closed && is_worth_it {
             let all = levels.values().flatten().copied().collect();
             return fitting(all, limits).into_iter().collect();
         }
@@ -224,7 +225,7 @@ impl Manifest {
 
     /// The level of what these runs are merged into at `now`.
     pub fn merged_level(&self, runs: &[&Run], now: Timestamp) -> u8 {
-        if now >= self.day.next().start().plus(CLOSING)
+        if now >= self.day.next().start().plus(DAY_CLOSE_DELAY)
             && !self.runs.iter().any(|run| run.level >= FINAL_LEVEL)
         {
             return FINAL_LEVEL;
@@ -235,7 +236,7 @@ impl Manifest {
 }
 
 /// As many of the runs as one holds, the smallest first; none if these are not at least two.
-fn fitting<'m>(mut runs: Vec<&'m Run>, limits: &MergeLimits) -> Option<Vec<&'m Run>> {
+fn fitting<'m>(mut runs: Vec<&'m Run>, limits: &CompactionLimits) -> Option<Vec<&'m Run>> {
     runs.sort_by_key(|run| (run.bytes, run.id));
     let (mut events, mut bytes, mut values) = (0, 0, 0);
     let fits = |run: &&Run| {
@@ -273,7 +274,7 @@ mod tests {
         let base = columns.get(ColumnName::Base).unwrap();
         let totals = Base::decode(&mut Decoder::new(), base).unwrap().totals();
         let (first_step, last_step) = (step, step);
-        let (id, until, values, form) = (RunId::random(), start(), 0, RunForm::Bundle);
+        let (id, until, values, form) = (RunId::random(), start(), 0, RunLayout::Bundle);
         Run { id, first_step, last_step, until, level, bytes, values, form, totals }
     }
 
@@ -283,7 +284,7 @@ mod tests {
 
     fn count(manifest: &Manifest, readable: u64, hours: u64) -> usize {
         let now = start().plus(Duration::from_hours(hours));
-        let mergings = manifest.next_mergings(readable, &MergeLimits::default(), now);
+        let mergings = manifest.next_mergings(readable, &CompactionLimits::default(), now);
         mergings.first().map_or(0, Vec::len)
     }
 
@@ -337,19 +338,20 @@ mod tests {
     fn runs_of_each_level_that_has_many_are_a_group() {
         let runs = (0..40).map(|number| run(number % 2, 1, 100, 1)).collect();
         let manifest = manifest(runs);
-        let groups = manifest.next_mergings(1, &MergeLimits::default(), start());
+        let groups = manifest.next_mergings(1, &CompactionLimits::default(), start());
         assert_eq!(groups.iter().map(Vec::len).collect::<Vec<_>>(), [20, 20]);
         assert!(groups.iter().all(|runs| runs.iter().all(|run| run.level == runs[0].level)));
     }
 
-    fn several_items(names: &[(ColumnName, usize)]) -> RunForm {
-        RunForm::Columns(names.iter().copied().collect())
+    fn several_items(names: &[(ColumnName, usize)]) -> RunLayout {
+        RunLayout::Columns(names.iter().copied().collect())
     }
 
     #[test]
     fn what_is_written_is_read() {
         let url = ColumnName::Attribute(Attribute::Url);
-        for form in [RunForm::Bundle, several_items(&[]), several_items(&[(url, 2), (BASE, 255)])] {
+        for form in [RunLayout::Bundle, several_items(&[]), several_items(&[(url, 2), (BASE, 255)])]
+        {
             for step in [0, 127, u64::MAX] {
                 let run =
                     Run { form: form.clone(), values: step, ..run(FINAL_LEVEL, 3, step, step) };
@@ -371,7 +373,7 @@ mod tests {
     #[test]
     fn what_a_later_release_adds_is_left_unread() {
         let mut later = run(0, 1, 100, 1);
-        later.form = RunForm::Columns(BTreeMap::new());
+        later.form = RunLayout::Columns(BTreeMap::new());
         let mut bytes = later.to_bytes();
         assert_eq!(bytes.pop(), Some(0));
         bytes.extend(b"\x01\x07unknown\x02and more");

@@ -11,7 +11,7 @@ use crate::grouping::Fingerprint;
 
 /// How long after the last of its events was removed a deleted error is remembered: nobody reads a
 /// manifest for longer.
-const KEPT: Duration = Duration::from_hours(1);
+const RETENTION_AFTER_REMOVAL: Duration = Duration::from_hours(1);
 
 /// A deleted error: what was received of it before its deletion does not count, what came since does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,12 +27,12 @@ pub struct Tombstone {
     /// The day of its first event.
     pub first_day: Day,
     /// What of it has been removed.
-    pub removed: Removed,
+    pub removed: RemovalProgress,
 }
 
 /// How far the events of a deleted error are removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Removed {
+pub enum RemovalProgress {
     /// From the runs of the days before this one.
     FromRunsBefore(Day),
     /// From all runs. Payloads are removed up to a key among those of its events, if any are.
@@ -54,7 +54,7 @@ impl Tombstone {
 
     /// Whether all of it is removed, and it is still to be remembered at `now`.
     pub fn is_waiting(&self, now: Timestamp) -> bool {
-        matches!(self.removed, Removed::All(at) if now < at.plus(KEPT))
+        matches!(self.removed, RemovalProgress::All(at) if now < at.plus(RETENTION_AFTER_REMOVAL))
     }
 
     /// Whether a run has events of before its deletion only. No step of packing spans a deletion, and

@@ -13,7 +13,7 @@ use shared::timestamp::Timestamp;
 pub const GRACE: Duration = Duration::from_mins(1);
 /// From how many rows on they are packed at once: each step writes some items however few rows it has, and
 /// large runs take fewer bytes an event.
-const ENOUGH_ROWS: usize = 1_000;
+const PACK_ROW_THRESHOLD: usize = 1_000;
 /// From how many rows on they are packed where they come slowly. Each query reads what is not packed row by
 /// row, at some thirty times the read units, and at few events a day these items are few as well.
 const ENOUGH_SLOW_ROWS: usize = 250;
@@ -47,7 +47,7 @@ impl Backlog {
     /// Whether it is worth to pack them at `now`.
     pub fn is_worth_packing(&self, now: Timestamp) -> bool {
         let wait = match self.rows {
-            ENOUGH_ROWS.. => Duration::ZERO,
+            PACK_ROW_THRESHOLD.. => Duration::ZERO,
             ENOUGH_SLOW_ROWS.. => SLOW,
             _ => LONGEST_WAIT,
         };
@@ -55,7 +55,7 @@ impl Backlog {
     }
 
     /// When to look at the project again, if these rows stay at `now`.
-    pub fn next_visit(&self, now: Timestamp) -> Timestamp {
+    pub fn next_check(&self, now: Timestamp) -> Timestamp {
         let Some(oldest) = self.oldest else { return self.latest_visit(now) };
         self.time_until_enough(self.rows, oldest, now)
             .min(oldest.plus(LONGEST_WAIT))
@@ -88,7 +88,7 @@ impl Backlog {
     /// When enough rows wait, if so many do now, the oldest since then, and more come as these did.
     fn time_until_enough(&self, waiting: usize, since: Timestamp, now: Timestamp) -> Timestamp {
         let slow = self.time_until(ENOUGH_SLOW_ROWS, waiting, now).max(since.plus(SLOW));
-        self.time_until(ENOUGH_ROWS, waiting, now).min(slow)
+        self.time_until(PACK_ROW_THRESHOLD, waiting, now).min(slow)
     }
 
     fn time_until(&self, enough: usize, waiting: usize, now: Timestamp) -> Timestamp {
@@ -106,7 +106,7 @@ impl Backlog {
 ///
 /// No execution environment knows how many rows the others write. Independent draws need no count: the
 /// visit follows [`ENOUGH_SLOW_ROWS`] rows of all together on average, and sees the rate at which they come.
-pub fn early_visit(draw: u32, now: Timestamp) -> Option<Timestamp> {
+pub fn early_check(draw: u32, now: Timestamp) -> Option<Timestamp> {
     let asks = usize::try_from(draw).is_ok_and(|draw| draw.is_multiple_of(ENOUGH_SLOW_ROWS));
     asks.then(|| now.plus(SOON))
 }
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_project_is_looked_at_again_when_enough_rows_can_be_expected() {
-        let visit = |rows, age| backlog(rows, age).next_visit(now());
+        let visit = |rows, age| backlog(rows, age).next_check(now());
         assert_eq!(visit(0, HOUR), now().plus(24 * HOUR));
         assert_eq!(visit(125, HOUR), now().plus(HOUR));
         assert_eq!(visit(1, 10 * HOUR), now().plus(14 * HOUR));
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn one_of_250_events_asks_for_an_early_visit() {
-        let visits: Vec<_> = (0..1_000).filter_map(|draw| early_visit(draw, now())).collect();
+        let visits: Vec<_> = (0..1_000).filter_map(|draw| early_check(draw, now())).collect();
         assert_eq!(visits, [now().plus(Duration::from_secs(90)); 4]);
     }
 }

@@ -6,12 +6,12 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use shared::json::{Fault, Fields, Json, JsonPath, ViolationCode, Violations, number, text};
+use shared::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations, number, text};
 use shared::projects::named_project::{NamedProject, read_projects};
 use shared::timestamp::Timestamp;
 
 use super::count::CountedErrors;
-use super::day_plan::{Counted, Demand};
+use super::day_plan::{Aggregation, QueryNeeds};
 use super::event_query::{EventQuery, parse_limit};
 use super::range_counter::{RangeCounts, RunInRange};
 use super::tally::{RowTally, counted_error};
@@ -56,7 +56,7 @@ impl BreakdownQuery {
     }
 }
 
-fn parse_by(name: &str) -> Result<Attribute, Fault> {
+fn parse_by(name: &str) -> Result<Attribute, FieldError> {
     Attribute::parse(name).ok_or_else(|| {
         let names = Attribute::ALL.map(Attribute::name).join(", ");
         let message = if name == Category::User.name() {
@@ -66,14 +66,14 @@ fn parse_by(name: &str) -> Result<Attribute, Fault> {
         } else {
             format!("must be one of {names}")
         };
-        Fault::new(ViolationCode::InvalidValue, message)
+        FieldError::new(ViolationCode::InvalidValue, message)
     })
 }
 
 /// A row of the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Share {
+pub struct BreakdownRow {
     /// The value; `None` for events without one, and for the rest.
     pub value: Option<String>,
     /// Its events.
@@ -90,8 +90,8 @@ pub struct Share {
 pub struct RowShares(HashMap<(Option<Box<str>>, u32), u64>);
 
 impl RowTally for RowShares {
-    fn add(&mut self, row: &EventRow, demand: &Demand<'_>, errors: &mut CountedErrors) {
-        let Counted::Values(by) = demand.counted else { return };
+    fn add(&mut self, row: &EventRow, demand: &QueryNeeds<'_>, errors: &mut CountedErrors) {
+        let Aggregation::Values(by) = demand.counted else { return };
         if self.0.len() > MAX_ERRORS_OF_VALUES {
             return;
         }
@@ -129,7 +129,7 @@ impl ValueShares {
 
     /// The answer: `limit` values, the one with the most events first, values with as many in their
     /// order, and what is left. Refused where there are more values than can be told apart.
-    pub fn into_shares(self, limit: usize) -> Result<Vec<Share>, Violations> {
+    pub fn into_shares(self, limit: usize) -> Result<Vec<BreakdownRow>, Violations> {
         if self.has_too_many() {
             let mut violations = Violations::default();
             let message = format_args!(
@@ -146,7 +146,7 @@ impl ValueShares {
         self.values.len() > MAX_VALUES || self.errors.len() > MAX_ERRORS_OF_VALUES
     }
 
-    fn shares(self, limit: usize) -> Vec<Share> {
+    fn shares(self, limit: usize) -> Vec<BreakdownRow> {
         let mut errors_of = vec![0_u64; self.events.len()];
         for (value, _) in &self.errors {
             errors_of[*value as usize] += 1;
@@ -159,18 +159,18 @@ impl ValueShares {
             place(one_number, one).cmp(&place(other_number, other)).then_with(|| one.cmp(other))
         });
         let rest = values.split_off(limit.min(values.len()));
-        let share = |(value, number): (Option<Box<str>>, u32)| Share {
+        let share = |(value, number): (Option<Box<str>>, u32)| BreakdownRow {
             value: value.map(String::from),
             errors: self.events[number as usize],
             unique_errors: errors_of[number as usize],
             other: false,
         };
-        let mut shares: Vec<Share> = values.into_iter().map(share).collect();
+        let mut shares: Vec<BreakdownRow> = values.into_iter().map(share).collect();
         if !rest.is_empty() {
             let rest: HashSet<u32> = rest.into_iter().map(|(_, number)| number).collect();
             let errors = self.errors.iter().filter(|(value, _)| rest.contains(value));
             let errors: HashSet<u32> = errors.map(|(_, error)| *error).collect();
-            shares.push(Share {
+            shares.push(BreakdownRow {
                 value: None,
                 errors: rest.iter().map(|number| self.events[*number as usize]).sum(),
                 unique_errors: errors.len() as u64,
@@ -196,8 +196,8 @@ impl ValueShares {
 impl RangeCounts for ValueShares {
     type Rows = RowShares;
 
-    fn counted(&self) -> Counted {
-        Counted::Values(self.by)
+    fn counted(&self) -> Aggregation {
+        Aggregation::Values(self.by)
     }
 
     fn add_run(&mut self, run: &RunInRange<'_>, decoder: &mut Decoder) -> Result<(), Damaged> {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use shared::timestamp::Timestamp;
 
 use super::count::CountedErrors;
-use super::day_plan::{Counted, Demand};
+use super::day_plan::{Aggregation, QueryNeeds};
 use super::event_query::EventQuery;
 use super::range_counter::{RangeCounts, RunInRange};
 use super::tally::{RowTally, counted_error};
@@ -182,7 +182,7 @@ fn label(attribute: Attribute) -> &'static str {
 }
 
 impl RowTally for ValueCounts {
-    fn add(&mut self, row: &EventRow, demand: &Demand<'_>, errors: &mut CountedErrors) {
+    fn add(&mut self, row: &EventRow, demand: &QueryNeeds<'_>, errors: &mut CountedErrors) {
         if counted_error(row, demand, errors).is_some() {
             for (attribute, counts) in self.of_categories() {
                 if let Some(value) = row.attributes.get(attribute) {
@@ -196,8 +196,8 @@ impl RowTally for ValueCounts {
 impl RangeCounts for ValueCounts {
     type Rows = Self;
 
-    fn counted(&self) -> Counted {
-        Counted::Categories(&LISTED)
+    fn counted(&self) -> Aggregation {
+        Aggregation::Categories(&LISTED)
     }
 
     fn add_run(&mut self, run: &RunInRange<'_>, decoder: &mut Decoder) -> Result<(), Damaged> {

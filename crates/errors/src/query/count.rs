@@ -9,7 +9,7 @@ use std::hash::Hash;
 use std::ops::Range;
 
 use super::counted_run::{CountedPart, CountedRun, EventsOfRun};
-use super::day_plan::{Counted, Demand};
+use super::day_plan::{Aggregation, QueryNeeds};
 use super::filter::EventFilters;
 use super::tally::{DayRun, RowTally, Tally, damaged};
 use super::time_bucket::{BucketSize, QueryRange};
@@ -146,7 +146,7 @@ impl DayCounter<'_, '_> {
         Ok(())
     }
 
-    /// Adds hours of a run by its totals, as [`Demand::plan`](super::day_plan::Demand::plan) allows
+    /// Adds hours of a run by its totals, as [`QueryNeeds::plan`](super::day_plan::Demand::plan) allows
     /// where they tell as much as its columns.
     pub fn add_totals(&mut self, hours: Hours, totals: &Totals) {
         let range = self.counter.range;
@@ -241,7 +241,7 @@ impl RowCounts {
 }
 
 impl RowTally for RowCounts {
-    fn add(&mut self, row: &EventRow, demand: &Demand<'_>, errors: &mut CountedErrors) {
+    fn add(&mut self, row: &EventRow, demand: &QueryNeeds<'_>, errors: &mut CountedErrors) {
         self.add(row, demand.range, demand.filters, errors);
     }
 
@@ -253,8 +253,8 @@ impl RowTally for RowCounts {
 impl Tally for Counter<'_> {
     type Rows = RowCounts;
 
-    fn counted(&self) -> Counted {
-        Counted::Buckets
+    fn counted(&self) -> Aggregation {
+        Aggregation::Buckets
     }
 
     fn add_runs(

@@ -25,7 +25,7 @@ impl RunPlan {
 
 /// What is counted of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counted {
+pub enum Aggregation {
     /// They and their errors, by bucket.
     Buckets,
     /// They and their users, by error.
@@ -39,7 +39,7 @@ pub enum Counted {
     Categories(&'static [Attribute]),
 }
 
-impl Counted {
+impl Aggregation {
     /// Whether counting these hours of a day takes the minute of each event.
     pub fn needs_minutes(self, range: &QueryRange, day: Day, hours: Hours) -> bool {
         match self {
@@ -53,7 +53,7 @@ impl Counted {
 
 /// What a query asks of events, as far as it decides what has to be read.
 #[derive(Debug, Clone, Copy)]
-pub struct Demand<'q> {
+pub struct QueryNeeds<'q> {
     /// Which events, by their time.
     pub range: &'q QueryRange,
     /// Which events, by their attributes.
@@ -61,10 +61,10 @@ pub struct Demand<'q> {
     /// Whether every error counts, each with one fingerprint: otherwise totals tell nothing.
     pub every_fingerprint_counts: bool,
     /// What is counted of them.
-    pub counted: Counted,
+    pub counted: Aggregation,
 }
 
-impl Demand<'_> {
+impl QueryNeeds<'_> {
     /// What has to be read of each run of a day, which have these totals, if the day also has rows in
     /// the hours of `rows`.
     pub fn plan(&self, day: Day, runs: &[&Totals], rows: Hours) -> Vec<RunPlan> {
@@ -83,7 +83,7 @@ impl Demand<'_> {
     /// The hours of a run that its totals tell enough of. Fingerprints do not add up: in a bucket, the
     /// run must have all that is counted, and all that it has must be counted.
     fn hours_of_totals(&self, day: Day, hours: Hours, others: Hours) -> Hours {
-        let is_by_bucket = self.counted == Counted::Buckets;
+        let is_by_bucket = self.counted == Aggregation::Buckets;
         if !is_by_bucket || !self.every_fingerprint_counts || !self.filters.is_empty() {
             return Hours::NONE;
         }
@@ -113,9 +113,11 @@ impl Demand<'_> {
     /// The categories of events that are filtered by or counted.
     pub fn categories(&self) -> Vec<Category> {
         let is_counted = |category: &Category| match (self.counted, category) {
-            (Counted::Errors { .. }, Category::User) => true,
-            (Counted::Values(by), Category::Attribute(attribute)) => by == *attribute,
-            (Counted::Categories(all), Category::Attribute(attribute)) => all.contains(attribute),
+            (Aggregation::Errors { .. }, Category::User) => true,
+            (Aggregation::Values(by), Category::Attribute(attribute)) => by == *attribute,
+            (Aggregation::Categories(all), Category::Attribute(attribute)) => {
+                all.contains(attribute)
+            }
             _ => false,
         };
         let of_filters: Vec<Category> = self.filters.categories().collect();

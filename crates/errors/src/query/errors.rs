@@ -6,13 +6,13 @@ use std::cmp::Reverse;
 use serde::Serialize;
 
 use shared::json::{
-    Fault, Fields, Json, JsonPath, ViolationCode, Violations, boolean, number, text,
+    FieldError, Fields, Json, JsonPath, ViolationCode, Violations, boolean, number, text,
 };
 use shared::page::Page;
 use shared::timestamp::Timestamp;
 
 use super::count::CountedErrors;
-use super::day_plan::{Counted, Demand};
+use super::day_plan::{Aggregation, QueryNeeds};
 use super::event_query::{EventQuery, parse_limit};
 use super::range_counter::{RangeCounts, RunInRange};
 use super::tally::{RowTally, counted_error};
@@ -52,11 +52,11 @@ impl ErrorSort {
         ("users", Self::Users),
     ];
 
-    fn parse(name: &str) -> Result<Self, Fault> {
+    fn parse(name: &str) -> Result<Self, FieldError> {
         let found = Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, sort)| *sort);
         found.ok_or_else(|| {
             let known = Self::ALL.map(|(name, _)| name).join(", ");
-            Fault::new(ViolationCode::InvalidValue, format_args!("must be one of {known}"))
+            FieldError::new(ViolationCode::InvalidValue, format_args!("must be one of {known}"))
         })
     }
 
@@ -112,7 +112,7 @@ impl ErrorsQuery {
     /// Reads the body of query-errors, as it is asked at `now`. A cursor is made a position by `open`.
     pub fn read(
         body: &Json<'_>,
-        open: impl Fn(&str) -> Result<String, Fault>,
+        open: impl Fn(&str) -> Result<String, FieldError>,
         now: Timestamp,
     ) -> Result<Self, Violations> {
         let mut violations = Violations::default();
@@ -194,8 +194,8 @@ impl ErrorsQuery {
     }
 }
 
-fn parse_cursor(position: &str, sort: Option<ErrorSort>) -> Result<Position, Fault> {
-    let fault = |message| Fault::new(ViolationCode::InvalidValue, message);
+fn parse_cursor(position: &str, sort: Option<ErrorSort>) -> Result<Position, FieldError> {
+    let fault = |message| FieldError::new(ViolationCode::InvalidValue, message);
     let position = Position::read(position).ok_or_else(|| fault("is not a cursor of this list"))?;
     if sort.is_some_and(|sort| sort != position.sort) {
         return Err(fault(
@@ -334,10 +334,10 @@ impl ErrorCounts {
 }
 
 impl RowTally for ErrorCounts {
-    fn add(&mut self, row: &EventRow, demand: &Demand<'_>, errors: &mut CountedErrors) {
+    fn add(&mut self, row: &EventRow, demand: &QueryNeeds<'_>, errors: &mut CountedErrors) {
         if let Some(error) = counted_error(row, demand, errors) {
             self.add(error, 1, row.attributes.user());
-            if demand.counted == (Counted::Errors { by_bucket: true })
+            if demand.counted == (Aggregation::Errors { by_bucket: true })
                 && let Some(bucket) = demand.range.bucket_of(minute_of(row.occurred_at))
             {
                 self.add_in_bucket(error, bucket, 1);
@@ -349,8 +349,8 @@ impl RowTally for ErrorCounts {
 impl RangeCounts for ErrorCounts {
     type Rows = Self;
 
-    fn counted(&self) -> Counted {
-        Counted::Errors { by_bucket: self.by_bucket }
+    fn counted(&self) -> Aggregation {
+        Aggregation::Errors { by_bucket: self.by_bucket }
     }
 
     fn add_run(&mut self, run: &RunInRange<'_>, decoder: &mut Decoder) -> Result<(), Damaged> {

@@ -1,7 +1,7 @@
 //! What queries that count events have in common: which events count
 //! (`docs/semantics/error-tracking.md`, "Timeseries").
 
-use shared::json::{Fault, Fields, JsonPath, ViolationCode, Violations, number, text};
+use shared::json::{FieldError, Fields, JsonPath, ViolationCode, Violations, number, text};
 use shared::json_number::JsonNumber;
 use shared::timestamp::Timestamp;
 
@@ -101,18 +101,18 @@ fn read_range(
 }
 
 /// Reads an optional time, which is there.
-fn parse_time(written: &str) -> Result<Option<WrittenTime>, Fault> {
+fn parse_time(written: &str) -> Result<Option<WrittenTime>, FieldError> {
     let message = "must be a number of milliseconds since the Unix epoch";
-    let fault = || Fault::new(ViolationCode::InvalidFormat, message);
+    let fault = || FieldError::new(ViolationCode::InvalidFormat, message);
     JsonNumber::parse(written).map(WrittenTime::new).map(Some).ok_or_else(fault)
 }
 
 /// Reads an optional limit, which is there: a whole number from 1 on.
-pub(super) fn parse_limit(written: &str, most: u16) -> Result<Option<u16>, Fault> {
+pub(super) fn parse_limit(written: &str, most: u16) -> Result<Option<u16>, FieldError> {
     let limit = JsonNumber::parse(written).and_then(|limit| limit.as_integer());
     let limit = limit.and_then(|limit| u16::try_from(limit).ok());
     limit.filter(|limit| (1..=most).contains(limit)).map(Some).ok_or_else(|| {
         let message = format_args!("must be a whole number from 1 to {most}");
-        Fault::new(ViolationCode::OutOfRange, message)
+        FieldError::new(ViolationCode::OutOfRange, message)
     })
 }

@@ -1,6 +1,6 @@
 //! Filters on the attributes of events (`docs/semantics/error-tracking.md`, "Filters").
 
-use shared::json::{Fault, Fields, Json, JsonPath, ViolationCode, Violations, array, text};
+use shared::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations, array, text};
 
 use super::case_folding::Folded;
 use super::error_filter::{ErrorFilters, ErrorTest};
@@ -128,14 +128,14 @@ enum Filtered {
 }
 
 impl Filtered {
-    fn parse(name: &str) -> Result<Self, Fault> {
+    fn parse(name: &str) -> Result<Self, FieldError> {
         if name == ERROR_ID {
             return Ok(Self::Error);
         }
         Category::parse(name).map(Self::Event).ok_or_else(|| {
             let names = Category::all().map(Category::name).chain([ERROR_ID]);
             let names = names.collect::<Vec<_>>().join(", ");
-            Fault::new(ViolationCode::InvalidValue, format_args!("must be one of {names}"))
+            FieldError::new(ViolationCode::InvalidValue, format_args!("must be one of {names}"))
         })
     }
 }
@@ -171,7 +171,7 @@ impl Operator {
     const NUMERIC: [&str; 4] = ["gt", "gte", "lt", "lte"];
 
     /// Reads the operator of a filter on `filtered`, if that is known.
-    fn parse(name: &str, filtered: Option<Filtered>) -> Result<Self, Fault> {
+    fn parse(name: &str, filtered: Option<Filtered>) -> Result<Self, FieldError> {
         let is_allowed = |operator| match filtered {
             Some(Filtered::Error) => matches!(operator, Self::Is | Self::IsNot),
             Some(Filtered::Event(Category::User)) => {
@@ -196,17 +196,17 @@ impl Operator {
         } else {
             format!("must be one of {allowed}")
         };
-        Err(Fault::new(ViolationCode::InvalidValue, message))
+        Err(FieldError::new(ViolationCode::InvalidValue, message))
     }
 
     fn with_value(
         self,
         filtered: Option<Filtered>,
         value: &str,
-    ) -> Result<Option<ReadFilter>, Fault> {
+    ) -> Result<Option<ReadFilter>, FieldError> {
         if matches!(self, Self::IsSet | Self::IsNotSet) && !value.is_empty() {
             let message = "`is_set` and `is_not_set` take the value \"\"";
-            return Err(Fault::new(ViolationCode::InvalidValue, message));
+            return Err(FieldError::new(ViolationCode::InvalidValue, message));
         }
         let condition = match filtered {
             Some(Filtered::Event(Category::Attribute(attribute))) => {
@@ -219,9 +219,9 @@ impl Operator {
         Ok(condition.map(|condition| ReadFilter::OnEvents(Filter(condition))))
     }
 
-    fn error_test(self, value: &str) -> Result<Option<ReadFilter>, Fault> {
+    fn error_test(self, value: &str) -> Result<Option<ReadFilter>, FieldError> {
         let message = "must be the id of an error, a UUID";
-        let fault = || Fault::new(ViolationCode::InvalidFormat, message);
+        let fault = || FieldError::new(ViolationCode::InvalidFormat, message);
         let id = ErrorId::parse(value).ok_or_else(fault)?;
         Ok(match self {
             Self::Is => Some(ReadFilter::OnErrors(ErrorTest::Is(id))),

@@ -2,7 +2,7 @@
 
 use super::count::CountedErrors;
 use super::counted_run::{CountedRun, EventsOfRun};
-use super::day_plan::Counted;
+use super::day_plan::Aggregation;
 use super::event_query::EventQuery;
 use super::tally::{DayRun, RowTally, Tally, damaged};
 use super::time_bucket::QueryRange;
@@ -15,7 +15,7 @@ pub trait RangeCounts {
     type Rows: RowTally;
 
     /// What has to be read of events.
-    fn counted(&self) -> Counted;
+    fn counted(&self) -> Aggregation;
 
     /// Adds the events of a run. Of a damaged one it adds nothing, or not all.
     fn add_run(&mut self, run: &RunInRange<'_>, decoder: &mut Decoder) -> Result<(), Damaged>;
@@ -90,7 +90,7 @@ impl<C: RangeCounts> RangeCounter<'_, C> {
 impl<C: RangeCounts> Tally for RangeCounter<'_, C> {
     type Rows = C::Rows;
 
-    fn counted(&self) -> Counted {
+    fn counted(&self) -> Aggregation {
         self.counts.counted()
     }
 

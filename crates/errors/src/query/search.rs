@@ -1,7 +1,7 @@
 //! The search query of a timeseries (`docs/semantics/error-tracking.md`, "Search"): terms that must
 //! all hold.
 
-use shared::json::{Fault, ViolationCode};
+use shared::json::{FieldError, ViolationCode};
 
 use super::case_folding::Folded;
 use super::filter::{EventFilters, Filter};
@@ -48,13 +48,13 @@ struct TextTerm {
 
 impl SearchQuery {
     /// Reads a search query. The only fault is its length.
-    pub fn parse(text: &str) -> Result<Self, Fault> {
+    pub fn parse(text: &str) -> Result<Self, FieldError> {
         let length = text.chars().count();
         if length > MAX_SEARCH_CHARACTERS {
             let message = format_args!(
                 "has {length} characters; at most {MAX_SEARCH_CHARACTERS} are allowed"
             );
-            return Err(Fault::new(ViolationCode::TooLong, message));
+            return Err(FieldError::new(ViolationCode::TooLong, message));
         }
         let mut query = Self::default();
         let mut rest = text.trim_start();

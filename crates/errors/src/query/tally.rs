@@ -1,7 +1,7 @@
 //! What is counted of events, one project's day after the other.
 
 use super::count::CountedErrors;
-use super::day_plan::{Counted, Demand, RunPlan};
+use super::day_plan::{Aggregation, QueryNeeds, RunPlan};
 use crate::grouping::Fingerprint;
 use crate::log::day::{Day, Hours, minute_of};
 use crate::log::row::EventRow;
@@ -23,7 +23,7 @@ pub struct DayRun<'r> {
 /// them.
 pub trait RowTally: Default {
     /// Adds a row, if it counts.
-    fn add(&mut self, row: &EventRow, demand: &Demand<'_>, errors: &mut CountedErrors);
+    fn add(&mut self, row: &EventRow, demand: &QueryNeeds<'_>, errors: &mut CountedErrors);
 
     /// The hours of a day that have rows, where totals of runs are counted.
     fn hours_of(&self, _day: Day) -> Hours {
@@ -37,7 +37,7 @@ pub trait Tally {
     type Rows: RowTally;
 
     /// What it counts of events, which decides what is read of them.
-    fn counted(&self) -> Counted;
+    fn counted(&self) -> Aggregation;
 
     /// Adds runs of a day of a project; of rows as many as it likes. All runs of a day come before those of
     /// the next. Answers the numbers of those runs that are damaged, which are left out.
@@ -65,7 +65,7 @@ pub(super) fn damaged(
 /// The number of a row's error, if the row counts.
 pub(super) fn counted_error(
     row: &EventRow,
-    demand: &Demand<'_>,
+    demand: &QueryNeeds<'_>,
     errors: &mut CountedErrors,
 ) -> Option<u32> {
     let is_within = demand.range.bucket_of(minute_of(row.occurred_at)).is_some();

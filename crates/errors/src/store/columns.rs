@@ -12,15 +12,15 @@ use std::sync::Arc;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use shared::dynamodb::StoreError;
+use shared::dynamodb::immutable_items::{ItemKey, place};
 use shared::dynamodb::item::{Item, ItemReader, b, key};
-use shared::dynamodb::unchanging::{Place, place};
 use shared::projects::project::ProjectId;
 
 use super::ErrorStore;
 use super::errors::TABLE;
 use super::manifest::run_expiry;
 use crate::log::day::{Day, MINUTES_PER_DAY};
-use crate::log::manifest::{Run, RunForm, RunId};
+use crate::log::manifest::{Run, RunId, RunLayout};
 use crate::log::run::{ColumnName, Columns};
 
 /// The most bytes of columns that are put into one item, which one write and one read have as a whole. A
@@ -48,13 +48,13 @@ impl ErrorStore<'_> {
         project: ProjectId,
         day: Day,
         columns: &Columns,
-    ) -> Result<(RunId, RunForm, u64), StoreError> {
+    ) -> Result<(RunId, RunLayout, u64), StoreError> {
         let id = RunId::random();
         let bytes = columns.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
         let (form, items) = if bytes <= MAX_BUNDLE_BYTES {
             let mut item = bundle_key(project, day, id);
             item.extend(columns.iter().map(|(name, bytes)| (name.name().to_owned(), b(bytes))));
-            (RunForm::Bundle, vec![item])
+            (RunLayout::Bundle, vec![item])
         } else {
             let mut parts = BTreeMap::new();
             let mut items = Vec::new();
@@ -66,7 +66,7 @@ impl ErrorStore<'_> {
                     items.push(item);
                 }
             }
-            (RunForm::Columns(parts), items)
+            (RunLayout::Columns(parts), items)
         };
         let puts: Vec<_> = items
             .into_iter()
@@ -132,9 +132,9 @@ fn part_key(project: ProjectId, day: Day, run: RunId, name: ColumnName, part: us
 fn keys_of(project: ProjectId, day: Day, run: &Run, names: &[ColumnName]) -> Vec<Item> {
     match &run.form {
         // Its totals, which the manifest has, may tell enough.
-        RunForm::Bundle if names.is_empty() => Vec::new(),
-        RunForm::Bundle => vec![bundle_key(project, day, run.id)],
-        RunForm::Columns(parts) => names
+        RunLayout::Bundle if names.is_empty() => Vec::new(),
+        RunLayout::Bundle => vec![bundle_key(project, day, run.id)],
+        RunLayout::Columns(parts) => names
             .iter()
             .flat_map(|name| {
                 let parts = parts.get(name).copied().unwrap_or(1);
@@ -146,7 +146,7 @@ fn keys_of(project: ProjectId, day: Day, run: &Run, names: &[ColumnName]) -> Vec
 
 /// The most bytes that some columns of a run have.
 pub(super) fn most_bytes_of(run: &Run, names: &[ColumnName]) -> u64 {
-    let RunForm::Columns(parts) = &run.form else { return run.bytes };
+    let RunLayout::Columns(parts) = &run.form else { return run.bytes };
     let parts: usize = names.iter().map(|name| parts.get(name).copied().unwrap_or(1)).sum();
     run.bytes.min(u64::try_from(parts * PART_BYTES).unwrap_or(u64::MAX))
 }
@@ -154,13 +154,13 @@ pub(super) fn most_bytes_of(run: &Run, names: &[ColumnName]) -> u64 {
 fn assemble(
     project: ProjectId,
     wanted: &WantedColumns<'_>,
-    found: &HashMap<Place, Arc<Item>>,
+    found: &HashMap<ItemKey, Arc<Item>>,
 ) -> Result<Columns, StoreError> {
     let missing = || StoreError::Damaged { table: TABLE, attribute: "pk" };
     let find = |key: Item| found.get(&place(&key)).ok_or_else(missing);
     let (day, run) = (wanted.day, wanted.run);
     let column = |name: &ColumnName| match &run.form {
-        RunForm::Bundle => {
+        RunLayout::Bundle => {
             let item = find(bundle_key(project, day, run.id))?;
             if name.may_be_missing() && !item.contains_key(name.name()) {
                 return Ok(None);
@@ -168,12 +168,12 @@ fn assemble(
             let bytes = ItemReader { table: TABLE, item }.blob(name.name())?;
             Ok(Some((*name, bytes.to_vec())))
         }
-        RunForm::Columns(_)
+        RunLayout::Columns(_)
             if name.may_be_missing() && find(part_key(project, day, run.id, *name, 0)).is_err() =>
         {
             Ok(None)
         }
-        RunForm::Columns(parts) => {
+        RunLayout::Columns(parts) => {
             let mut bytes = Vec::new();
             for part in 0..parts.get(name).copied().unwrap_or(1) {
                 let item = find(part_key(project, day, run.id, *name, part))?;

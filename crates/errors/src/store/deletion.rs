@@ -18,13 +18,13 @@ use super::errors::{TABLE, error_key};
 use super::events::{EventKey, error_events_pk, payload_key, read_event_key};
 use super::head::{LogHead, head_key};
 use super::manifest::read_date;
-use super::merging::{Merging, Target};
+use super::merging::{CompactionOutcome, Target};
 use super::rows::row_key;
 use crate::grouping::Fingerprint;
 use crate::log::day::{COUNT_RETENTION, Day};
 use crate::log::manifest::Run;
 use crate::log::run::{Base, ColumnName, Decoder};
-use crate::log::tombstone::{Removed, Tombstone, Tombstones};
+use crate::log::tombstone::{RemovalProgress, Tombstone, Tombstones};
 use crate::log::visit::GRACE;
 use crate::{ErrorId, ErrorRecord};
 
@@ -70,7 +70,7 @@ impl ErrorStore<'_> {
             event_shards: error.event_shards,
             at,
             first_day: Day::of(error.first_seen),
-            removed: Removed::FromRunsBefore(Day::of(error.first_seen)),
+            removed: RemovalProgress::FromRunsBefore(Day::of(error.first_seen)),
         };
         let delete = self
             .db
@@ -127,16 +127,16 @@ impl ErrorStore<'_> {
         let mut update = HeadUpdate::default();
         for tombstone in ready {
             let removed = match &tombstone.removed {
-                Removed::FromRunsBefore(_) => from_runs.clone(),
-                Removed::UpToEvent { .. } if left == 0 => continue,
-                Removed::UpToEvent { shard, after } => {
+                RemovalProgress::FromRunsBefore(_) => from_runs.clone(),
+                RemovalProgress::UpToEvent { .. } if left == 0 => continue,
+                RemovalProgress::UpToEvent { shard, after } => {
                     let next =
                         self.remove_events(project, tombstone, *shard, after.as_deref(), now);
                     let (removed, events) = next.await?;
                     left = left.saturating_sub(events);
                     removed
                 }
-                Removed::All(_) => {
+                RemovalProgress::All(_) => {
                     update.forget(tombstone);
                     continue;
                 }
@@ -159,10 +159,10 @@ impl ErrorStore<'_> {
         head: &LogHead,
         tombstones: &[&Tombstone],
         now: Timestamp,
-    ) -> Result<Removed, StoreError> {
-        let done = Removed::UpToEvent { shard: 0, after: None };
+    ) -> Result<RemovalProgress, StoreError> {
+        let done = RemovalProgress::UpToEvent { shard: 0, after: None };
         let days = tombstones.iter().filter_map(|tombstone| match tombstone.removed {
-            Removed::FromRunsBefore(day) => Some((day, tombstone.last_day())),
+            RemovalProgress::FromRunsBefore(day) => Some((day, tombstone.last_day())),
             _ => None,
         });
         let (Some(first), Some(last)) =
@@ -180,7 +180,7 @@ impl ErrorStore<'_> {
                     continue;
                 }
                 if left == 0 || room == 0 {
-                    return Ok(Removed::FromRunsBefore(manifest.day));
+                    return Ok(RemovalProgress::FromRunsBefore(manifest.day));
                 }
                 left = left.saturating_sub(run.events());
                 if !self.has_events_of(project, manifest.day, run, &fingerprints).await? {
@@ -188,9 +188,9 @@ impl ErrorStore<'_> {
                 }
                 let target = Target { day: manifest.day, level: run.level };
                 let rewritten = self.merge_runs(project, head, &[run], &target, now).await?;
-                if rewritten == Merging::Lost {
+                if rewritten == CompactionOutcome::Lost {
                     // Somebody has merged it: once more.
-                    return Ok(Removed::FromRunsBefore(manifest.day));
+                    return Ok(RemovalProgress::FromRunsBefore(manifest.day));
                 }
                 room -= 1;
             }
@@ -226,7 +226,7 @@ impl ErrorStore<'_> {
         shard: u8,
         after: Option<&str>,
         now: Timestamp,
-    ) -> Result<(Removed, usize), StoreError> {
+    ) -> Result<(RemovalProgress, usize), StoreError> {
         let pk = error_events_pk(project, tombstone.fingerprint, shard);
         let answer = self
             .db
@@ -247,11 +247,11 @@ impl ErrorStore<'_> {
         let items: Vec<Item> = of_events.into_iter().flatten().collect();
         self.db.delete_all(TABLE, items).await?;
         let removed = match next {
-            Some(next) => Removed::UpToEvent { shard, after: Some(next) },
+            Some(next) => RemovalProgress::UpToEvent { shard, after: Some(next) },
             None if shard.saturating_add(1) < tombstone.event_shards => {
-                Removed::UpToEvent { shard: shard.saturating_add(1), after: None }
+                RemovalProgress::UpToEvent { shard: shard.saturating_add(1), after: None }
             }
-            None => Removed::All(now),
+            None => RemovalProgress::All(now),
         };
         Ok((removed, stored.len()))
     }
@@ -314,14 +314,14 @@ fn write_tombstone(tombstone: &Tombstone) -> AttributeValue {
         ("firstDay", s(tombstone.first_day)),
     ]);
     match &tombstone.removed {
-        Removed::FromRunsBefore(day) => members.insert("day".to_owned(), s(day)),
-        Removed::UpToEvent { shard, after } => {
+        RemovalProgress::FromRunsBefore(day) => members.insert("day".to_owned(), s(day)),
+        RemovalProgress::UpToEvent { shard, after } => {
             if let Some(after) = after {
                 members.insert("event".to_owned(), s(after));
             }
             members.insert("shard".to_owned(), n(*shard))
         }
-        Removed::All(at) => members.insert("removedAt".to_owned(), n(at.as_millis())),
+        RemovalProgress::All(at) => members.insert("removedAt".to_owned(), n(at.as_millis())),
     };
     AttributeValue::M(members)
 }
@@ -342,11 +342,12 @@ pub(super) fn read_tombstones(head: &Item) -> Result<Tombstones, StoreError> {
 fn read_tombstone(reader: &ItemReader<'_>) -> Result<Tombstone, StoreError> {
     let shard = reader.optional_small_count("shard")?;
     let removed = match (reader.optional_parsed("day", read_date)?, shard) {
-        (Some(day), _) => Removed::FromRunsBefore(day),
-        (None, Some(shard)) => {
-            Removed::UpToEvent { shard, after: reader.optional_text("event")?.map(str::to_owned) }
-        }
-        (None, None) => Removed::All(reader.millis("removedAt")?),
+        (Some(day), _) => RemovalProgress::FromRunsBefore(day),
+        (None, Some(shard)) => RemovalProgress::UpToEvent {
+            shard,
+            after: reader.optional_text("event")?.map(str::to_owned),
+        },
+        (None, None) => RemovalProgress::All(reader.millis("removedAt")?),
     };
     Ok(Tombstone {
         error: reader.parsed("error", ErrorId::parse)?,

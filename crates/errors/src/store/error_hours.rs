@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
-use notifications::happening::Happening;
+use notifications::domain_event::DomainEvent;
 use shared::dynamodb::StoreError;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
@@ -27,7 +27,7 @@ use crate::log::tombstone::Tombstones;
 use crate::query::day_plan::RunPlan;
 use crate::query::errors::ErrorOutline;
 use crate::query::search::SearchedError;
-use crate::spike::{EventsAround, FEWEST_EVENTS, Hour, hours_of_day};
+use crate::spike::{FEWEST_EVENTS, Hour, SpikeWindow, hours_of_day};
 use crate::{ErrorId, ErrorRecord};
 
 /// Which events of a project are counted by error and hour.
@@ -73,7 +73,7 @@ impl ErrorStore<'_> {
         project: ProjectId,
         hour: Hour,
         now: Timestamp,
-    ) -> Result<Vec<Happening>, StoreError> {
+    ) -> Result<Vec<DomainEvent>, StoreError> {
         // No event is received before it occurs, but for clocks that differ.
         let received_from = Some(hour.start().minus(EARLIEST_RECEIPT));
         if self.events_at_most(project, hour, received_from, now).await? < FEWEST_EVENTS {
@@ -85,10 +85,10 @@ impl ErrorStore<'_> {
         if frequent.is_empty() {
             return Ok(Vec::new());
         }
-        let wanted = ErrorHours { range: EventsAround::range(hour), received_from: None };
-        let add = |around: &mut HashMap<Fingerprint, EventsAround>, fingerprint, of, events| {
+        let wanted = ErrorHours { range: SpikeWindow::range(hour), received_from: None };
+        let add = |around: &mut HashMap<Fingerprint, SpikeWindow>, fingerprint, of, events| {
             if frequent.contains_key(&fingerprint) {
-                let error = around.entry(fingerprint).or_insert_with(|| EventsAround::new(hour));
+                let error = around.entry(fingerprint).or_insert_with(|| SpikeWindow::new(hour));
                 error.add(of, events);
             }
         };

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use notifications::happening::{Happening, HappeningKind};
+use notifications::domain_event::{DomainEvent, DomainEventKind};
 use notifications::store::NotificationStore;
 use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s, time_key};
 use shared::dynamodb::last_seen::{LastSeenList, index_attributes};
@@ -80,7 +80,7 @@ impl ErrorStore<'_> {
             let seen = error.clone().seen_at(at, received_at);
             // A resolved error opens by an event alone here.
             let reopened = (seen.status != error.status)
-                .then(|| seen.happening(HappeningKind::ErrorReopened, project, now));
+                .then(|| seen.domain_event(DomainEventKind::ErrorReopened, project, now));
             if self.replace_error(project, &error, &seen, reopened.as_ref()).await? {
                 return Ok(Some(seen.known()));
             }
@@ -149,7 +149,7 @@ impl ErrorStore<'_> {
             .db
             .put(TABLE, write_error(project, &error))
             .condition_expression("attribute_not_exists(pk)");
-        let created = error.happening(HappeningKind::ErrorCreated, project, now);
+        let created = error.domain_event(DomainEventKind::ErrorCreated, project, now);
         transaction.add("fingerprint", self.put_fingerprint(project, new, &error, now)?)?;
         transaction.add("error", put)?;
         transaction.add("announcement", NotificationStore::new(self.db).announce(&created)?)
@@ -173,7 +173,7 @@ impl ErrorStore<'_> {
         project: ProjectId,
         read: &ErrorRecord,
         error: &ErrorRecord,
-        happening: Option<&Happening>,
+        domain_event: Option<&DomainEvent>,
     ) -> Result<bool, StoreError> {
         let put = self
             .db
@@ -196,8 +196,8 @@ impl ErrorStore<'_> {
                 .expression_attribute_values(":expiresAt", n(error.expires_at.as_seconds()));
             actions.push(renew.into_action()?);
         }
-        if let Some(happening) = happening {
-            actions.push(NotificationStore::new(self.db).announce(happening)?);
+        if let Some(domain_event) = domain_event {
+            actions.push(NotificationStore::new(self.db).announce(domain_event)?);
         }
         Ok(self.db.commit_all(actions).await?.is_none())
     }

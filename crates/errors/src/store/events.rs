@@ -55,7 +55,7 @@ const EVENTS_AT_ONCE: i32 = 100;
 
 /// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counting {
+pub enum CountOutcome {
     /// It is counted now.
     Counted,
     /// It was counted before.
@@ -134,7 +134,7 @@ impl ErrorStore<'_> {
         error: &ErrorOfEvent,
         log_shards: u8,
         now: Timestamp,
-    ) -> Result<Counting, StoreError> {
+    ) -> Result<CountOutcome, StoreError> {
         let mut claim = key(&event_pk(project, event), "claim");
         claim.insert("fingerprint".to_owned(), b(&row.fingerprint.0));
         claim.insert("occurredAt".to_owned(), s(row.occurred_at));
@@ -165,19 +165,19 @@ impl ErrorStore<'_> {
         }
         match self.db.commit_unless_throttled(transaction).await {
             Err(StoreError::Throttled { actions, .. }) if actions.contains(&"row") => {
-                Ok(Counting::LogThrottled)
+                Ok(CountOutcome::LogThrottled)
             }
             Err(StoreError::Throttled { actions, .. }) if actions.contains(&"key") => {
-                Ok(Counting::EventsThrottled)
+                Ok(CountOutcome::EventsThrottled)
             }
             Err(failure) => Err(failure),
-            Ok(None) => Ok(Counting::Counted),
+            Ok(None) => Ok(CountOutcome::Counted),
             Ok(Some(cancelled)) => match cancelled.items("claim").next() {
                 Some(claim) => {
                     let read = self.db.unless_damaged(claim, read_claim(claim))?;
-                    Ok(read.unwrap_or(Counting::UnreadableDuplicate))
+                    Ok(read.unwrap_or(CountOutcome::UnreadableDuplicate))
                 }
-                None => Ok(Counting::ErrorExists),
+                None => Ok(CountOutcome::ErrorExists),
             },
         }
     }
@@ -505,9 +505,9 @@ fn event_sk(row: &EventRow, event: EventId) -> String {
 }
 
 /// What is known of an event that was counted before.
-fn read_claim(item: &Item) -> Result<Counting, StoreError> {
+fn read_claim(item: &Item) -> Result<CountOutcome, StoreError> {
     let reader = ItemReader { table: TABLE, item };
-    Ok(Counting::Duplicate {
+    Ok(CountOutcome::Duplicate {
         fingerprint: Fingerprint(reader.bytes("fingerprint")?),
         occurred_at: reader.time("occurredAt")?,
         received_at: reader.millis("receivedAt")?,

@@ -87,7 +87,7 @@ pub(super) struct LogHead {
 }
 
 /// A step of packing that is to be made.
-pub(super) struct NewStep<'s> {
+pub(super) struct PackCommit<'s> {
     /// The rows that it packs end here.
     pub(super) end: &'s LogPosition,
     /// Its runs.
@@ -173,7 +173,7 @@ impl ErrorStore<'_> {
         self,
         project: ProjectId,
         head: &LogHead,
-        step: &NewStep<'_>,
+        step: &PackCommit<'_>,
     ) -> Result<TransactWriteItem, StoreError> {
         let runs = step.runs.iter().map(|(day, id)| s(format!("{day}#{id}"))).collect();
         let mut condition = "attribute_not_exists(shards) OR shards = :shards".to_owned();

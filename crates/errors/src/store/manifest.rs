@@ -213,7 +213,7 @@ mod tests {
     use super::*;
     use crate::attribute::{Attribute, Attributes};
     use crate::grouping::Fingerprint;
-    use crate::log::manifest::RunForm;
+    use crate::log::manifest::RunLayout;
     use crate::log::row::EventRow;
     use crate::log::run::{ColumnName, pack};
     use crate::store::packing::totals_of;
@@ -228,7 +228,7 @@ mod tests {
         let columns = pack(Day::of(until), &[row]).unwrap();
         let totals = totals_of(&columns).unwrap();
         let url = ColumnName::Attribute(Attribute::Url);
-        let form = RunForm::Columns(BTreeMap::from([(url, 2)]));
+        let form = RunLayout::Columns(BTreeMap::from([(url, 2)]));
         let (id, first_step, last_step, level) = (RunId::random(), 3, 5, 1);
         Run { id, first_step, last_step, until, level, bytes: 100, values: 20, form, totals }
     }

@@ -16,8 +16,8 @@ use super::head::LogHead;
 use super::manifest::{manifest_key, step_of};
 use super::packing::{damaged, totals_of};
 use crate::log::day::Day;
-use crate::log::manifest::{Manifest, MergeLimits, Run};
-use crate::log::run::{ColumnName, DecodedRun, Decoder, NotMergeable, merge};
+use crate::log::manifest::{CompactionLimits, Manifest, Run};
+use crate::log::run::{ColumnName, CompactionError, DecodedRun, Decoder, merge};
 
 /// How many days back events may come, and days be merged: the 30 of ingestion, and some for packing
 /// that lags.
@@ -27,7 +27,7 @@ const REPLACED_RETENTION: Duration = Duration::from_hours(1);
 
 /// What became of merging runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Merging {
+pub(super) enum CompactionOutcome {
     /// One run is in their place, or none where nothing of them is left.
     Done,
     /// Somebody else has replaced one of them.
@@ -54,7 +54,7 @@ impl ErrorStore<'_> {
     pub async fn merge_step(
         self,
         project: ProjectId,
-        limits: &MergeLimits,
+        limits: &CompactionLimits,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let head = &self.find_log_head(project).await?;
@@ -73,7 +73,7 @@ impl ErrorStore<'_> {
                 let level = manifest.merged_level(&runs, now);
                 let target = Target { day: manifest.day, level };
                 let merging = self.merge_runs(project, head, &runs, &target, now).await?;
-                if merging == Merging::Skipped {
+                if merging == CompactionOutcome::Skipped {
                     continue;
                 }
                 let events = runs.iter().map(|run| run.events()).sum::<u64>();
@@ -96,24 +96,24 @@ impl ErrorStore<'_> {
         runs: &[&Run],
         target: &Target,
         now: Timestamp,
-    ) -> Result<Merging, StoreError> {
+    ) -> Result<CompactionOutcome, StoreError> {
         let Target { day, level } = *target;
         let wanted = runs.len();
         let (runs, decoded) = self.read_whole_runs(project, day, runs).await?;
         // What is left of several is merged already.
         if runs.len() < wanted.min(2) {
-            return Ok(Merging::Skipped);
+            return Ok(CompactionOutcome::Skipped);
         }
         let is_hidden = |number: usize, fingerprint| {
             runs.get(number).is_some_and(|run| head.tombstones.hide_in_run(fingerprint, run))
         };
         let columns = match merge(&decoded, is_hidden) {
             Ok(columns) => columns,
-            Err(NotMergeable::TooLarge(_)) => return Ok(Merging::Skipped),
-            Err(NotMergeable::Damaged(_)) => {
+            Err(CompactionError::TooLarge(_)) => return Ok(CompactionOutcome::Skipped),
+            Err(CompactionError::Damaged(_)) => {
                 let key = manifest_key(project, day, step_of(&runs));
                 self.db.report_damaged(TABLE, &key, "bytes");
-                return Ok(Merging::Skipped);
+                return Ok(CompactionOutcome::Skipped);
             }
         };
         drop(decoded);
@@ -141,7 +141,7 @@ impl ErrorStore<'_> {
             }
             is_replaced
         };
-        Ok(if is_replaced { Merging::Done } else { Merging::Lost })
+        Ok(if is_replaced { CompactionOutcome::Done } else { CompactionOutcome::Lost })
     }
 
     /// Those of some runs of a day of which all columns are there and can be read. The others are reported.

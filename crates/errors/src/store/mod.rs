@@ -19,11 +19,11 @@ mod rows;
 pub use deletion::{Deletion, MAX_TOMBSTONES};
 pub use error_hours::ErrorSummary;
 pub use errors::SeenEvent;
-pub use events::{Counting, EVENT_RETENTION, ErrorOfEvent, EventsByHour, EventsOfError};
+pub use events::{CountOutcome, EVENT_RETENTION, ErrorOfEvent, EventsByHour, EventsOfError};
 pub use fingerprints::FingerprintEntry;
-pub use packing::{NewErrorId, PackingLimits, Step};
-pub use queue::{QueueEntry, Waiting};
-pub use reading::{Activity, EventCounts};
+pub use packing::{NewErrorId, PackOutcome, PackingLimits};
+pub use queue::{QueueBacklog, QueueEntry};
+pub use reading::{ErrorActivity, EventCounts};
 
 use shared::dynamodb::Store;
 

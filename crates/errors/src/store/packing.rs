@@ -20,12 +20,12 @@ use super::ErrorStore;
 use super::errors::{SeenEvent, TABLE};
 use super::events::EventsOfError;
 use super::fingerprints::fingerprint_key;
-use super::head::{LogHead, LogPosition, NewStep};
+use super::head::{LogHead, LogPosition, PackCommit};
 use super::rows::{LogRow, RowCategories, RowPage, RowRange};
 use crate::grouping::Fingerprint;
 use crate::ingestion::describe_stored_event;
 use crate::log::day::Day;
-use crate::log::manifest::{MergeLimits, Run};
+use crate::log::manifest::{CompactionLimits, Run};
 use crate::log::row::EventRow;
 use crate::log::run::{Base, ColumnName, Columns, Decoder, Totals, pack};
 use crate::log::visit::{Backlog, GRACE};
@@ -46,12 +46,12 @@ pub struct PackingLimits {
     /// Whether few rows are left until there are more of them, or they are a day old.
     pub waits: bool,
     /// How much is merged at once.
-    pub merging: MergeLimits,
+    pub merging: CompactionLimits,
 }
 
 impl Default for PackingLimits {
     fn default() -> Self {
-        let merging = MergeLimits::default();
+        let merging = CompactionLimits::default();
         Self { rows: 20_000, bytes: 4_000_000, waits: true, merging }
     }
 }
@@ -61,7 +61,7 @@ pub type NewErrorId<'a> = &'a (dyn Fn() -> ErrorId + Sync);
 
 /// What a step of packing found and did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum PackOutcome {
     /// These rows are worth no step yet; there are none, or few.
     Left(Backlog),
     /// These rows are packed.
@@ -107,10 +107,12 @@ impl ErrorStore<'_> {
         limits: &PackingLimits,
         new_error_id: NewErrorId<'_>,
         now: Timestamp,
-    ) -> Result<Step, StoreError> {
+    ) -> Result<PackOutcome, StoreError> {
         // The head is read after `now` was taken: rows in shards that it does not know yet are later
         // than what is packed.
-        let Some(head) = self.find_finished_head(project).await? else { return Ok(Step::Lost) };
+        let Some(head) = self.recover_log_head(project).await? else {
+            return Ok(PackOutcome::Lost);
+        };
         let difference = clock_difference();
         if difference > MAX_CLOCK_DIFFERENCE {
             let seconds = difference.as_secs();
@@ -132,7 +134,7 @@ impl ErrorStore<'_> {
         };
         batch.has_more |= deletion.is_some();
         if !is_worth_it {
-            return Ok(Step::Left(backlog));
+            return Ok(PackOutcome::Left(backlog));
         }
         let hidden = |row: &LogRow| {
             let at = row.received_at().unwrap_or(now);
@@ -140,7 +142,7 @@ impl ErrorStore<'_> {
         };
         batch.rows.retain(|row| !hidden(row));
         // Before the rows are out of sight: who packs next does not see them.
-        self.see_errors_of(project, &batch.rows, new_error_id, now).await?;
+        self.upsert_errors(project, &batch.rows, new_error_id, now).await?;
         let mut days: BTreeMap<Day, Vec<EventRow>> = BTreeMap::new();
         for LogRow { row, .. } in batch.rows {
             days.entry(Day::of(row.occurred_at)).or_default().push(row);
@@ -150,19 +152,19 @@ impl ErrorStore<'_> {
         for (day, rows) in days {
             runs.push((day, self.put_run(project, day, &rows, number, &batch.end).await?));
         }
-        let step = NewStep {
+        let step = PackCommit {
             end: &batch.end,
             runs: runs.iter().map(|(day, run)| (*day, run.id)).collect(),
         };
         // What was written in vain, or by who was killed, is named by nothing, and expires.
         let refused = self.commit_step(project, &head, &step, &runs).await?;
         let until = batch.end.time();
-        Ok(refused.unwrap_or(Step::Packed { backlog, has_more: batch.has_more, until }))
+        Ok(refused.unwrap_or(PackOutcome::Packed { backlog, has_more: batch.has_more, until }))
     }
 
     /// Adds events of a day that have no rows, as a run of their own, and answers its bytes. For bringing
     /// in what was counted elsewhere: done twice, they count twice.
-    pub async fn import_events(
+    pub async fn backfill_events(
         self,
         project: ProjectId,
         day: Day,
@@ -175,7 +177,7 @@ impl ErrorStore<'_> {
     }
 
     /// The head of a log after the last step of packing is finished; `None` if somebody else is at it.
-    async fn find_finished_head(self, project: ProjectId) -> Result<Option<LogHead>, StoreError> {
+    async fn recover_log_head(self, project: ProjectId) -> Result<Option<LogHead>, StoreError> {
         let head = self.find_log_head(project).await?;
         if head.readable_steps == head.steps {
             return Ok(Some(head));
@@ -211,9 +213,9 @@ impl ErrorStore<'_> {
         self,
         project: ProjectId,
         head: &LogHead,
-        step: &NewStep<'_>,
+        step: &PackCommit<'_>,
         runs: &[(Day, Run)],
-    ) -> Result<Option<Step>, StoreError> {
+    ) -> Result<Option<PackOutcome>, StoreError> {
         let mut transaction = Transaction::default();
         transaction.add("watermark", self.move_watermark(project, head, step)?)?;
         if head.steps == 0 {
@@ -225,7 +227,7 @@ impl ErrorStore<'_> {
         }
         if let Some(cancelled) = self.db.commit_all(transaction).await? {
             let is_gone = cancelled.failed("project");
-            return Ok(Some(if is_gone { Step::ProjectGone } else { Step::Lost }));
+            return Ok(Some(if is_gone { PackOutcome::ProjectGone } else { PackOutcome::Lost }));
         }
         let head = LogHead { steps: head.steps.saturating_add(1), ..head.clone() };
         // If somebody else was faster with that, it is done.
@@ -295,7 +297,7 @@ impl ErrorStore<'_> {
     /// Makes up for ingestion that was cut off after an event was counted: its error exists after
     /// this, was seen when its events occurred, and is open if one of them came after its
     /// resolution.
-    async fn see_errors_of(
+    async fn upsert_errors(
         self,
         project: ProjectId,
         rows: &[LogRow],

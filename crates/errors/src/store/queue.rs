@@ -40,7 +40,7 @@ pub struct QueueEntry {
     /// When it is looked at next.
     pub due: Timestamp,
     /// What is waiting to be packed.
-    pub waiting: Waiting,
+    pub waiting: QueueBacklog,
 }
 
 /// An entry as it was found.
@@ -52,7 +52,7 @@ struct Found {
 
 /// Rows of a project that are not packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Waiting {
+pub struct QueueBacklog {
     /// Since when there are some at the earliest.
     pub since: Timestamp,
     /// How many there were when the project was last looked at.
@@ -63,14 +63,14 @@ impl ErrorStore<'_> {
     /// Makes sure that a project's log will be packed, by an `early` visit if there is one, and answers
     /// over how many partitions its rows are spread. To be called a minute before a row is written at the
     /// earliest.
-    pub async fn want_packing(
+    pub async fn enqueue_for_packing(
         self,
         project: ProjectId,
         early: Option<Timestamp>,
         now: Timestamp,
     ) -> Result<u8, StoreError> {
         let keys = vec![head_key(project), entry_key(project)];
-        let waiting = Waiting { since: now, rows: 0 };
+        let waiting = QueueBacklog { since: now, rows: 0 };
         let (mut shards, mut entry) = (1, None::<Found>);
         for item in self.db.get_all(TABLE, keys).await? {
             if item.get("sk") == Some(&s("head")) {
@@ -103,7 +103,7 @@ impl ErrorStore<'_> {
     /// project stays, and as long as something is to be removed.
     pub async fn want_removal(self, project: ProjectId, now: Timestamp) -> Result<(), StoreError> {
         let due = now.plus(SOON);
-        let waiting = Waiting { since: now, rows: 0 };
+        let waiting = QueueBacklog { since: now, rows: 0 };
         let entry = QueueEntry { project, wanted: now, due, waiting };
         let mut found = Found { entry, is_damaged: false };
         if let Some(item) = self.db.get(TABLE, entry_key(project)).await? {
@@ -120,7 +120,7 @@ impl ErrorStore<'_> {
         now: Timestamp,
     ) -> Result<Found, StoreError> {
         let read = self.db.unless_damaged(item, read_entry(item))?;
-        let waiting = Waiting { since: now, rows: 0 };
+        let waiting = QueueBacklog { since: now, rows: 0 };
         let old = QueueEntry { project, wanted: now.minus(UNWANTED), due: now, waiting };
         Ok(Found { is_damaged: read.is_none(), entry: read.unwrap_or(old) })
     }
@@ -178,7 +178,7 @@ impl ErrorStore<'_> {
         self,
         entry: &QueueEntry,
         due: Timestamp,
-        waiting: Waiting,
+        waiting: QueueBacklog,
     ) -> Result<(), StoreError> {
         let update = self
             .db
@@ -235,7 +235,7 @@ fn read_entry(item: &Item) -> Result<QueueEntry, StoreError> {
         project: reader.parsed("sk", ProjectId::parse)?,
         wanted: reader.millis("wanted")?,
         due: reader.millis("due")?,
-        waiting: Waiting {
+        waiting: QueueBacklog {
             since: reader.millis("waitingSince")?,
             rows: reader.optional_count("waitingRows")?.unwrap_or_default(),
         },

@@ -23,7 +23,7 @@ use crate::log::manifest::{Manifest, Run};
 use crate::log::run::{ColumnName, Columns};
 use crate::log::tombstone::Tombstones;
 use crate::query::count::CountedErrors;
-use crate::query::day_plan::{Counted, Demand, RunPlan};
+use crate::query::day_plan::{Aggregation, QueryNeeds, RunPlan};
 use crate::query::errors::{ErrorOutline, RankedError};
 use crate::query::event_query::EventQuery;
 use crate::query::search::SearchedError;
@@ -48,7 +48,7 @@ pub(super) const EARLIEST_RECEIPT: Duration = Duration::from_mins(5);
 
 /// What is known of the events of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Activity {
+pub struct ErrorActivity {
     /// How many can still be listed.
     pub events: u64,
     /// When the latest of these occurred.
@@ -224,15 +224,15 @@ impl<'s> ErrorStore<'s> {
         project: ProjectId,
         head: Option<(LogHead, Instant)>,
         query: &'s EventQuery,
-        counted: Counted,
+        counted: Aggregation,
         now: Timestamp,
     ) -> Result<ProjectEvents<'s, R>, StoreError> {
         let range = &query.range;
         // Errors that are answered must be known; that they are there goes before their events.
         let every_fingerprint_counts =
-            query.wants_every_error() && !matches!(counted, Counted::Errors { .. });
+            query.wants_every_error() && !matches!(counted, Aggregation::Errors { .. });
         let filters = &query.event_filters;
-        let demand = Demand { range, filters, every_fingerprint_counts, counted };
+        let demand = QueryNeeds { range, filters, every_fingerprint_counts, counted };
         let mut events = ProjectEvents {
             store: self,
             project,
@@ -317,7 +317,7 @@ impl<'s> ErrorStore<'s> {
         self,
         project: ProjectId,
         head: &LogHead,
-        demand: &Demand<'_>,
+        demand: &QueryNeeds<'_>,
         errors: &mut CountedErrors,
         now: Timestamp,
     ) -> Result<R, StoreError> {
@@ -379,13 +379,13 @@ impl<'s> ErrorStore<'s> {
         project: ProjectId,
         error: &ErrorRecord,
         now: Timestamp,
-    ) -> Result<Option<Activity>, StoreError> {
+    ) -> Result<Option<ErrorActivity>, StoreError> {
         let fingerprint = error.description.fingerprint;
         let (counts, latest) = tokio::try_join!(
             self.count_events_by_error(project, now),
             self.latest_events(project, std::iter::once(error.into()), now)
         )?;
-        Ok((!counts.is_deleted(error.id)).then(|| Activity {
+        Ok((!counts.is_deleted(error.id)).then(|| ErrorActivity {
             events: counts.of(fingerprint),
             latest: latest.get(&fingerprint).copied(),
         }))
@@ -436,7 +436,7 @@ fn readable(mut manifests: Vec<Manifest>, head: &LogHead) -> Option<Vec<Manifest
 
 /// What a query needs of each run.
 fn plan(
-    demand: &Demand<'_>,
+    demand: &QueryNeeds<'_>,
     manifests: Vec<Manifest>,
     rows: &impl RowTally,
     tombstones: &Tombstones,
@@ -446,7 +446,7 @@ fn plan(
         // Totals tell nothing where something of them does not count.
         let is_whole = !runs.iter().any(|run| tombstones.may_hide_in(day, run));
         let every_fingerprint_counts = demand.every_fingerprint_counts && is_whole;
-        let demand = Demand { every_fingerprint_counts, ..*demand };
+        let demand = QueryNeeds { every_fingerprint_counts, ..*demand };
         let totals: Vec<_> = runs.iter().map(|run| &run.totals).collect();
         let plans = demand.plan(day, &totals, rows.hours_of(day));
         let of_day = runs.into_iter().zip(plans).filter(|(_, plan)| !plan.is_empty());
@@ -466,7 +466,7 @@ mod tests {
     use super::*;
     use crate::attribute::{Attribute, Attributes};
     use crate::log::day::Hours;
-    use crate::log::manifest::{RunForm, RunId};
+    use crate::log::manifest::{RunId, RunLayout};
     use crate::log::row::EventRow;
     use crate::log::run::pack;
     use crate::store::packing::totals_of;
@@ -482,7 +482,7 @@ mod tests {
         let columns = pack(day(), &[EventRow { occurred_at, fingerprint, attributes }]).unwrap();
         let totals = totals_of(&columns).unwrap();
         let url = ColumnName::Attribute(Attribute::Url);
-        let form = RunForm::Columns(BTreeMap::from([(ColumnName::Base, 1), (url, url_parts)]));
+        let form = RunLayout::Columns(BTreeMap::from([(ColumnName::Base, 1), (url, url_parts)]));
         let (first_step, last_step, until, level) = (1, 1, occurred_at, 0);
         let (id, values) = (RunId::random(), 0);
         let run = Run { id, first_step, last_step, until, level, bytes, values, form, totals };

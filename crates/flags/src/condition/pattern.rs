@@ -7,7 +7,7 @@ use regex_automata::nfa::thompson::backtrack::BoundedBacktracker;
 use regex_automata::nfa::thompson::pikevm::PikeVM;
 use regex_automata::nfa::thompson::{BuildError, Compiler, Config, WhichCaptures};
 
-use shared::json::{Fault, ViolationCode};
+use shared::json::{FieldError, ViolationCode};
 
 /// The most bytes of a regular expression.
 const MAX_PATTERN_BYTES: usize = 512;
@@ -30,10 +30,10 @@ pub(crate) struct CompiledPattern {
 impl CompiledPattern {
     /// Compiles a pattern. The limit of its size keeps what `{1000}` and Unicode classes multiply up to within
     /// bounds.
-    pub(crate) fn new(pattern: &str) -> Result<Self, Fault> {
+    pub(crate) fn new(pattern: &str) -> Result<Self, FieldError> {
         if pattern.len() > MAX_PATTERN_BYTES {
             let message = format_args!("a pattern has at most {MAX_PATTERN_BYTES} bytes");
-            return Err(Fault::new(ViolationCode::TooLong, message));
+            return Err(FieldError::new(ViolationCode::TooLong, message));
         }
         let config = Config::new()
             .nfa_size_limit(Some(MAX_COMPILED_PATTERN_BYTES))
@@ -69,15 +69,18 @@ impl CompiledPattern {
     }
 }
 
-fn fault_of(error: &BuildError) -> Fault {
+fn fault_of(error: &BuildError) -> FieldError {
     if let Some(limit) = error.size_limit() {
         let message =
             format_args!("the compiled pattern would be larger than {limit} bytes; shorten it");
-        return Fault::new(ViolationCode::TooLong, message);
+        return FieldError::new(ViolationCode::TooLong, message);
     }
     // The library draws the place of the fault over several lines; the last one names it.
     let drawn = error.source().map_or_else(|| error.to_string(), ToString::to_string);
     let reason = drawn.lines().last().unwrap_or_default();
     let reason = reason.trim_start_matches("error: ");
-    Fault::new(ViolationCode::InvalidFormat, format_args!("not a regular expression: {reason}"))
+    FieldError::new(
+        ViolationCode::InvalidFormat,
+        format_args!("not a regular expression: {reason}"),
+    )
 }

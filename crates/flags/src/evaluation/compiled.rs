@@ -7,10 +7,10 @@ use shared::projects::project::ProjectId;
 
 use super::attribute::{AttributePaths, Found};
 use super::bucketing::{Bucketing, Shares};
+use super::budget::EvaluationBudget;
 use super::compiler::Compiler;
 use super::condition::{self, CompiledCondition, TEXT_BYTES};
 use super::context::Context;
-use super::effort::Effort;
 use super::outcome::EvaluationError;
 use super::segments::Memberships;
 use super::variant::TypedVariant;
@@ -87,7 +87,7 @@ impl CompiledRule {
         &self,
         attributes: &Found<'_, '_>,
         memberships: &Memberships<'_, '_>,
-        effort: &Effort<'_>,
+        effort: &EvaluationBudget<'_>,
     ) -> bool {
         self.conditions.iter().all(|condition| condition.holds(attributes, memberships, effort))
     }

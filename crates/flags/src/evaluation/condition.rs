@@ -10,8 +10,8 @@ use shared::json_number::JsonNumber;
 use shared::timestamp::Timestamp;
 
 use super::attribute::{Attribute, AttributePaths, Found, Text};
+use super::budget::EvaluationBudget;
 use super::compiler::Compiler;
-use super::effort::Effort;
 use super::patterns::{Pattern, ProjectPatterns};
 use super::segments::Memberships;
 use crate::SegmentKey;
@@ -98,7 +98,7 @@ impl CompiledCondition {
         &self,
         attributes: &Found<'_, '_>,
         memberships: &Memberships<'_, '_>,
-        effort: &Effort<'_>,
+        effort: &EvaluationBudget<'_>,
     ) -> bool {
         let now = memberships.now();
         match self {
@@ -178,7 +178,7 @@ impl Test {
     }
 
     /// Whether a value of the test matches one of some attributes.
-    fn matches_any(&self, items: &[Attribute<'_>], effort: &Effort<'_>) -> bool {
+    fn matches_any(&self, items: &[Attribute<'_>], effort: &EvaluationBudget<'_>) -> bool {
         if let Self::Matches(patterns) = self {
             let is_in_any = |pattern: &Pattern| {
                 let texts = items.iter().filter_map(text_of).map(Text::as_str);

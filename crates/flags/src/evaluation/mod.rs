@@ -5,11 +5,11 @@
 
 pub(crate) mod attribute;
 mod bucketing;
+mod budget;
 pub(crate) mod compiled;
 pub(crate) mod compiler;
 mod condition;
 pub(crate) mod context;
-mod effort;
 pub(crate) mod outcome;
 pub(crate) mod patterns;
 mod prerequisites;
@@ -19,10 +19,10 @@ pub(crate) mod segments;
 pub(crate) mod test_flags;
 pub(crate) mod variant;
 
+pub use budget::WorkLimit;
 pub use compiled::{CompiledFlag, DamagedFlag};
 pub use compiler::Compiler;
 pub use context::{Context, InvalidContext};
-pub use effort::WorkLimit;
 pub use outcome::{ErrorCode, Evaluation, EvaluationError, Metadata, Reason};
 pub use patterns::ProjectPatterns;
 pub use project_flags::{Flags, LoadedFlag};

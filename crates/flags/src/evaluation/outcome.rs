@@ -9,9 +9,9 @@ use serde_json::value::RawValue;
 
 use shared::projects::project::ProjectId;
 
+use super::budget::WorkLimit;
 use super::compiled::{CompiledFlag, CompiledServe, DamagedFlag};
 use super::context::Context;
-use super::effort::WorkLimit;
 use super::segments::Memberships;
 use super::variant::TypedVariant;
 use crate::{FlagKey, MAX_PREREQUISITE_DEPTH, RuleId, SegmentKey, VariantKey};

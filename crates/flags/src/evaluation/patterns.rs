@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use shared::json::Fault;
+use shared::json::FieldError;
 use shared::projects::project::ProjectId;
 
 use crate::condition::CompiledPattern;
@@ -25,22 +25,22 @@ const FRAME_BYTES: usize = 400;
 #[derive(Debug)]
 pub(crate) struct PatternCache {
     projects: Mutex<HashMap<ProjectId, Weak<ProjectPatterns>>>,
-    room: Arc<Room>,
+    room: Arc<MemoryBudget>,
 }
 
 /// What is remembered of the patterns of a project, for as long as one of its flags has them.
 #[derive(Debug)]
 pub struct ProjectPatterns {
     remembered: Mutex<HashMap<Box<str>, Weak<RememberedPattern>>>,
-    own_room: Room,
-    room: Arc<Room>,
+    own_room: MemoryBudget,
+    room: Arc<MemoryBudget>,
     /// Whether there was no room for one since this was last asked.
     lacked_room: AtomicBool,
 }
 
 /// How many bytes there is room for, and how many are taken.
 #[derive(Debug)]
-struct Room {
+struct MemoryBudget {
     bytes: usize,
     taken: AtomicUsize,
 }
@@ -76,7 +76,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Default for PatternCache {
     fn default() -> Self {
-        Self { projects: Mutex::default(), room: Arc::new(Room::new(MAX_BYTES)) }
+        Self { projects: Mutex::default(), room: Arc::new(MemoryBudget::new(MAX_BYTES)) }
     }
 }
 
@@ -97,15 +97,15 @@ impl PatternCache {
 
 impl Default for ProjectPatterns {
     fn default() -> Self {
-        Self::within(MAX_BYTES_OF_PROJECT, Arc::new(Room::new(MAX_BYTES)))
+        Self::within(MAX_BYTES_OF_PROJECT, Arc::new(MemoryBudget::new(MAX_BYTES)))
     }
 }
 
 impl ProjectPatterns {
-    fn within(own_bytes: usize, room: Arc<Room>) -> Self {
+    fn within(own_bytes: usize, room: Arc<MemoryBudget>) -> Self {
         Self {
             remembered: Mutex::default(),
-            own_room: Room::new(own_bytes),
+            own_room: MemoryBudget::new(own_bytes),
             room,
             lacked_room: AtomicBool::new(false),
         }
@@ -122,7 +122,7 @@ impl ProjectPatterns {
     }
 
     /// A pattern of a condition. Fails on what is none.
-    pub(super) fn pattern(self: &Arc<Self>, text: &str) -> Result<Pattern, Fault> {
+    pub(super) fn pattern(self: &Arc<Self>, text: &str) -> Result<Pattern, FieldError> {
         let (known, states) = if let Some(known) = self.known(text) {
             let states = known.compiled.states();
             (Some(known), states)
@@ -165,7 +165,7 @@ impl ProjectPatterns {
     }
 }
 
-impl Room {
+impl MemoryBudget {
     fn new(bytes: usize) -> Self {
         Self { bytes, taken: AtomicUsize::new(0) }
     }

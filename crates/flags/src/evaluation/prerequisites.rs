@@ -30,7 +30,7 @@ enum Progress<'f> {
 }
 
 /// An outcome, and how many flags the longest chain of prerequisites had that led to it.
-struct Reached<'f> {
+struct EvaluatedFlag<'f> {
     outcome: Outcome<'f>,
     chain: usize,
 }
@@ -48,25 +48,25 @@ impl<'f, 'c> Evaluator<'f, 'c> {
     }
 
     /// Evaluates a flag as the `depth`-th of a chain of prerequisites.
-    fn reach(&mut self, index: usize, depth: usize) -> Reached<'f> {
+    fn reach(&mut self, index: usize, depth: usize) -> EvaluatedFlag<'f> {
         let Some(flag) = self.flags.at(index) else {
-            return Reached { outcome: Err(EvaluationError::FlagNotFound), chain: 1 };
+            return EvaluatedFlag { outcome: Err(EvaluationError::FlagNotFound), chain: 1 };
         };
         let too_deep = EvaluationError::PrerequisitesTooDeep(flag.key());
         match self.progress.get(index) {
             Some(Progress::Begun) => {
                 let cycle = EvaluationError::PrerequisiteCycle(flag.key());
-                return Reached { outcome: Err(cycle), chain: 1 };
+                return EvaluatedFlag { outcome: Err(cycle), chain: 1 };
             }
             // What was short enough from elsewhere may be too long from here.
             Some(Progress::Done { chain, .. }) if depth + chain > MAX_PREREQUISITE_DEPTH + 1 => {
-                return Reached { outcome: Err(too_deep), chain: *chain };
+                return EvaluatedFlag { outcome: Err(too_deep), chain: *chain };
             }
             Some(Progress::Done { outcome, chain }) => {
-                return Reached { outcome: *outcome, chain: *chain };
+                return EvaluatedFlag { outcome: *outcome, chain: *chain };
             }
             _ if depth > MAX_PREREQUISITE_DEPTH => {
-                return Reached { outcome: Err(too_deep), chain: 1 };
+                return EvaluatedFlag { outcome: Err(too_deep), chain: 1 };
             }
             _ => {}
         }
@@ -74,7 +74,7 @@ impl<'f, 'c> Evaluator<'f, 'c> {
             Ok(compiled) => compiled,
             Err(damage) => {
                 let outcome = Err(EvaluationError::Damaged(flag.key(), damage));
-                return Reached { outcome, chain: 1 };
+                return EvaluatedFlag { outcome, chain: 1 };
             }
         };
         self.note(index, Progress::Begun);
@@ -83,7 +83,7 @@ impl<'f, 'c> Evaluator<'f, 'c> {
         if depth > 1 && matches!(reached.outcome, Err(EvaluationError::PrerequisitesTooDeep(_))) {
             self.note(index, Progress::NotBegun);
         } else {
-            let Reached { outcome, chain } = reached;
+            let EvaluatedFlag { outcome, chain } = reached;
             self.note(index, Progress::Done { outcome, chain });
         }
         reached
@@ -95,9 +95,9 @@ impl<'f, 'c> Evaluator<'f, 'c> {
         }
     }
 
-    fn evaluate_compiled(&mut self, flag: &'f CompiledFlag, depth: usize) -> Reached<'f> {
+    fn evaluate_compiled(&mut self, flag: &'f CompiledFlag, depth: usize) -> EvaluatedFlag<'f> {
         if !flag.enabled {
-            return Reached { outcome: Ok(flag.evaluate_off(None)), chain: 1 };
+            return EvaluatedFlag { outcome: Ok(flag.evaluate_off(None)), chain: 1 };
         }
         let (unmet, chain) = self.find_unmet(flag, depth);
         let outcome = match unmet {
@@ -105,7 +105,7 @@ impl<'f, 'c> Evaluator<'f, 'c> {
             Ok(None) => flag.evaluate_on(&self.memberships),
             Err(error) => Err(error),
         };
-        Reached { outcome, chain }
+        EvaluatedFlag { outcome, chain }
     }
 
     /// The first prerequisite that is unmet, and the length of the longest chain up to it.

@@ -9,11 +9,11 @@ use uuid::Uuid;
 use shared::timestamp::Timestamp;
 
 use super::attribute::{AttributePaths, Found};
+use super::budget::{EvaluationBudget, RequestBudget, WorkLimit};
 use super::compiled::DamagedFlag;
 use super::compiler::Compiler;
 use super::condition::{self, CompiledCondition};
 use super::context::Context;
-use super::effort::{Effort, RequestEffort, WorkLimit};
 use super::patterns::ProjectPatterns;
 use crate::{Segment, SegmentKey};
 
@@ -130,13 +130,13 @@ pub(super) struct Memberships<'f, 'c> {
     now: Timestamp,
     /// The limit that was met where it would take too long to tell.
     known: Box<[OnceCell<Result<bool, WorkLimit>>]>,
-    effort: RequestEffort,
+    effort: RequestBudget,
 }
 
 impl<'f, 'c> Memberships<'f, 'c> {
     pub(super) fn new(segments: &'f Segments, context: &'c Context<'c>, now: Timestamp) -> Self {
         let known = segments.0.iter().map(|_| OnceCell::new()).collect();
-        Self { segments, context, now, known, effort: RequestEffort::default() }
+        Self { segments, context, now, known, effort: RequestBudget::default() }
     }
 
     pub(super) fn context(&self) -> &'c Context<'c> {
@@ -148,7 +148,7 @@ impl<'f, 'c> Memberships<'f, 'c> {
     }
 
     /// The work that may still be done.
-    pub(super) fn effort(&self) -> &RequestEffort {
+    pub(super) fn effort(&self) -> &RequestBudget {
         &self.effort
     }
 
@@ -159,7 +159,7 @@ impl<'f, 'c> Memberships<'f, 'c> {
 
     /// Whether the context is in a segment; nobody is in one of which it cannot be said. Exhausts whoever asks
     /// where it would take too long to tell.
-    pub(super) fn includes(&self, segment: &SegmentKey, asking: &Effort<'_>) -> bool {
+    pub(super) fn includes(&self, segment: &SegmentKey, asking: &EvaluationBudget<'_>) -> bool {
         let Some(index) = self.segments.index_of(segment) else { return false };
         let (Some(known), Some(segment)) = (self.known.get(index), self.segments.0.get(index))
         else {

@@ -220,7 +220,7 @@ fn a_scheduled_release_follows_flagds_clock() {
 }
 
 /// What an enabled flag becomes that is on in these segments, beside the whole document.
-fn asking(condition: &Value, segments: &[Segment]) -> (Value, Value, Vec<Difference>) {
+fn asking(condition: &Value, segments: &[Segment]) -> (Value, Value, Vec<ExportGap>) {
     let rules = json!([{"conditions": [condition], "serve": {"variant": "off"}}]);
     let asking = flag("f", &json!({"rules": rules}));
     let exported = export(project(), &[asking], segments, Layout::Compact);

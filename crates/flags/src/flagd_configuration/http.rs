@@ -3,7 +3,7 @@
 use lambda_http::http::StatusCode;
 use lambda_http::http::header::ETAG;
 
-use shared::http::{Answer, Problem, ProblemCode, header_value};
+use shared::http::{ApiResponse, Problem, ProblemCode, header_value};
 use shared::json::bytes_within_json;
 
 use super::FlagdConfiguration;
@@ -15,7 +15,7 @@ impl FlagdConfiguration {
     pub fn to_answer<'v>(
         &self,
         if_none_match: impl IntoIterator<Item = &'v [u8]>,
-    ) -> Result<Answer, Problem> {
+    ) -> Result<ApiResponse, Problem> {
         let Self { document, etag } = self;
         let bytes = bytes_within_json(document);
         if bytes > MAX_ANSWER_BYTES {
@@ -27,9 +27,9 @@ impl FlagdConfiguration {
             return Err(Problem::new(ProblemCode::FlagdConfigurationTooLarge, detail));
         }
         let answer = if etag.is_named_by(if_none_match) {
-            Answer::empty(StatusCode::NOT_MODIFIED)
+            ApiResponse::empty(StatusCode::NOT_MODIFIED)
         } else {
-            Answer::of_json_text(StatusCode::OK, Some(document.clone()))
+            ApiResponse::of_json_text(StatusCode::OK, Some(document.clone()))
         };
         Ok(answer.with_header(ETAG, header_value(etag.as_str())?))
     }

@@ -3,7 +3,7 @@
 use lambda_http::http::StatusCode;
 use lambda_http::http::header::ETAG;
 
-use shared::http::{Answer, Incoming, JSON, Problem, Protocol, header_value};
+use shared::http::{ApiRequest, ApiResponse, JSON, Problem, Protocol, header_value};
 
 use super::super::http::FLAG_KEY;
 use crate::Freshness;
@@ -15,12 +15,12 @@ pub const OFREP: Protocol =
     Protocol { name: "OFREP", answer_problem: answer_failure, request_headers: &[] };
 
 /// The key of the flag in the path, as it was asked for.
-pub fn evaluated_key(incoming: &Incoming) -> String {
+pub fn evaluated_key(incoming: &ApiRequest) -> String {
     incoming.path_parameter(FLAG_KEY).unwrap_or_default()
 }
 
 /// Reads the evaluation context. The body is optional.
-pub fn evaluation_context(incoming: &Incoming) -> Result<Context<'_>, EvaluationFailure> {
+pub fn evaluation_context(incoming: &ApiRequest) -> Result<Context<'_>, EvaluationFailure> {
     if !incoming.body().is_empty()
         && let Some(other) = incoming.other_media_type(&[JSON])
     {
@@ -31,7 +31,7 @@ pub fn evaluation_context(incoming: &Incoming) -> Result<Context<'_>, Evaluation
 }
 
 /// Returns the freshness that the request demands of flags (`cache-control: no-cache`, RFC 9111 §5.2.1.4).
-pub fn freshness(incoming: &Incoming) -> Freshness {
+pub fn freshness(incoming: &ApiRequest) -> Freshness {
     let values = incoming.header_texts("cache-control");
     let mut directives = values.iter().flat_map(|value| value.split(','));
     if directives.any(|directive| directive.trim().eq_ignore_ascii_case("no-cache")) {
@@ -42,11 +42,11 @@ pub fn freshness(incoming: &Incoming) -> Freshness {
 }
 
 /// The entity tags that the caller has answers of.
-pub fn if_none_match(incoming: &Incoming) -> impl Iterator<Item = &[u8]> {
+pub fn if_none_match(incoming: &ApiRequest) -> impl Iterator<Item = &[u8]> {
     incoming.header_values("if-none-match")
 }
 
-impl TryFrom<OfrepAnswer> for Answer {
+impl TryFrom<OfrepAnswer> for ApiResponse {
     type Error = Problem;
 
     fn try_from(answer: OfrepAnswer) -> Result<Self, Problem> {
@@ -61,7 +61,7 @@ impl TryFrom<OfrepAnswer> for Answer {
 }
 
 /// The answer to a request that a problem keeps from being evaluated.
-fn answer_failure(problem: &Problem, incoming: &Incoming) -> Answer {
+fn answer_failure(problem: &Problem, incoming: &ApiRequest) -> ApiResponse {
     let status = problem.status();
     let code = match status {
         // The protocol has no body for these.
@@ -77,7 +77,7 @@ fn answer_failure(problem: &Problem, incoming: &Incoming) -> Answer {
         Some(key) => failure.for_flag(&key),
         None => failure.for_all_flags(),
     };
-    problem.with_retry_after(Answer::of_json_text(status, answer.body))
+    problem.with_retry_after(ApiResponse::of_json_text(status, answer.body))
 }
 
 #[cfg(test)]
@@ -86,14 +86,14 @@ mod tests {
     use lambda_http::{Body, RequestExt, http};
     use std::collections::HashMap;
 
-    fn incoming(headers: &[(&str, &str)], body: &str, key: Option<&str>) -> Incoming {
+    fn incoming(headers: &[(&str, &str)], body: &str, key: Option<&str>) -> ApiRequest {
         let mut request = http::Request::builder().method("POST").uri("/");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
         let parameters = key.map(|key| (FLAG_KEY.to_owned(), vec![key.to_owned()]));
         let request = request.body(Body::from(body)).unwrap();
-        Incoming::new(
+        ApiRequest::new(
             "an-operation",
             request.with_path_parameters(parameters.into_iter().collect::<HashMap<_, _>>()),
         )

@@ -10,14 +10,14 @@ use shared::dynamodb::StoreError;
 use shared::dynamodb::item::s;
 use shared::dynamodb::transaction::Transaction;
 use shared::json::Violations;
-use shared::projects::api_key::Author;
+use shared::projects::api_key::Actor;
 use shared::timestamp::Timestamp;
 
 use super::FlagStore;
-use super::history::ChangeOf;
-use super::items::{Count, ProjectChange, TABLE, key, version_number};
-use super::prerequisites::{Blamed, ChainGuard, refusals};
-use super::segments::{UseChange, unknown_segments};
+use super::history::VersionedChange;
+use super::items::{CounterUpdate, ProjectChange, TABLE, key, version_number};
+use super::prerequisites::{ChainGuard, ViolationSource, refusals};
+use super::segments::{SegmentUsageDelta, unknown_segments};
 use crate::history::ChangeKind;
 use crate::{Dependencies, FeatureFlag, FlagKey, Prerequisite, ProjectLimit, VariantKey};
 
@@ -47,8 +47,8 @@ pub enum FlagDeletion {
 }
 
 /// What a change means for other flags.
-struct Effect {
-    live_flags: Count,
+struct DependencyImpact {
+    live_flags: CounterUpdate,
     /// Whether what the flag depends on changes.
     prerequisites_change: bool,
     /// Whether it depends on anything that it did not depend on before.
@@ -57,15 +57,15 @@ struct Effect {
     loses_variants: bool,
 }
 
-impl Effect {
+impl DependencyImpact {
     fn of(stored: &FeatureFlag, flag: &FeatureFlag) -> Self {
         let (before, after) = (prerequisites_in_force(stored), prerequisites_in_force(flag));
         let is_lost = |key: &VariantKey| lost(flag, key);
         Self {
             live_flags: match (stored.archived_at, flag.archived_at) {
-                (Some(_), None) => Count::OneMore,
-                (None, Some(_)) => Count::OneLess,
-                _ => Count::Same,
+                (Some(_), None) => CounterUpdate::OneMore,
+                (None, Some(_)) => CounterUpdate::OneLess,
+                _ => CounterUpdate::Same,
             },
             prerequisites_change: before != after,
             adds_prerequisites: after.iter().any(|it| !before.contains(it)),
@@ -98,9 +98,9 @@ impl FlagStore<'_> {
         stored: &FeatureFlag,
         flag: &FeatureFlag,
         kind: ChangeKind,
-        author: &Author,
+        author: &Actor,
     ) -> Result<FlagReplacement, StoreError> {
-        let effect = Effect::of(stored, flag);
+        let effect = DependencyImpact::of(stored, flag);
         let mut project = ProjectChange {
             live_flags: effect.live_flags,
             bytes: flag.project_bytes() - stored.project_bytes(),
@@ -124,12 +124,13 @@ impl FlagStore<'_> {
             }
         }
         transaction.add("project", self.change_project(flag.project_id, project)?)?;
-        let uses = UseChange::between(&stored.segments(), &flag.segments());
+        let uses = SegmentUsageDelta::between(&stored.segments(), &flag.segments());
         self.count_uses(flag.project_id, &uses, &mut transaction)?;
-        let change = ChangeOf { stored: Some(stored), flag, kind, author };
+        let change = VersionedChange { stored: Some(stored), flag, kind, author };
         transaction.add("history", self.record_change(change)?)?;
-        let happening = flag.changed(Some(stored), kind, author);
-        transaction.add("announcement", NotificationStore::new(self.db).announce(&happening)?)?;
+        let domain_event = flag.changed(Some(stored), kind, author);
+        transaction
+            .add("announcement", NotificationStore::new(self.db).announce(&domain_event)?)?;
         let Some(cancelled) = self.db.commit_all(transaction).await? else {
             return Ok(FlagReplacement::Done);
         };
@@ -149,7 +150,7 @@ impl FlagStore<'_> {
         self,
         stored: &FeatureFlag,
         flag: &FeatureFlag,
-        effect: &Effect,
+        effect: &DependencyImpact,
         state: i64,
     ) -> Result<Option<FlagReplacement>, StoreError> {
         let dependencies = match state {
@@ -159,9 +160,9 @@ impl FlagStore<'_> {
         };
         if effect.adds_prerequisites {
             let blamed = if stored.prerequisites == flag.prerequisites {
-                Blamed::Archived
+                ViolationSource::Archived
             } else {
-                Blamed::Prerequisites
+                ViolationSource::Prerequisites
             };
             let keys: Vec<FlagKey> =
                 flag.prerequisites.iter().map(|it| it.flag_key.clone()).collect();
@@ -186,7 +187,7 @@ impl FlagStore<'_> {
     pub async fn delete_flag(
         self,
         stored: &FeatureFlag,
-        author: &Author,
+        author: &Actor,
         now: Timestamp,
     ) -> Result<FlagDeletion, StoreError> {
         let delete = self
@@ -202,10 +203,11 @@ impl FlagStore<'_> {
         let mut transaction = Transaction::default();
         transaction.add("flag", delete)?;
         transaction.add("project", project)?;
-        let uses = UseChange::between(&stored.segments(), &BTreeSet::new());
+        let uses = SegmentUsageDelta::between(&stored.segments(), &BTreeSet::new());
         self.count_uses(stored.project_id, &uses, &mut transaction)?;
-        let happening = stored.deleted(author, now);
-        transaction.add("announcement", NotificationStore::new(self.db).announce(&happening)?)?;
+        let domain_event = stored.deleted(author, now);
+        transaction
+            .add("announcement", NotificationStore::new(self.db).announce(&domain_event)?)?;
         transaction.add("freed", self.mark_freed(stored.project_id, stored.key.as_str())?)?;
         let cancelled = self.db.commit_all(transaction).await?;
         Ok(if cancelled.is_none() { FlagDeletion::Done } else { FlagDeletion::Outdated })

@@ -27,16 +27,16 @@ use crate::{FeatureFlag, FlagKey, MAX_PREREQUISITE_DEPTH, Segment, SegmentKey};
 /// The state that a project's flags and segments are in, by a number that grows with every write of one. One
 /// that cannot be read is like no other: flags are then read each time, instead of not at all.
 #[derive(Debug, Clone, Copy)]
-pub struct FlagsState(pub(crate) Option<i64>);
+pub struct FlagSetRevision(pub(crate) Option<i64>);
 
-impl Default for FlagsState {
+impl Default for FlagSetRevision {
     /// That of a project none of whose flags was ever written.
     fn default() -> Self {
         Self(Some(0))
     }
 }
 
-impl PartialEq for FlagsState {
+impl PartialEq for FlagSetRevision {
     fn eq(&self, other: &Self) -> bool {
         self.0.is_some() && self.0 == other.0
     }
@@ -50,7 +50,7 @@ pub struct StoredFlags {
     /// About how much memory they take, in bytes.
     pub bytes: usize,
     /// The state that the project's flags were in, read no later than they were; of one flag, at the same time.
-    pub state: FlagsState,
+    pub state: FlagSetRevision,
 }
 
 /// Flags that were read to be exported.
@@ -61,11 +61,11 @@ pub struct ExportedFlags {
     /// All segments, by their keys.
     pub segments: Vec<Segment>,
     /// The state that they were in, read no later than they were.
-    pub state: FlagsState,
+    pub state: FlagSetRevision,
 }
 
 /// Flags that are being read, with what is still known of an earlier reading.
-struct Reading<'k> {
+struct CachedRead<'k> {
     store: FlagStore<'k>,
     project: ProjectId,
     known: Option<&'k Flags>,
@@ -73,7 +73,7 @@ struct Reading<'k> {
     flags: Vec<Arc<LoadedFlag>>,
     segments: Vec<Arc<LoadedSegment>>,
     bytes: usize,
-    state: FlagsState,
+    state: FlagSetRevision,
 }
 
 impl FlagStore<'_> {
@@ -87,7 +87,7 @@ impl FlagStore<'_> {
         progress: &Progress,
     ) -> Result<StoredFlags, StoreError> {
         let mut pages = self.flags_and_segments(project).into_paginator().items().send();
-        let mut reading = Reading::new(self, project, known, patterns);
+        let mut reading = CachedRead::new(self, project, known, patterns);
         while let Some(item) = pages.next().await {
             reading.take(&item?)?;
             progress.note();
@@ -132,16 +132,16 @@ impl FlagStore<'_> {
     }
 
     /// The state that a project's flags and segments are in. One read unit.
-    pub async fn flags_state(self, project: ProjectId) -> Result<FlagsState, StoreError> {
+    pub async fn flags_state(self, project: ProjectId) -> Result<FlagSetRevision, StoreError> {
         self.read_state(self.db.get(TABLE, key(project, PROJECT_ITEM)).await?.as_ref())
     }
 
     /// The state of a project's own item; the first one where there is none yet.
-    fn read_state(self, item: Option<&Item>) -> Result<FlagsState, StoreError> {
-        let Some(item) = item else { return Ok(FlagsState::default()) };
+    fn read_state(self, item: Option<&Item>) -> Result<FlagSetRevision, StoreError> {
+        let Some(item) = item else { return Ok(FlagSetRevision::default()) };
         let state = ItemReader { table: TABLE, item }.optional_integer("flagsState");
         let state = self.db.unless_damaged(item, state)?;
-        Ok(FlagsState(state.map(Option::unwrap_or_default)))
+        Ok(FlagSetRevision(state.map(Option::unwrap_or_default)))
     }
 
     /// A flag with all that it depends on, as far as an evaluation may follow, and the segments that any
@@ -154,7 +154,7 @@ impl FlagStore<'_> {
         patterns: &Arc<ProjectPatterns>,
         progress: &Progress,
     ) -> Result<StoredFlags, StoreError> {
-        let mut reading = Reading::new(self, project, known, patterns);
+        let mut reading = CachedRead::new(self, project, known, patterns);
         let mut wanted = HashSet::from([PROJECT_ITEM.to_owned(), flag.to_string()]);
         let mut asked_for = HashSet::new();
         // One level more than a chain may have shows that a chain is too long.
@@ -178,7 +178,7 @@ impl FlagStore<'_> {
     }
 }
 
-impl<'k> Reading<'k> {
+impl<'k> CachedRead<'k> {
     fn new(
         store: FlagStore<'k>,
         project: ProjectId,
@@ -187,7 +187,7 @@ impl<'k> Reading<'k> {
     ) -> Self {
         let (flags, segments) = (Vec::new(), Vec::new());
         let compiler = Compiler::new(Arc::clone(patterns));
-        let state = FlagsState::default();
+        let state = FlagSetRevision::default();
         Self { store, project, known, compiler, flags, segments, bytes: 0, state }
     }
 

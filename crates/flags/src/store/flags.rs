@@ -7,18 +7,18 @@ use shared::dynamodb::StoreError;
 use shared::dynamodb::idempotency::{Idempotent, Replay};
 use shared::dynamodb::item::{Item, ItemReader, s};
 use shared::dynamodb::page::one_more_than;
-use shared::dynamodb::transaction::{Commit, Transaction};
+use shared::dynamodb::transaction::{Transaction, TransactionOutcome};
 use shared::idempotency::{IdempotentRequest, StoredAnswer};
 use shared::json::Violations;
 use shared::page::{Page, PageRequest};
-use shared::projects::api_key::Author;
+use shared::projects::api_key::Actor;
 use shared::projects::project::ProjectId;
 
 use super::FlagStore;
-use super::history::ChangeOf;
-use super::items::{Count, FIRST_FLAG, ProjectChange, TABLE, key, read_flag};
-use super::prerequisites::{Blamed, ChainGuard, dependencies_among, refusals};
-use super::segments::{UseChange, unknown_segments};
+use super::history::VersionedChange;
+use super::items::{CounterUpdate, FIRST_FLAG, ProjectChange, TABLE, key, read_flag};
+use super::prerequisites::{ChainGuard, ViolationSource, dependencies_among, refusals};
+use super::segments::{SegmentUsageDelta, unknown_segments};
 use crate::history::ChangeKind;
 use crate::{FeatureFlag, FlagKey, ProjectLimit};
 
@@ -74,12 +74,12 @@ impl FlagStore<'_> {
     pub async fn create_flag<E: From<StoreError>>(
         self,
         mut flag: FeatureFlag,
-        author: &Author,
+        author: &Actor,
         request: Option<&IdempotentRequest>,
         respond: impl Fn(&FeatureFlag) -> Result<StoredAnswer, E>,
     ) -> Result<FlagCreation, E> {
         let mut guard = ChainGuard::Leaves;
-        let uses = UseChange::between(&BTreeSet::new(), &flag.segments());
+        let uses = SegmentUsageDelta::between(&BTreeSet::new(), &flag.segments());
         for _ in 0..MAX_ATTEMPTS {
             let response = request.map(|_| respond(&flag)).transpose()?;
             let idempotent = Idempotent::of(request, response.as_ref());
@@ -87,9 +87,9 @@ impl FlagStore<'_> {
             let transaction = self.creation_of_flag(&flag, guard, project, &uses, author)?;
             let commit = self.db.commit(transaction, idempotent, flag.created_at);
             let cancelled = match commit.await? {
-                Commit::Done => return Ok(FlagCreation::Created(Box::new(flag))),
-                Commit::Replay(replay) => return Ok(FlagCreation::Replay(replay)),
-                Commit::Refused(cancelled) => cancelled,
+                TransactionOutcome::Done => return Ok(FlagCreation::Created(Box::new(flag))),
+                TransactionOutcome::Replay(replay) => return Ok(FlagCreation::Replay(replay)),
+                TransactionOutcome::Refused(cancelled) => cancelled,
             };
             if cancelled.failed("never freed") {
                 flag.is_successor = true;
@@ -124,8 +124,8 @@ impl FlagStore<'_> {
         flag: &FeatureFlag,
         guard: ChainGuard,
         project: ProjectChange,
-        uses: &UseChange,
-        author: &Author,
+        uses: &SegmentUsageDelta,
+        author: &Actor,
     ) -> Result<Transaction, StoreError> {
         let mut transaction = Transaction::default();
         transaction.add("flag", self.put_flag(flag, None)?)?;
@@ -135,10 +135,11 @@ impl FlagStore<'_> {
             transaction.add("prerequisite", check)?;
         }
         self.count_uses(flag.project_id, uses, &mut transaction)?;
-        let change = ChangeOf { stored: None, flag, kind: ChangeKind::Created, author };
+        let change = VersionedChange { stored: None, flag, kind: ChangeKind::Created, author };
         transaction.add("history", self.record_change(change)?)?;
-        let happening = flag.changed(None, ChangeKind::Created, author);
-        transaction.add("announcement", NotificationStore::new(self.db).announce(&happening)?)?;
+        let domain_event = flag.changed(None, ChangeKind::Created, author);
+        transaction
+            .add("announcement", NotificationStore::new(self.db).announce(&domain_event)?)?;
         if !flag.is_successor {
             let check = self.require_never_freed(flag.project_id, flag.key.as_str())?;
             transaction.add("never freed", check)?;
@@ -156,7 +157,7 @@ impl FlagStore<'_> {
         let state = self.prerequisites_state(flag.project_id).await?;
         let links = self.read_links(flag.project_id, &flag.prerequisites).await?;
         let dependencies = dependencies_among(&links);
-        Ok((state, refusals(flag, &links, &dependencies, Blamed::Prerequisites)))
+        Ok((state, refusals(flag, &links, &dependencies, ViolationSource::Prerequisites)))
     }
 
     /// A flag by its key, archived or not. Strongly consistent: what was answered is seen, and what
@@ -219,7 +220,7 @@ impl FlagStore<'_> {
 /// What a new flag changes of its project.
 fn project_change(flag: &FeatureFlag, guard: ChainGuard) -> ProjectChange {
     ProjectChange {
-        live_flags: Count::OneMore,
+        live_flags: CounterUpdate::OneMore,
         bytes: flag.project_bytes(),
         prerequisites_change: !flag.prerequisites.is_empty(),
         only_at_state: match guard {

@@ -11,7 +11,7 @@ use shared::dynamodb::request::IntoAction;
 use shared::dynamodb::{Cause, StoreError};
 use shared::json::bytes_within_json;
 use shared::page::{Page, PageRequest};
-use shared::projects::api_key::{Author, KeyId, UserId};
+use shared::projects::api_key::{Actor, KeyId, UserId};
 use shared::timestamp::Timestamp;
 
 use super::FlagStore;
@@ -29,13 +29,13 @@ const FRAME_BYTES: usize = 2_000;
 
 /// A change that a transaction makes, and who makes it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ChangeOf<'a> {
+pub(super) struct VersionedChange<'a> {
     /// The flag before; nothing if it is new.
     pub(super) stored: Option<&'a FeatureFlag>,
     /// The flag afterwards.
     pub(super) flag: &'a FeatureFlag,
     pub(super) kind: ChangeKind,
-    pub(super) author: &'a Author,
+    pub(super) author: &'a Actor,
 }
 
 impl FlagStore<'_> {
@@ -43,7 +43,7 @@ impl FlagStore<'_> {
     /// flag's own.
     pub(super) fn record_change(
         self,
-        change: ChangeOf<'_>,
+        change: VersionedChange<'_>,
     ) -> Result<TransactWriteItem, StoreError> {
         self.db.put(TABLE, write_change(change)?).into_action()
     }
@@ -99,8 +99,8 @@ fn key(flag: &FeatureFlag, version: AttributeValue) -> Item {
     item([("flagId", s(flag.id)), ("version", version)])
 }
 
-fn write_change(change: ChangeOf<'_>) -> Result<Item, StoreError> {
-    let ChangeOf { stored, flag, kind, author } = change;
+fn write_change(change: VersionedChange<'_>) -> Result<Item, StoreError> {
+    let VersionedChange { stored, flag, kind, author } = change;
     let refused =
         |error| StoreError::Refused(Cause::of_step("a change of a flag cannot be written", error));
     let record = ChangeRecord::of(stored, flag).map_err(refused)?;
@@ -121,7 +121,7 @@ fn write_change(change: ChangeOf<'_>) -> Result<Item, StoreError> {
             ("expiresAt", n(flag.updated_at.plus(RETENTION).as_seconds())),
         ],
     );
-    if let Author::Key { user, key_id } = author {
+    if let Actor::Key { user, key_id } = author {
         item.extend([("user".to_owned(), s(user)), ("keyId".to_owned(), s(key_id))]);
     }
     Ok(item)

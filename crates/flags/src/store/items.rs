@@ -48,8 +48,8 @@ const FREED: &str = "!";
 /// flags' state, and on which condition.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ProjectChange {
-    pub(super) live_flags: Count,
-    pub(super) segments: Count,
+    pub(super) live_flags: CounterUpdate,
+    pub(super) segments: CounterUpdate,
     /// By how many bytes its flags and segments grow.
     pub(super) bytes: i64,
     /// Whether any flag's prerequisites change.
@@ -60,7 +60,7 @@ pub(super) struct ProjectChange {
 
 /// What becomes of a number of what a project has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Count {
+pub(super) enum CounterUpdate {
     /// One more, if there is room.
     OneMore,
     #[default]
@@ -69,7 +69,7 @@ pub(super) enum Count {
 }
 
 /// Room in a number of the project's item.
-struct Room {
+struct CounterLimit {
     attribute: &'static str,
     /// What it may be at most before the change.
     most: i64,
@@ -128,23 +128,23 @@ impl FlagStore<'_> {
         let mut additions = vec!["flagsState :one"];
         let mut values = vec![(":one", n(1))];
         let mut conditions = Vec::new();
-        for Room { attribute, most, value, .. } in change.rooms() {
+        for CounterLimit { attribute, most, value, .. } in change.rooms() {
             conditions
                 .push(format!("(attribute_not_exists({attribute}) OR {attribute} <= {value})"));
             values.push((value, n(most)));
         }
         match change.live_flags {
-            Count::OneMore => additions.push("liveFlags :one"),
-            Count::Same => {}
-            Count::OneLess => {
+            CounterUpdate::OneMore => additions.push("liveFlags :one"),
+            CounterUpdate::Same => {}
+            CounterUpdate::OneLess => {
                 additions.push("liveFlags :minusOne");
                 values.push((":minusOne", n(-1)));
             }
         }
         match change.segments {
-            Count::OneMore => additions.push("segmentCount :one"),
-            Count::Same => {}
-            Count::OneLess => {
+            CounterUpdate::OneMore => additions.push("segmentCount :one"),
+            CounterUpdate::Same => {}
+            CounterUpdate::OneLess => {
                 additions.push("segmentCount :minusOne");
                 values.push((":minusOne", n(-1)));
             }
@@ -179,14 +179,19 @@ impl FlagStore<'_> {
 
 impl ProjectChange {
     /// What a project must have room for.
-    fn rooms(self) -> impl Iterator<Item = Room> {
+    fn rooms(self) -> impl Iterator<Item = CounterLimit> {
         let one_more = |count, attribute, value, most: u32, limit| {
             let most = i64::from(most) - 1;
-            (count == Count::OneMore).then_some(Room { attribute, most, value, limit })
+            (count == CounterUpdate::OneMore).then_some(CounterLimit {
+                attribute,
+                most,
+                value,
+                limit,
+            })
         };
         let most = signed(MAX_PROJECT_BYTES).saturating_sub(self.bytes);
         let (attribute, value, limit) = ("flagBytes", ":mostBytes", ProjectLimit::Bytes);
-        let bytes = (self.bytes > 0).then_some(Room { attribute, most, value, limit });
+        let bytes = (self.bytes > 0).then_some(CounterLimit { attribute, most, value, limit });
         let (flags, segments) = (ProjectLimit::LiveFlags, ProjectLimit::Segments);
         [
             one_more(self.live_flags, "liveFlags", ":mostFlags", MAX_LIVE_FLAGS, flags),
@@ -204,7 +209,7 @@ impl ProjectChange {
     ) -> Result<Option<ProjectLimit>, StoreError> {
         let Some(item) = cancelled.items("project").next() else { return Ok(None) };
         let reader = ItemReader { table: TABLE, item };
-        for Room { attribute, most, limit, .. } in self.rooms() {
+        for CounterLimit { attribute, most, limit, .. } in self.rooms() {
             if reader.optional_integer(attribute)?.unwrap_or_default() > most {
                 return Ok(Some(limit));
             }

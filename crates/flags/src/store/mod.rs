@@ -10,7 +10,7 @@ mod prerequisites;
 mod segments;
 
 pub use changes::{FlagDeletion, FlagReplacement};
-pub use evaluation::{ExportedFlags, FlagsState, StoredFlags};
+pub use evaluation::{ExportedFlags, FlagSetRevision, StoredFlags};
 pub use flags::{FlagCreation, ListedFlags};
 pub use segments::{SegmentCreation, SegmentDeletion, SegmentReplacement};
 

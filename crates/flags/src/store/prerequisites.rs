@@ -14,7 +14,7 @@ use shared::projects::project::ProjectId;
 use super::FlagStore;
 use super::items::{BY_DEPENDENT, PROJECT_ITEM, TABLE, key, read_key, read_prerequisites};
 use crate::{
-    Dependencies, FeatureFlag, FlagKey, MAX_PREREQUISITE_DEPTH, Prerequisite, UnsoundChain,
+    Dependencies, FeatureFlag, FlagKey, InvalidPrerequisite, MAX_PREREQUISITE_DEPTH, Prerequisite,
 };
 
 /// How a transaction makes sure that no chain of prerequisites gets too long, or closes.
@@ -28,7 +28,7 @@ pub(super) enum ChainGuard {
 
 /// Where the body of a request is to blame for a prerequisite that does not fit.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Blamed {
+pub(super) enum ViolationSource {
     /// It names the prerequisites.
     Prerequisites,
     /// It brings a flag back that has them.
@@ -37,7 +37,7 @@ pub(super) enum Blamed {
 
 /// What matters of a flag that others depend on.
 #[derive(Debug)]
-pub(super) struct Links {
+pub(super) struct DependencyInfo {
     archived: bool,
     variant_keys: Vec<String>,
     prerequisites: Vec<Prerequisite>,
@@ -106,10 +106,10 @@ impl FlagStore<'_> {
         self,
         project: ProjectId,
         prerequisites: &[Prerequisite],
-    ) -> Result<HashMap<FlagKey, Links>, StoreError> {
+    ) -> Result<HashMap<FlagKey, DependencyInfo>, StoreError> {
         let mut wanted: HashSet<FlagKey> =
             prerequisites.iter().map(|it| it.flag_key.clone()).collect();
-        let mut links: HashMap<FlagKey, Links> = HashMap::new();
+        let mut links: HashMap<FlagKey, DependencyInfo> = HashMap::new();
         for _ in 0..MAX_PREREQUISITE_DEPTH {
             if wanted.is_empty() {
                 break;
@@ -129,7 +129,7 @@ impl FlagStore<'_> {
         self,
         project: ProjectId,
         flags: &[FlagKey],
-    ) -> Result<HashMap<FlagKey, Links>, StoreError> {
+    ) -> Result<HashMap<FlagKey, DependencyInfo>, StoreError> {
         let mut links = HashMap::with_capacity(flags.len());
         for batch in flags.chunks(MAX_KEYS) {
             let keys = batch.iter().map(|flag| key(project, flag.as_str())).collect();
@@ -148,8 +148,8 @@ impl FlagStore<'_> {
     }
 }
 
-fn read_links(item: &Item) -> Result<Links, StoreError> {
-    Ok(Links {
+fn read_links(item: &Item) -> Result<DependencyInfo, StoreError> {
+    Ok(DependencyInfo {
         archived: item.contains_key("archivedAt"),
         variant_keys: ItemReader { table: TABLE, item }.text_set("variantKeys")?.to_vec(),
         prerequisites: read_prerequisites(item)?,
@@ -157,7 +157,7 @@ fn read_links(item: &Item) -> Result<Links, StoreError> {
 }
 
 /// The dependencies of flags that were read with all that they lead to.
-pub(super) fn dependencies_among(links: &HashMap<FlagKey, Links>) -> Dependencies {
+pub(super) fn dependencies_among(links: &HashMap<FlagKey, DependencyInfo>) -> Dependencies {
     let flags = links.iter().map(|(key, found)| (key.clone(), found.prerequisites.clone()));
     Dependencies::new(flags)
 }
@@ -165,21 +165,21 @@ pub(super) fn dependencies_among(links: &HashMap<FlagKey, Links>) -> Dependencie
 /// What is wrong with a flag's prerequisites, given what they are and how flags depend on each other.
 pub(super) fn refusals(
     flag: &FeatureFlag,
-    links: &HashMap<FlagKey, Links>,
+    links: &HashMap<FlagKey, DependencyInfo>,
     dependencies: &Dependencies,
-    blamed: Blamed,
+    blamed: ViolationSource,
 ) -> Violations {
     let mut violations = Violations::default();
     let list = JsonPath::Root.member("prerequisites");
     for (index, Prerequisite { flag_key, variant }) in flag.prerequisites.iter().enumerate() {
         let item = list.item(index);
         let mut note = |member: Option<&str>, code, message: &str| match (blamed, member) {
-            (Blamed::Archived, _) => {
+            (ViolationSource::Archived, _) => {
                 let message = format_args!("the prerequisite {flag_key}: {message}");
                 violations.note(&JsonPath::Root.member("archived"), code, message);
             }
-            (Blamed::Prerequisites, None) => violations.note(&item, code, message),
-            (Blamed::Prerequisites, Some(member)) => {
+            (ViolationSource::Prerequisites, None) => violations.note(&item, code, message),
+            (ViolationSource::Prerequisites, Some(member)) => {
                 violations.note(&item.member(member), code, message);
             }
         };
@@ -198,11 +198,11 @@ pub(super) fn refusals(
         }
         match dependencies.check(&flag.key, flag_key) {
             None => {}
-            Some(UnsoundChain::Cycle(path)) => {
+            Some(InvalidPrerequisite::Cycle(path)) => {
                 let message = format!("the flag would depend on itself: {}", arrows(&path));
                 note(None, ViolationCode::Cycle, &message);
             }
-            Some(UnsoundChain::TooLong(chain)) => {
+            Some(InvalidPrerequisite::TooLong(chain)) => {
                 let chain = arrows(&chain);
                 let message =
                     format!("the chain {chain} has more than {MAX_PREREQUISITE_DEPTH} flags");

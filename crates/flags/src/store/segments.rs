@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailur
 use shared::dynamodb::idempotency::{Idempotent, Replay};
 use shared::dynamodb::item::{Item, ItemReader, item_at, n, s};
 use shared::dynamodb::page::one_more_than;
-use shared::dynamodb::transaction::{Cancellation, Commit, Transaction};
+use shared::dynamodb::transaction::{Cancellation, Transaction, TransactionOutcome};
 use shared::dynamodb::{Cause, StoreError};
 use shared::idempotency::{IdempotentRequest, StoredAnswer};
 use shared::json::{JsonPath, ViolationCode, Violations};
@@ -21,7 +21,7 @@ use shared::timestamp::Timestamp;
 
 use super::FlagStore;
 use super::items::{
-    Count, FIRST_FLAG, IS_SUCCESSOR, ProjectChange, TABLE, key, read_id, read_is_successor,
+    CounterUpdate, FIRST_FLAG, IS_SUCCESSOR, ProjectChange, TABLE, key, read_id, read_is_successor,
     read_key, read_version, version_number,
 };
 use crate::condition::Condition;
@@ -79,12 +79,12 @@ pub enum SegmentDeletion {
 
 /// Which segments a write lets a flag use, and which not any more.
 #[derive(Debug, Default)]
-pub(super) struct UseChange {
+pub(super) struct SegmentUsageDelta {
     begun: Vec<SegmentKey>,
     ended: Vec<SegmentKey>,
 }
 
-impl UseChange {
+impl SegmentUsageDelta {
     /// From using some segments to using others.
     pub(super) fn between(before: &BTreeSet<SegmentKey>, after: &BTreeSet<SegmentKey>) -> Self {
         Self {
@@ -139,7 +139,7 @@ impl FlagStore<'_> {
         respond: impl Fn(&Segment) -> Result<StoredAnswer, E>,
     ) -> Result<SegmentCreation, E> {
         let change = ProjectChange {
-            segments: Count::OneMore,
+            segments: CounterUpdate::OneMore,
             bytes: segment.project_bytes(),
             ..ProjectChange::default()
         };
@@ -149,9 +149,9 @@ impl FlagStore<'_> {
             let transaction = self.creation_of_segment(&segment, change)?;
             let commit = self.db.commit(transaction, idempotent, segment.created_at);
             let cancelled = match commit.await? {
-                Commit::Done => return Ok(SegmentCreation::Created(segment)),
-                Commit::Replay(replay) => return Ok(SegmentCreation::Replay(replay)),
-                Commit::Refused(cancelled) => cancelled,
+                TransactionOutcome::Done => return Ok(SegmentCreation::Created(segment)),
+                TransactionOutcome::Replay(replay) => return Ok(SegmentCreation::Replay(replay)),
+                TransactionOutcome::Refused(cancelled) => cancelled,
             };
             if cancelled.failed("never freed") {
                 segment.is_successor = true;
@@ -271,7 +271,7 @@ impl FlagStore<'_> {
             .expression_attribute_values(":none", n(0))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
         let change = ProjectChange {
-            segments: Count::OneLess,
+            segments: CounterUpdate::OneLess,
             bytes: -stored.project_bytes(),
             ..ProjectChange::default()
         };
@@ -338,7 +338,7 @@ impl FlagStore<'_> {
     pub(super) fn count_uses(
         self,
         project: ProjectId,
-        change: &UseChange,
+        change: &SegmentUsageDelta,
         transaction: &mut Transaction,
     ) -> Result<(), StoreError> {
         let count = |segment: &SegmentKey, by: i64| {

@@ -350,7 +350,7 @@ fn an_open_insight_trends_with_ten_sessions_and_more_than_twice_as_many_as_befor
     }
     let told = affecting(10, 4).trending(now).unwrap();
     assert_eq!((told.detail.as_str(), told.weight), ("+150 % in 30 days", 10));
-    assert_eq!(told.occasion, 20_778);
+    assert_eq!(told.instance, 20_778);
     for status in [InsightStatus::Resolved, InsightStatus::Ignored] {
         assert_eq!(Insight { status, ..affecting(10, 4) }.trending(now), None);
     }

@@ -22,7 +22,7 @@ use shared::dynamodb::idempotency::{Idempotent, Replay};
 use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s, time_key};
 use shared::dynamodb::last_seen::{LastSeenList, index_attributes, position_of};
 use shared::dynamodb::request::IntoAction;
-use shared::dynamodb::transaction::{Commit, Transaction};
+use shared::dynamodb::transaction::{Transaction, TransactionOutcome};
 use shared::dynamodb::{ConflictRetry, StoreError};
 use shared::page::{Page, PageRequest};
 use shared::projects::project::ProjectId;
@@ -242,9 +242,9 @@ impl InsightStore<'_> {
             return Ok(InsightWrite::Done);
         }
         match self.db.commit(transaction, idempotent, now).await? {
-            Commit::Done => Ok(InsightWrite::Done),
-            Commit::Replay(replay) => Ok(InsightWrite::Replay(replay)),
-            Commit::Refused(cancellation) => {
+            TransactionOutcome::Done => Ok(InsightWrite::Done),
+            TransactionOutcome::Replay(replay) => Ok(InsightWrite::Replay(replay)),
+            TransactionOutcome::Refused(cancellation) => {
                 if cancellation.failed("insight") {
                     Ok(InsightWrite::Outdated)
                 } else if cancellation.failed("request") {

@@ -5,7 +5,7 @@ mod insights;
 mod pain_points;
 
 pub use insights::{InsightWrite, RequestRecord};
-pub use pain_points::{BatchId, Claim};
+pub use pain_points::{BatchId, ClaimOutcome};
 
 use shared::dynamodb::Store;
 

@@ -62,7 +62,7 @@ impl BatchId {
 
 /// What became of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Claim {
+pub enum ClaimOutcome {
     /// All pain points are the batch's.
     Claimed,
     /// These belong to an insight already. The batch is given up.
@@ -76,7 +76,7 @@ pub enum Claim {
 
 /// What is known of a batch that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum BatchOutcome {
     Committed,
     Abandoned,
 }
@@ -89,39 +89,42 @@ impl InsightStore<'_> {
         batch: BatchId,
         pain_points: &[&PainPoint],
         now: Timestamp,
-    ) -> Result<Claim, StoreError> {
+    ) -> Result<ClaimOutcome, StoreError> {
         // Whose claims may be overwritten: those of batches that can never be committed.
         let mut void = HashMap::new();
         for _ in 0..MAX_ROUNDS {
             let owners = self.try_to_claim(project, batch, pain_points, &void).await?;
             if owners.is_empty() {
-                return Ok(Claim::Claimed);
+                return Ok(ClaimOutcome::Claimed);
             }
             let batches: HashSet<BatchId> = owners.iter().map(|(_, owner)| *owner).collect();
             let mut fates = self.fates(&batches).await?;
-            let taken =
-                owners.iter().filter(|(_, owner)| fates.get(owner) == Some(&Fate::Committed));
+            let taken = owners
+                .iter()
+                .filter(|(_, owner)| fates.get(owner) == Some(&BatchOutcome::Committed));
             let taken: Vec<PainPointId> = taken.map(|(id, _)| *id).collect();
             if !taken.is_empty() {
                 self.give_up(batch).await?;
-                return Ok(Claim::Taken(taken));
+                return Ok(ClaimOutcome::Taken(taken));
             }
             let unknown = || batches.iter().filter(|owner| !fates.contains_key(owner));
             if let Some(first) = unknown().filter(|owner| owner.may_be_running(now)).min() {
                 if batch < *first {
-                    return Ok(Claim::InProgress);
+                    return Ok(ClaimOutcome::InProgress);
                 }
                 self.give_up(batch).await?;
-                return Ok(Claim::GivenUp);
+                return Ok(ClaimOutcome::GivenUp);
             }
             let abandoning: Vec<_> = unknown().map(|owner| self.give_up(*owner)).collect();
             let abandoned: Vec<Option<BatchId>> =
                 stream::iter(abandoning).buffer_unordered(PARALLEL).try_collect().await?;
-            fates.extend(abandoned.into_iter().flatten().map(|owner| (owner, Fate::Abandoned)));
+            fates.extend(
+                abandoned.into_iter().flatten().map(|owner| (owner, BatchOutcome::Abandoned)),
+            );
             // Where another fate came first, the next round finds out which.
             void.extend(owners.into_iter().filter(|(_, owner)| fates.contains_key(owner)));
         }
-        Ok(Claim::InProgress)
+        Ok(ClaimOutcome::InProgress)
     }
 
     /// Claims what nobody else has claimed, and answers whose claims are in the way.
@@ -181,7 +184,10 @@ impl InsightStore<'_> {
 
     /// What became of batches; those that are neither committed nor abandoned are left out.
     /// Strongly consistent: a batch is committed before its request is answered.
-    async fn fates(self, batches: &HashSet<BatchId>) -> Result<HashMap<BatchId, Fate>, StoreError> {
+    async fn fates(
+        self,
+        batches: &HashSet<BatchId>,
+    ) -> Result<HashMap<BatchId, BatchOutcome>, StoreError> {
         let items =
             self.db.get_all(TABLE, batches.iter().copied().map(batch_key).collect()).await?;
         items.iter().map(read_fate).collect()
@@ -190,16 +196,16 @@ impl InsightStore<'_> {
     /// Writes that a batch is abandoned, so that its claims are in nobody's way, and answers it; unless
     /// it has a fate already.
     pub async fn give_up(self, batch: BatchId) -> Result<Option<BatchId>, StoreError> {
-        let abandoned = self.db.write_if(self.put_fate(batch, Fate::Abandoned)).await?;
+        let abandoned = self.db.write_if(self.put_fate(batch, BatchOutcome::Abandoned)).await?;
         Ok(abandoned.then_some(batch))
     }
 
     /// The action that writes that a batch is committed, and fails if it was abandoned.
     pub(super) fn put_committed(self, batch: BatchId) -> Result<TransactWriteItem, StoreError> {
-        self.put_fate(batch, Fate::Committed).into_action()
+        self.put_fate(batch, BatchOutcome::Committed).into_action()
     }
 
-    fn put_fate(self, batch: BatchId, fate: Fate) -> PutBuilder {
+    fn put_fate(self, batch: BatchId, fate: BatchOutcome) -> PutBuilder {
         self.db.put(TABLE, write_fate(batch, fate)).condition_expression("attribute_not_exists(pk)")
     }
 
@@ -288,17 +294,17 @@ fn read_owner(item: &Item) -> Result<(PainPointId, BatchId), StoreError> {
     Ok((id, reader.parsed("batch", BatchId::parse)?))
 }
 
-fn write_fate(batch: BatchId, fate: Fate) -> Item {
+fn write_fate(batch: BatchId, fate: BatchOutcome) -> Item {
     let mut item = batch_key(batch);
-    item.insert("committed".to_owned(), AttributeValue::Bool(fate == Fate::Committed));
+    item.insert("committed".to_owned(), AttributeValue::Bool(fate == BatchOutcome::Committed));
     item
 }
 
-fn read_fate(item: &Item) -> Result<(BatchId, Fate), StoreError> {
+fn read_fate(item: &Item) -> Result<(BatchId, BatchOutcome), StoreError> {
     let reader = ItemReader { table: TABLE, item };
     let id = |pk: &str| pk.strip_prefix("batch#").and_then(BatchId::parse);
     let committed = reader.optional_boolean("committed")?;
     let committed = committed.ok_or_else(|| reader.damaged("committed"))?;
-    let fate = if committed { Fate::Committed } else { Fate::Abandoned };
+    let fate = if committed { BatchOutcome::Committed } else { BatchOutcome::Abandoned };
     Ok((reader.parsed("pk", id)?, fate))
 }

@@ -6,7 +6,7 @@ use crate::fold::Key;
 
 /// How a part of a form is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Likeness {
+pub(crate) enum MatchKind {
     /// The same folded text.
     Exact,
     /// The same stem.
@@ -25,7 +25,7 @@ pub(crate) struct Posting {
     pub(crate) form: u32,
     pub(crate) start: u8,
     pub(crate) len: u8,
-    pub(crate) likeness: Likeness,
+    pub(crate) likeness: MatchKind,
     /// The part is the whole form, but for words that need not be said.
     pub(crate) whole: bool,
 }
@@ -89,7 +89,7 @@ mod tests {
         let words = ["red", "green", "blue"].map(|word| Key::of([word]));
         for form in 0..300 {
             let posting =
-                |whole| Posting { form, start: 0, len: 1, likeness: Likeness::Exact, whole };
+                |whole| Posting { form, start: 0, len: 1, likeness: MatchKind::Exact, whole };
             postings.push(words[form as usize % 3], posting(form % 2 == 0));
         }
         postings.sort();

@@ -1,11 +1,11 @@
 //! The label beside a value, which tells the category that the value belongs to (rule 11).
 
-use super::{Class, JOINS, Role, Scene};
+use super::{Class, JOINS, ParseContext, Role};
 
 /// How many elements a label may stand before its value.
 const FARTHEST_LABEL: usize = 14;
 
-impl Scene<'_> {
+impl ParseContext<'_> {
     /// The category of the value that a list has before this element.
     pub(super) fn listed_category(&self, at: usize) -> Option<usize> {
         const JOINTS: [Class; 3] = [Class::And, Class::Or, Class::Comma];

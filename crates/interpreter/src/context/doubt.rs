@@ -1,8 +1,8 @@
 //! Ordinary verbs and the thing searched: whether such a word stands as a value would.
 
-use super::{Class, Extent, JOINS, Mention, Scene, Tier, Word};
+use super::{Class, JOINS, MatchConfidence, Mention, ParseContext, ValueCoverage, Word};
 
-impl Scene<'_> {
+impl ParseContext<'_> {
     /// Ordinary verbs and the thing searched are values only where they stand as a value would.
     pub(super) fn is_doubtful(&self, at: usize, mention: &Mention) -> bool {
         let one = self.element(at).filter(|element| element.tokens.len() == 1);
@@ -25,8 +25,8 @@ impl Scene<'_> {
                 && (matches!(lead, "" | ",") || self.lexicon.is(lead, Word::BeforeUs));
         // "not other", "except none and other"
         let next = self.next(at);
-        let denied = mention.extent == Extent::Whole
-            && mention.value_tier == Tier::Exact
+        let denied = mention.extent == ValueCoverage::Whole
+            && mention.value_tier == MatchConfidence::Exact
             && token.folded.len() > 2
             && self.follows_any(at, &[Class::Not, Class::Except, Class::Neither, Class::Nor])
             && (self.is_boundary(next) || self.is_any(next, &JOINS));

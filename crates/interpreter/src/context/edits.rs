@@ -1,7 +1,7 @@
 //! Phrases that edit the current filters, by themselves: resets, replacements, slips of the
 //! tongue; and words that say that there is no value.
 
-use super::{Class, Key, Kind, Owner, Role, Scene, Word, fold};
+use super::{Class, Key, Kind, Owner, ParseContext, Role, Word, fold};
 
 /// The values that others take the place of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(crate) struct Replacement {
     pub(crate) end: usize,
 }
 
-impl Scene<'_> {
+impl ParseContext<'_> {
     /// Whether all filters go ("clear everything", "start over with firefox", "reset" alone): the
     /// first element after what says so, which is the next one unless an exception follows.
     pub(crate) fn reset_end(&self, at: usize) -> Option<usize> {

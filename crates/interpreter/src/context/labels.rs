@@ -1,10 +1,10 @@
 //! What is said of a label beside it: that it does not matter, that it is true or false, that it
 //! has a value or none.
 
-use super::{Class, JOINS, Kind, LabelLink, Operator, Role, Scene, Word};
+use super::{Class, JOINS, Kind, LabelLink, Operator, ParseContext, Role, Word};
 
 /// What is said of a boolean label, before any denial of it.
-pub(crate) struct BooleanSaid {
+pub(crate) struct BooleanMention {
     pub(crate) category: usize,
     pub(crate) value: bool,
     /// Either value will do: "handled or not".
@@ -21,7 +21,7 @@ pub(crate) struct AnyPhrase {
     pub(crate) end: usize,
 }
 
-impl Scene<'_> {
+impl ParseContext<'_> {
     /// What kind of filter a removal names after a value or label: whether a noun such as filter
     /// follows, and whether it is one of an exclusion ("the chrome exclusion").
     pub(crate) fn nouns_after(&self, at: usize) -> (bool, bool) {
@@ -82,7 +82,7 @@ impl Scene<'_> {
     }
 
     /// What is said of a boolean label: "handled", "ray tracing off", "handled: no".
-    pub(crate) fn boolean_said(&self, at: usize) -> Option<BooleanSaid> {
+    pub(crate) fn boolean_said(&self, at: usize) -> Option<BooleanMention> {
         let label = self.boolean_label(at)?;
         let category = label.category;
         let next = self.after_is(at);
@@ -108,11 +108,11 @@ impl Scene<'_> {
         } else {
             return self.boolean_told(at, label);
         };
-        Some(BooleanSaid { category, value, either: false, end: last + 1 })
+        Some(BooleanMention { category, value, either: false, end: last + 1 })
     }
 
     /// What a boolean label says by itself, or with the word before it.
-    fn boolean_told(&self, at: usize, label: &LabelLink) -> Option<BooleanSaid> {
+    fn boolean_told(&self, at: usize, label: &LabelLink) -> Option<BooleanMention> {
         let mut value = label.positive;
         let mut telling = label.telling;
         if let Some(before) = self.previous(at) {
@@ -127,7 +127,7 @@ impl Scene<'_> {
         }
         let either = self.is(at + 1, Class::OrNot);
         let (category, end) = (label.category, at + 1 + usize::from(either));
-        telling.then_some(BooleanSaid { category, value, either, end })
+        telling.then_some(BooleanMention { category, value, either, end })
     }
 
     /// Whether a label's first word stands here: "not organic" for Organic certified.

@@ -1,13 +1,13 @@
 //! Names whose rest stands apart: "sensio one but not the plus", "returns are not allowed".
 
-use super::{Class, Element, Extent, Mention, Scene, Word, fold};
+use super::{Class, Element, Mention, ParseContext, ValueCoverage, Word, fold};
 
-impl Scene<'_> {
+impl ParseContext<'_> {
     /// The one value that goes on from the name of the value before, by the part that stands here:
     /// "sensio one but not the plus".
     pub(super) fn continued_name(&self, at: usize, mention: &Mention) -> Option<(usize, usize)> {
         const DENIES: [Class; 2] = [Class::Not, Class::Except];
-        if !matches!(mention.extent, Extent::Part | Extent::SharedPart)
+        if !matches!(mention.extent, ValueCoverage::Part | ValueCoverage::SharedPart)
             || self.is_number(at + 1)
             || !mention.labels.is_empty()
         {
@@ -27,7 +27,8 @@ impl Scene<'_> {
         if at - before > 4 || !(before + 1..at).all(steps) {
             return None;
         }
-        let stem = self.mention(before).filter(|stem| denied && stem.extent == Extent::Whole)?;
+        let stem =
+            self.mention(before).filter(|stem| denied && stem.extent == ValueCoverage::Whole)?;
         let mut longer = mention.values.iter().filter(|value| stem.parts.contains(value));
         let found = longer.next().copied()?;
         longer.next().is_none().then_some(found)

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::{Class, JOINS, Kind, Operator, Scene, TokenKind, Word};
+use super::{Class, JOINS, Kind, Operator, ParseContext, TokenKind, Word};
 
 /// A text and the elements that it takes.
 pub(crate) type Text = (Range<usize>, String);
 
-impl Scene<'_> {
+impl ParseContext<'_> {
     /// The open category that a label names.
     pub(crate) fn open_label(&self, at: usize) -> Option<usize> {
         let mut categories = self.as_labels(at).iter().map(|label| label.category);

@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use super::{
-    Affix, Catalog, Extent, Form, Kind, LabelLink, Lexicon, Link, Match, Mention, Owner, Piece,
-    Tier, TokenKind, Word, Words, fold, in_order, score, weights,
+    Affix, Catalog, Form, Kind, LabelLink, Lexicon, Link, Match, MatchConfidence, Mention, Owner,
+    Piece, TokenKind, ValueCoverage, Word, Words, fold, in_order, score, weights,
 };
 
 /// A value that a span leads to, by how sure a match.
-type Found = (Tier, (usize, usize));
+type Found = (MatchConfidence, (usize, usize));
 
 impl Words<'_> {
     /// What a span with these matches names; none when nothing, or nothing sure enough.
@@ -29,7 +29,7 @@ impl Words<'_> {
         }
         let tokens = self.tokens.get(span.clone())?;
         let named = !mention.values.is_empty();
-        let whole = named && mention.extent == Extent::Whole;
+        let whole = named && mention.extent == ValueCoverage::Whole;
         if !whole && tokens.first().is_some_and(|token| token.kind == TokenKind::Quoted) {
             return None;
         }
@@ -37,7 +37,7 @@ impl Words<'_> {
         let words = tokens.iter().filter(|token| token.kind != TokenKind::Separator).count();
         let glued = tokens.iter().skip(1).all(|token| token.glued)
             && tokens.iter().all(|it| matches!(it.kind, TokenKind::Word | TokenKind::Separator));
-        let name = whole && mention.value_tier == Tier::Exact && glued && words > 1;
+        let name = whole && mention.value_tier == MatchConfidence::Exact && glued && words > 1;
         let bonus = if name { weights::NAME_BONUS } else { 0.0 };
         let score = score(value_worth.max(label_worth), words) + bonus;
         Some(Link { tokens: span, mention, score })
@@ -51,7 +51,7 @@ impl Words<'_> {
         single: Option<&str>,
     ) -> (Mention, f32) {
         let (catalog, lexicon) = (self.catalog, self.tokens.lexicon);
-        let nothing = || (Mention::of(Vec::new(), Extent::Part, Tier::Typo), 0.0);
+        let nothing = || (Mention::of(Vec::new(), ValueCoverage::Part, MatchConfidence::Typo), 0.0);
         let mut full: Vec<Found> = Vec::new();
         let mut parts: Vec<(Found, bool)> = Vec::new();
         for found in matches {
@@ -59,14 +59,14 @@ impl Words<'_> {
             let Owner::Value { category, index } = form.owner else { continue };
             let value = (found.tier, (category, index));
             if form.required & !found.cover == 0
-                && !matches!(found.tier, Tier::VersionPrefix | Tier::Maker)
+                && !matches!(found.tier, MatchConfidence::VersionPrefix | MatchConfidence::Maker)
             {
                 full.push(value);
             } else {
                 let last = form.atoms.len().saturating_sub(1);
                 let ends = form.atoms.last().is_some_and(|atom| atom.folded.contains('.'))
                     && found.cover & (1 << last) != 0;
-                parts.push((value, ends && found.tier != Tier::VersionPrefix));
+                parts.push((value, ends && found.tier != MatchConfidence::VersionPrefix));
             }
         }
         let shared_part = is_shared_part(&full, &parts, catalog);
@@ -77,10 +77,12 @@ impl Words<'_> {
             let is_code = |&(category, index): &(usize, usize)| {
                 !catalog.value(category, index).contains(char::is_lowercase)
             };
-            let family = shared && best == Tier::Concept && values.iter().all(is_code);
-            let extent = if family { Extent::Family } else { Extent::Whole };
-            let lesser = full.iter().filter(|found| found.0 > best && found.0 <= Tier::Concept);
-            let partial = parts.iter().map(|it| &it.0).filter(|found| found.0 <= Tier::Stem);
+            let family = shared && best == MatchConfidence::Concept && values.iter().all(is_code);
+            let extent = if family { ValueCoverage::Family } else { ValueCoverage::Whole };
+            let lesser =
+                full.iter().filter(|found| found.0 > best && found.0 <= MatchConfidence::Concept);
+            let partial =
+                parts.iter().map(|it| &it.0).filter(|found| found.0 <= MatchConfidence::Stem);
             let parts = in_order(lesser.chain(partial).map(|found| found.1));
             let penalty = if shared { weights::PART_PENALTY } else { 0.0 };
             let mention = Mention { parts, ..Mention::of(values, extent, best) };
@@ -91,19 +93,20 @@ impl Words<'_> {
             return nothing();
         }
         let Some(best) = parts.iter().map(|it| group(it.0.0)).min() else { return nothing() };
-        let versions = parts.iter().map(|it| it.0).filter(|found| found.0 == Tier::VersionPrefix);
+        let versions =
+            parts.iter().map(|it| it.0).filter(|found| found.0 == MatchConfidence::VersionPrefix);
         let lesser = in_order(versions.map(|found| found.1));
         parts.retain(|it| group(it.0.0) == best);
         if parts.iter().any(|it| it.1) {
             parts.retain(|it| it.1);
         }
-        let tier = parts.iter().map(|it| it.0.0).min().unwrap_or(Tier::Typo);
+        let tier = parts.iter().map(|it| it.0.0).min().unwrap_or(MatchConfidence::Typo);
         let values = in_order(parts.iter().map(|it| it.0.1));
         let shared = catalog.distinct(&values) > 1;
         let (extent, penalty) = if shared {
-            (Extent::SharedPart, weights::SHARED_PENALTY)
+            (ValueCoverage::SharedPart, weights::SHARED_PENALTY)
         } else {
-            (Extent::Part, weights::PART_PENALTY)
+            (ValueCoverage::Part, weights::PART_PENALTY)
         };
         let is = |word: &str, class: Word| {
             let base = fold::singular(word);
@@ -113,8 +116,9 @@ impl Words<'_> {
             || self.spelt_from(span.start).is_some_and(|it| it.tokens.end >= span.end);
         let weak = single.is_some_and(|word| word.len() < 2 || is(word, Word::WeakPart));
         // "builds" for a value with release in it: an ordinary word that only resembles a part.
-        let resembles = tier >= Tier::Stem && single.is_some_and(|word| is(word, Word::Common));
-        let needs_label = number || weak || shared || resembles || tier == Tier::Maker;
+        let resembles =
+            tier >= MatchConfidence::Stem && single.is_some_and(|word| is(word, Word::Common));
+        let needs_label = number || weak || shared || resembles || tier == MatchConfidence::Maker;
         // LHR is no other beginning of London Heathrow (LHR), though it means London too.
         let leads = |found: &Match| found.cover & 1 != 0 || group(found.tier) != best;
         let is_value = |found: &&Match| {
@@ -135,7 +139,7 @@ impl Words<'_> {
             name.chars().last().filter(|sign| matches!(sign, '+' | '-'))
         };
         let values = &mut mention.values;
-        if mention.extent != Extent::Whole || values.iter().all(|it| sign_of(it).is_none()) {
+        if mention.extent != ValueCoverage::Whole || values.iter().all(|it| sign_of(it).is_none()) {
             return span;
         }
         let glued = self.tokens.is_glued(span.end);
@@ -166,7 +170,7 @@ impl Words<'_> {
             let Some(form) = catalog.form(found.form) else { continue };
             let Owner::Label { category, positive } = form.owner else { continue };
             let full = form.required & !found.cover == 0;
-            if !full && (idle || found.tier == Tier::VersionPrefix) {
+            if !full && (idle || found.tier == MatchConfidence::VersionPrefix) {
                 continue;
             }
             // "in night mode" is not "in-night mode".
@@ -191,7 +195,7 @@ impl Words<'_> {
             // "users" is the whole of User and a part of Affected users: a number tells which.
             // "renewal not allowed" beside Renewals.
             let kept = |label: &&LabelLink| match catalog.kind(label.category) {
-                Kind::Numeric => !label.full && label.tier <= Tier::Stem,
+                Kind::Numeric => !label.full && label.tier <= MatchConfidence::Stem,
                 Kind::Boolean => !label.full && !label.telling,
                 _ => false,
             };
@@ -200,8 +204,8 @@ impl Words<'_> {
             let best = labels.iter().map(|label| label.tier).min();
             labels.retain(|label| Some(label.tier) == best);
             labels.extend(parted);
-        } else if labels.iter().any(|label| label.tier < Tier::Typo) {
-            labels.retain(|label| label.tier < Tier::Typo);
+        } else if labels.iter().any(|label| label.tier < MatchConfidence::Typo) {
+            labels.retain(|label| label.tier < MatchConfidence::Typo);
         }
         let worth = |label: &LabelLink| {
             let penalty = match words {
@@ -219,21 +223,23 @@ impl Words<'_> {
 /// Whether what leads to whole values by another word is a part of them that others have too: the
 /// "card" of Credit card, beside Debit card.
 fn is_shared_part(full: &[Found], parts: &[(Found, bool)], catalog: &Catalog<'_>) -> bool {
-    let exact = parts.iter().map(|it| it.0).filter(|found| found.0 == Tier::Exact);
+    let exact = parts.iter().map(|it| it.0).filter(|found| found.0 == MatchConfidence::Exact);
     let sharers = in_order(exact.map(|found| found.1));
     !full.is_empty()
-        && full.iter().all(|found| found.0 == Tier::Concept && sharers.contains(&found.1))
+        && full
+            .iter()
+            .all(|found| found.0 == MatchConfidence::Concept && sharers.contains(&found.1))
         && catalog.distinct(&sharers) > 1
 }
 
 /// Exact and stemmed parts compete on equal terms.
-fn group(tier: Tier) -> u8 {
+fn group(tier: MatchConfidence) -> u8 {
     match tier {
-        Tier::Exact | Tier::Stem => 0,
-        Tier::VersionPrefix => 1,
-        Tier::Concept => 2,
-        Tier::Maker => 3,
-        Tier::Typo => 4,
+        MatchConfidence::Exact | MatchConfidence::Stem => 0,
+        MatchConfidence::VersionPrefix => 1,
+        MatchConfidence::Concept => 2,
+        MatchConfidence::Maker => 3,
+        MatchConfidence::Typo => 4,
     }
 }
 

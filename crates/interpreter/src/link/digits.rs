@@ -2,8 +2,8 @@
 //! (`5xx`).
 
 use super::{
-    Extent, Key, Likeness, Link, Mention, Owner, Tier, TokenKind, Words, catalog, in_order, score,
-    weights,
+    Key, Link, MatchConfidence, MatchKind, Mention, Owner, TokenKind, ValueCoverage, Words,
+    catalog, in_order, score, weights,
 };
 
 impl Words<'_> {
@@ -23,7 +23,7 @@ impl Words<'_> {
                 own.then_some((category, index))
             });
             let named = (signs && digits && whole).then(|| in_order(named))?;
-            let mention = Mention::of(named, Extent::Family, Tier::Exact);
+            let mention = Mention::of(named, ValueCoverage::Family, MatchConfidence::Exact);
             Some(Link { tokens: at..at + 2, mention, score: score(weights::DIGITS, 2) })
         });
         families.filter(|link| !link.mention.values.is_empty()).collect()
@@ -41,7 +41,7 @@ impl Words<'_> {
             {
                 let Some(form) = self.catalog.form(posting.form) else { continue };
                 if let Owner::Value { category, index } = form.owner
-                    && posting.likeness == Likeness::Exact
+                    && posting.likeness == MatchKind::Exact
                 {
                     let full = form.required & !posting.cover() == 0;
                     if full { &mut whole } else { &mut parts }.push((category, index));
@@ -50,12 +50,12 @@ impl Words<'_> {
             // "terminal two" for T2: a part, which counts only beside its label.
             let needs_label = whole.is_empty();
             let (values, extent, penalty) = if needs_label {
-                (parts, Extent::SharedPart, weights::SHARED_PENALTY)
+                (parts, ValueCoverage::SharedPart, weights::SHARED_PENALTY)
             } else {
-                (whole, Extent::Whole, 0.0)
+                (whole, ValueCoverage::Whole, 0.0)
             };
             if !values.is_empty() {
-                let mention = Mention::of(in_order(values), extent, Tier::Exact);
+                let mention = Mention::of(in_order(values), extent, MatchConfidence::Exact);
                 let mention = Mention { needs_label, ..mention };
                 let score = score(weights::DIGITS - penalty, number.tokens.len());
                 links.push(Link { tokens: number.tokens.clone(), mention, score });

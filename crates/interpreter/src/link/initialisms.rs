@@ -1,8 +1,8 @@
 //! Acronyms that are said in full: `freedom of information` for FOI.
 
 use super::{
-    Affix, Extent, Key, Likeness, Link, Mention, Owner, Tier, TokenKind, Word, Words, score,
-    weights,
+    Affix, Key, Link, MatchConfidence, MatchKind, Mention, Owner, TokenKind, ValueCoverage, Word,
+    Words, score, weights,
 };
 
 /// How many letters such an acronym has. Two words begin with the letters of too many.
@@ -39,7 +39,7 @@ impl Words<'_> {
             longest = values.map(|values| (start..at + 1, words, values)).or(longest);
         }
         let (tokens, words, values) = longest?;
-        let mention = Mention::of(values, Extent::Whole, Tier::Concept);
+        let mention = Mention::of(values, ValueCoverage::Whole, MatchConfidence::Concept);
         Some(Link { tokens, mention, score: score(weights::INITIALISM, words) })
     }
 
@@ -63,7 +63,7 @@ impl Words<'_> {
     fn values_called(&self, word: &str) -> impl Iterator<Item = (usize, usize)> {
         // Whole forms stand first.
         let whole = self.catalog.lookup(Key::of([word])).take_while(|posting| posting.whole);
-        let exact = whole.filter(|posting| posting.likeness == Likeness::Exact);
+        let exact = whole.filter(|posting| posting.likeness == MatchKind::Exact);
         exact.filter_map(|posting| match self.catalog.form(posting.form)?.owner {
             Owner::Value { category, index } => Some((category, index)),
             Owner::Label { .. } => None,

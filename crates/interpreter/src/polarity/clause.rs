@@ -1,8 +1,10 @@
 //! The words between mentions: cues that begin to govern, and what ends their reach.
 
-use super::{Class, Element, Force, Governor, Joint, Reign, Role, Walk, Word};
+use super::{
+    ActiveScope, Class, Conjunction, CueEffect, Element, Governor, PolarityPass, Role, Word,
+};
 
-impl Walk<'_, '_> {
+impl PolarityPass<'_, '_> {
     pub(super) fn other(&mut self, at: usize) -> usize {
         let scene = self.scene;
         self.joint.preposition |= scene.says(at, Word::Preposition);
@@ -17,7 +19,10 @@ impl Walk<'_, '_> {
             self.end_clause();
             self.take(at, end);
             if end > at + 1 {
-                self.govern(at, if scene.is_forbidden(at) { Force::Keep } else { Force::Spare });
+                self.govern(
+                    at,
+                    if scene.is_forbidden(at) { CueEffect::Keep } else { CueEffect::Spare },
+                );
             }
             return end;
         }
@@ -41,7 +46,7 @@ impl Walk<'_, '_> {
             || scene.is(at, Class::Correction) && (!self.mentions.is_empty() || !denies)
         {
             self.reign = None;
-            self.joint = Joint::default();
+            self.joint = Conjunction::default();
             self.last = None;
         } else if denies {
             self.deny(at);
@@ -55,7 +60,7 @@ impl Walk<'_, '_> {
         } else if scene.is(at, Class::Nor) {
             if self.reign.is_none() && self.mentions.is_empty() {
                 // "nor lea" adds to what is denied already.
-                self.govern(at, Force::Deny);
+                self.govern(at, CueEffect::Deny);
                 self.adding = Some(Vec::new());
             }
             self.joint.by.insert(Class::Or);
@@ -78,15 +83,18 @@ impl Walk<'_, '_> {
         let phrasal = scene.is_any(at, &[Class::SplitRemove, Class::SplitExcept]);
         // "don't drop chrome" keeps it.
         let forbidden = scene.is_forbidden(at);
-        let (removal, exclusion) =
-            if forbidden { (Force::Keep, Force::Readmit) } else { (Force::Remove, Force::Exclude) };
+        let (removal, exclusion) = if forbidden {
+            (CueEffect::Keep, CueEffect::Readmit)
+        } else {
+            (CueEffect::Remove, CueEffect::Exclude)
+        };
         if scene.is(at, Class::InsteadOf) {
-            self.govern(at, Force::Displace);
+            self.govern(at, CueEffect::Displace);
         } else if let Some(replaced) = scene.replacement(at) {
             self.take(at, replaced.end);
             self.adding = Some(vec![replaced.category]);
             if forbidden {
-                self.govern(at, Force::Unclear);
+                self.govern(at, CueEffect::Unclear);
             }
             return replaced.end;
         } else if scene.is(at, Class::Instead) {
@@ -95,7 +103,7 @@ impl Walk<'_, '_> {
         } else if scene.is(at, Class::Unexclude)
             || scene.is(at, Class::SplitReadmit) && self.takes_particle(at, Word::Back)
         {
-            self.govern(at, Force::Readmit);
+            self.govern(at, CueEffect::Readmit);
         } else if phrasal && self.takes_particle(at, Word::Particle) {
             let removes = scene.is(at, Class::SplitRemove);
             self.govern(at, if removes { removal } else { exclusion });
@@ -106,16 +114,16 @@ impl Walk<'_, '_> {
             || scene.is(at, Class::Polite) && scene.says(at, Word::Request)
         {
             // "not chrome, only firefox"; but "except only firefox"
-            self.reign = self.reign.take().filter(Reign::is_to_deny);
+            self.reign = self.reign.take().filter(ActiveScope::is_to_deny);
         } else if scene.is(at, Class::Keep) {
-            self.govern(at, if forbidden { Force::Remove } else { Force::Keep });
+            self.govern(at, if forbidden { CueEffect::Remove } else { CueEffect::Keep });
         } else if scene.is_any(at, &[Class::Switch, Class::Raise])
             && !(forbidden && scene.is(at, Class::Carrier))
         {
             // "don't switch to chrome"; but "who don't use chrome"
             self.reign = None;
             if forbidden {
-                self.govern(at, Force::Unclear);
+                self.govern(at, CueEffect::Unclear);
             }
             self.adding = None;
         }
@@ -125,7 +133,7 @@ impl Walk<'_, '_> {
     fn end_clause(&mut self) {
         self.reign = None;
         self.adding = None;
-        self.joint = Joint::default();
+        self.joint = Conjunction::default();
         self.last = None;
     }
 
@@ -141,10 +149,10 @@ impl Walk<'_, '_> {
         }
         let word = scene.word(at);
         let content = word.len() > 2 && word.chars().all(char::is_alphabetic);
-        let denied = |reign: &Reign| {
+        let denied = |reign: &ActiveScope| {
             content
                 && reign.is_to_deny()
-                && reign.governor.force == Force::Deny
+                && reign.governor.force == CueEffect::Deny
                 && scene.previous(at) == Some(reign.governor.at)
                 && !self.is_noun_of_text(reign.governor.at, at)
         };
@@ -168,7 +176,7 @@ impl Walk<'_, '_> {
     fn deny(&mut self, at: usize) {
         let scene = self.scene;
         if let Some((value, category)) = self.value_denied_behind(at) {
-            return self.deny_list(value, category, Governor { at, force: Force::Deny });
+            return self.deny_list(value, category, Governor { at, force: CueEffect::Deny });
         }
         let force = if let Some(force) = self.denied_within(at) {
             force
@@ -176,24 +184,24 @@ impl Walk<'_, '_> {
             self.reign = None;
             return;
         } else if scene.is(at, Class::Neither) {
-            Force::Deny
+            CueEffect::Deny
         } else if scene.is(at, Class::No) {
-            Force::Lack
+            CueEffect::Lack
         } else if scene.is_any(at, &[Class::Except, Class::But]) {
-            Force::Exclude
+            CueEffect::Exclude
         } else {
-            Force::Deny
+            CueEffect::Deny
         };
         self.govern(at, force);
     }
 
     /// What a negator does under a denial or removal that is in force.
-    fn denied_within(&mut self, at: usize) -> Option<Force> {
+    fn denied_within(&mut self, at: usize) -> Option<CueEffect> {
         let scene = self.scene;
         let reign = self.reign.as_ref()?;
         let Governor { at: outer, force } = reign.governor;
         let contrast = scene.is_any(at, &[Class::Not, Class::Contrast]);
-        if force == Force::Remove {
+        if force == CueEffect::Remove {
             // "remove chrome but not firefox"
             let last = self.mentions.last().filter(|last| last.0 > outer)?.1;
             let Role::Values { category, ref indexes } = *scene.role(scene.next(at)) else {
@@ -201,7 +209,11 @@ impl Walk<'_, '_> {
             };
             let held =
                 scene.catalog.holds(category, scene.catalog.value(category, *indexes.first()?));
-            return (last == category).then_some(if held { Force::Keep } else { Force::Unclear });
+            return (last == category).then_some(if held {
+                CueEffect::Keep
+            } else {
+                CueEffect::Unclear
+            });
         }
         let head = |it: usize| {
             scene.is_any(it, &[Class::Generic, Class::Any]) || scene.says(it, Word::Head)
@@ -213,19 +225,20 @@ impl Walk<'_, '_> {
                 return None;
             }
             // "exclude what isn't linux"
-            let turns = force != Force::Twice
+            let turns = force != CueEffect::Twice
                 && (scene.is_any(at, &[Class::Twice, Class::AnythingBut])
                     || (outer + 1..at).any(head));
             self.set(outer, |sense| sense.part_of = Some(at));
-            return Some(if turns { Force::Twice } else { Force::Unclear });
+            return Some(if turns { CueEffect::Twice } else { CueEffect::Unclear });
         }
         let goes_on = scene.is(at, Class::Twice)
             && self.joint.is(Class::And)
-            && (force == Force::Twice || force == Force::Exclude && scene.is(at, Class::Except));
+            && (force == CueEffect::Twice
+                || force == CueEffect::Exclude && scene.is(at, Class::Except));
         // "hide chrome but not firefox"
         let first = self.mentions.first().is_none_or(|mention| mention.0 > outer);
-        let unclear = force == Force::Exclude && contrast && first;
-        goes_on.then_some(Force::Twice).or(unclear.then_some(Force::Unclear))
+        let unclear = force == CueEffect::Exclude && contrast && first;
+        goes_on.then_some(CueEffect::Twice).or(unclear.then_some(CueEffect::Unclear))
     }
 
     /// "all regions but ap-south": whether a `but` takes values out of all.

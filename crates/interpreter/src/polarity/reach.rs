@@ -1,8 +1,10 @@
 //! How far a cue reaches.
 
-use super::{Affix, Class, Force, Governor, Kind, Role, Sense, Tier, Walk, Word};
+use super::{
+    Affix, Class, CueEffect, Governor, Kind, MatchConfidence, Polarity, PolarityPass, Role, Word,
+};
 
-impl Walk<'_, '_> {
+impl PolarityPass<'_, '_> {
     /// The edit in force for a value or label here; it ends where its list does.
     pub(super) fn edit_of(&mut self, category: usize, value: Option<&str>) -> Option<Governor> {
         let reign = self.reign.as_mut().filter(|reign| !reign.denies())?;
@@ -11,7 +13,7 @@ impl Walk<'_, '_> {
         let first = self.last.is_none_or(|last| last < governor.at);
         let current = value
             .map_or_else(|| catalog.has_filter(category), |value| catalog.holds(category, value));
-        let removes = governor.force == Force::Remove;
+        let removes = governor.force == CueEffect::Remove;
         let goes_on = if self.joint.is_list() {
             current || value.is_none() || !self.joint.is(Class::Comma) && !removes
         } else {
@@ -22,7 +24,7 @@ impl Walk<'_, '_> {
         }
         if removes && !reign.categories.is_empty() {
             // There was nothing to remove: it excludes, and goes on so.
-            reign.governor.force = Force::Exclude;
+            reign.governor.force = CueEffect::Exclude;
         } else {
             self.reign = None;
         }
@@ -61,7 +63,7 @@ impl Walk<'_, '_> {
         } else {
             joint.is(Class::And) && !joint.is(Class::Comma) && joint.preposition
         };
-        unclear.then_some(Governor { force: Force::Unclear, ..reign.governor })
+        unclear.then_some(Governor { force: CueEffect::Unclear, ..reign.governor })
     }
 
     /// "not chrome, firefox instead", "not chrome, firefox only": the list that such a word ends is wanted.
@@ -100,19 +102,19 @@ impl Walk<'_, '_> {
         if !direct {
             return None;
         }
-        if cue.force == Force::Exclude && !scene.is(cue.at, Class::No) {
+        if cue.force == CueEffect::Exclude && !scene.is(cue.at, Class::No) {
             // "ignore the environment" removes its filter.
             let filtered = labels.iter().find(|label| scene.catalog.has_filter(label.category));
             return filtered.filter(|_| first).map(|label| label.category);
         }
         let full = labels.iter().find(|label| label.full);
-        if cue.force == Force::Deny && full.is_none() {
+        if cue.force == CueEffect::Deny && full.is_none() {
             return None;
         }
         let category = full.or(labels.first())?.category;
         match scene.catalog.kind(category) {
             Kind::Boolean => None,
-            Kind::Numeric if cue.force == Force::Deny => None,
+            Kind::Numeric if cue.force == CueEffect::Deny => None,
             _ => Some(category),
         }
     }
@@ -128,9 +130,9 @@ impl Walk<'_, '_> {
     /// "drive not syncing" for the value sync: the verb is denied, not the value.
     pub(super) fn is_action(&self, at: usize) -> bool {
         let mention = self.scene.element(at).and_then(|element| element.mention.as_ref());
-        let stemmed = mention.is_some_and(|mention| mention.value_tier == Tier::Stem);
+        let stemmed = mention.is_some_and(|mention| mention.value_tier == MatchConfidence::Stem);
         let direct = self.reign.as_ref().is_some_and(|reign| {
-            reign.governor.force == Force::Deny
+            reign.governor.force == CueEffect::Deny
                 && self.scene.previous(at) == Some(reign.governor.at)
         });
         stemmed && direct && self.scene.lexicon.has_affix(self.scene.word(at), Affix::Gerund)
@@ -165,7 +167,7 @@ impl Walk<'_, '_> {
             return None;
         }
         self.take(at, cue + 1);
-        Some(Governor { at: cue, force: Force::Deny })
+        Some(Governor { at: cue, force: CueEffect::Deny })
     }
 
     /// Denies a value and the list that it ends. Whether a comma alone joins that, nobody can tell
@@ -176,9 +178,9 @@ impl Walk<'_, '_> {
         let goes_on = |it| scene.is_any(it, &JOINS) || scene.is_idle(it) || scene.is_used(it);
         let (mut edge, mut members, mut stated) = (last, Vec::new(), None);
         for &(at, own) in self.mentions.iter().rev().skip_while(|mention| mention.0 >= last) {
-            let denied = self.senses.get(at).is_some_and(Sense::is_denied);
+            let denied = self.senses.get(at).is_some_and(Polarity::is_denied);
             let mut between = at + 1..edge;
-            if denied && cue.force != Force::Twice || !between.clone().all(goes_on) {
+            if denied && cue.force != CueEffect::Twice || !between.clone().all(goes_on) {
                 break;
             }
             let joined = between.any(|it| scene.is_any(it, &[Class::And, Class::Or]));
@@ -196,7 +198,7 @@ impl Walk<'_, '_> {
         self.set(last, |sense| sense.governor = Some(cue));
         let force = match members.first() {
             Some((_, true)) => cue.force,
-            _ if members.iter().all(|it| !it.1) => Force::Unclear,
+            _ if members.iter().all(|it| !it.1) => CueEffect::Unclear,
             _ => return,
         };
         for (at, _) in members {
@@ -208,7 +210,7 @@ impl Walk<'_, '_> {
     /// value is left out. Before a verb it denies that alone ("why does chrome not load").
     pub(super) fn leave_out_before(&mut self, at: usize) {
         let scene = self.scene;
-        let heard = |sense: &Sense| sense.governor.is_some_and(|cue| cue.at == at);
+        let heard = |sense: &Polarity| sense.governor.is_some_and(|cue| cue.at == at);
         let heard = |mention: &(usize, usize)| self.senses.get(mention.0).is_some_and(heard);
         let clause = |it: &usize| !scene.is_boundary(*it);
         let mut after = (at + 1..scene.elements.len()).take_while(clause);
@@ -229,7 +231,7 @@ impl Walk<'_, '_> {
             _ => None,
         });
         if let Some((value, category)) = value {
-            self.deny_list(value, category, Governor { at, force: Force::Unclear });
+            self.deny_list(value, category, Governor { at, force: CueEffect::Unclear });
         }
     }
 }

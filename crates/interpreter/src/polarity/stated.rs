@@ -1,8 +1,10 @@
 //! Texts and numbers, which have been read before: what governs them.
 
-use super::{Affix, Class, Condition, Fired, Force, Governor, Kind, Reign, Walk, Word};
+use super::{
+    ActiveScope, Affix, Class, Condition, CueEffect, Governor, Kind, PolarityPass, RuleMatch, Word,
+};
 
-impl Walk<'_, '_> {
+impl PolarityPass<'_, '_> {
     pub(super) fn states_text_or_number(&mut self, at: usize) {
         let stated = self.stated.conditions.iter().find(|it| it.at == at);
         let fired = self.stated.trace.iter().find(|it| it.elements.contains(&at));
@@ -26,17 +28,17 @@ impl Walk<'_, '_> {
             self.finish(at, category);
         }
         let names = self.scene.element(at).is_some_and(|element| element.mention.is_some());
-        if names && self.force() != Some(Force::Remove) {
-            self.reign = self.reign.take().filter(Reign::denies);
+        if names && self.force() != Some(CueEffect::Remove) {
+            self.reign = self.reign.take().filter(ActiveScope::denies);
         }
     }
 
     /// "not chrome and over 10 users": what compares or brings its own label is a statement of its
     /// own, which a plain `not` of another category does not reach over `and`.
-    fn is_apart(&self, condition: &Condition, fired: &Fired) -> bool {
+    fn is_apart(&self, condition: &Condition, fired: &RuleMatch) -> bool {
         let category = condition.category;
         let other = self.reign.as_ref().is_some_and(|reign| {
-            matches!(reign.governor.force, Force::Deny | Force::Lack)
+            matches!(reign.governor.force, CueEffect::Deny | CueEffect::Lack)
                 && !reign.is_to_deny()
                 && !reign.categories.contains(&category)
         });
@@ -48,7 +50,7 @@ impl Walk<'_, '_> {
         other && (labelled || condition.operator.is_bound()) && !self.joint.is(Class::Or)
     }
 
-    fn governor_of_stated(&mut self, condition: &Condition, fired: &Fired) -> Option<Governor> {
+    fn governor_of_stated(&mut self, condition: &Condition, fired: &RuleMatch) -> Option<Governor> {
         let reign = self.reign.as_ref()?;
         let governor = reign.governor;
         if reign.denies() {
@@ -64,28 +66,28 @@ impl Walk<'_, '_> {
         // "drop it to 50" changes a bound; "we lost over 10 users" edits nothing.
         let bound = fired.elements.start.checked_sub(1).is_some_and(|it| scene.is(it, Class::To));
         let before = scene.previous(governor.at);
-        let bids = governor.force != Force::Remove
+        let bids = governor.force != CueEffect::Remove
             || before.is_none_or(|it| scene.is_boundary(it) || scene.is(it, Class::And));
         if !self.last.is_none_or(goes_on) || self.joint.is(Class::Comma) || bound || !bids {
             return None;
         }
         match governor.force {
-            Force::Remove if !scene.catalog.has_filter(condition.category) => {
-                Some(Governor { force: Force::Exclude, ..governor })
+            CueEffect::Remove if !scene.catalog.has_filter(condition.category) => {
+                Some(Governor { force: CueEffect::Exclude, ..governor })
             }
-            Force::Remove | Force::Readmit | Force::Displace => Some(governor),
+            CueEffect::Remove | CueEffect::Readmit | CueEffect::Displace => Some(governor),
             _ => None,
         }
     }
 
     /// "no response in over 5 seconds", "no one can open /cart": whether the number or text is
     /// denied, or what stands before it, nobody can tell.
-    fn lacks_something_else(&self, governor: Governor, category: usize, fired: &Fired) -> bool {
+    fn lacks_something_else(&self, governor: Governor, category: usize, fired: &RuleMatch) -> bool {
         let scene = self.scene;
         let lacked = scene.next(governor.at);
         let number = scene.catalog.kind(category) == Kind::Numeric;
         let mut between = lacked..fired.elements.start;
-        governor.force == Force::Lack
+        governor.force == CueEffect::Lack
             && if number {
                 scene.is_word(lacked) && !fired.elements.contains(&lacked)
             } else {
@@ -116,7 +118,7 @@ impl Walk<'_, '_> {
 }
 
 /// The last element of what was read, with its label.
-fn last_element(fired: &Fired) -> usize {
+fn last_element(fired: &RuleMatch) -> usize {
     let last = fired.elements.end.saturating_sub(1);
     fired.besides.map_or(last, |label| label.max(last))
 }

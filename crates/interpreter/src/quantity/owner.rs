@@ -1,11 +1,11 @@
 //! Which category a number belongs to.
 
-use super::{Class, JOINS, Kind, Operator, Quantity, Scene, Word};
+use super::{Class, JOINS, Kind, Operator, ParseContext, Quantity, Word};
 
 /// A category, and the label that told it.
 pub(crate) type Owner = (usize, Option<usize>);
 
-impl Scene<'_> {
+impl ParseContext<'_> {
     /// The category of a number, by the first of these that tells: the label before it, the label
     /// after it, the comparative's or unit's dimension, the last category with a number, the
     /// nearest label of the clause, the only numeric category with a filter, the only one there is.

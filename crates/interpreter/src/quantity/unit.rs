@@ -1,6 +1,6 @@
 //! What a numeric category measures, and in which unit.
 
-use super::{Decimal, Operator, Scene, Unit, Word, fold};
+use super::{Decimal, Operator, ParseContext, Unit, Word, fold};
 
 const TIME: &str = "time";
 /// In seconds. A year has twelve months, though a month has 30 days.
@@ -8,7 +8,7 @@ const YEAR: (i128, i128) = (31_536_000, 1);
 const MONTH: (i128, i128) = (2_592_000, 1);
 const PERCENT: &str = "percent";
 
-impl Scene<'_> {
+impl ParseContext<'_> {
     /// What a category measures, by the unit and the words of its label.
     pub(crate) fn dimensions(&self, category: usize) -> Vec<&'static str> {
         let facts = self.catalog.category(category);

@@ -1,6 +1,6 @@
 //! A path or an e-mail address by itself, of the one open category for such (rule 8).
 
-use super::{Effect, Operator, Reading, Rule, Scene, View, Word};
+use super::{Effect, Operator, ParseContext, Reading, Rule, View, Word};
 
 pub(crate) static RULE: Rule = Rule {
     name: "address",
@@ -36,7 +36,7 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
 }
 
 /// Whether the query is a fragment of an error: `TypeError: x is undefined on /cart`.
-fn is_pasted(scene: &Scene<'_>) -> bool {
+fn is_pasted(scene: &ParseContext<'_>) -> bool {
     scene.query.split_whitespace().any(|word| {
         word.strip_suffix(':').is_some_and(|name| name.chars().skip(1).any(char::is_uppercase))
     })

@@ -1,6 +1,6 @@
 //! The filters of a category are removed or kept.
 
-use super::{Effect, Force, Reading, Rule, Selection, View};
+use super::{CueEffect, Effect, Reading, Rule, Selection, View};
 
 pub(crate) static RULE: Rule = Rule {
     name: "edited-label",
@@ -19,12 +19,12 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let all = Selection::of(category);
     let (_, exclusion) = scene.nouns_after(at);
     let effect = match view.sense(at).governor?.force {
-        Force::Remove | Force::Displace => {
+        CueEffect::Remove | CueEffect::Displace => {
             Effect::Remove(Selection { negative_only: exclusion, ..all })
         }
-        Force::Readmit => Effect::Remove(Selection { negative_only: true, ..all }),
-        Force::Spare | Force::Keep => Effect::Keep(all),
-        Force::Exclude if scene.catalog.has_filter(category) => Effect::Remove(all),
+        CueEffect::Readmit => Effect::Remove(Selection { negative_only: true, ..all }),
+        CueEffect::Spare | CueEffect::Keep => Effect::Keep(all),
+        CueEffect::Exclude if scene.catalog.has_filter(category) => Effect::Remove(all),
         _ => return None,
     };
     Some(Reading::new(at..at + 1, [effect]))

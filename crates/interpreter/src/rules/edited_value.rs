@@ -1,6 +1,6 @@
 //! The filter of a value is removed or kept.
 
-use super::{Effect, Force, Reading, Role, Rule, Selection, View};
+use super::{CueEffect, Effect, Reading, Role, Rule, Selection, View};
 
 pub(crate) static RULE: Rule = Rule {
     name: "edited-value",
@@ -32,10 +32,10 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let (_, exclusion) = scene.nouns_after(at);
     let effect = |value: &str| {
         let one = Selection::of_value(category, value);
-        let negative_only = force == Force::Readmit || force == Force::Remove && exclusion;
+        let negative_only = force == CueEffect::Readmit || force == CueEffect::Remove && exclusion;
         match force {
-            Force::Keep | Force::Spare => Some(Effect::Keep(one)),
-            Force::Displace if !scene.catalog.holds(category, value) => None,
+            CueEffect::Keep | CueEffect::Spare => Some(Effect::Keep(one)),
+            CueEffect::Displace if !scene.catalog.holds(category, value) => None,
             _ => Some(Effect::Remove(Selection { negative_only, ..one })),
         }
     };

@@ -1,6 +1,6 @@
 //! A label and a text of its category (rule 8).
 
-use super::{Class, Effect, Reading, Rule, Scene, View, Word};
+use super::{Class, Effect, ParseContext, Reading, Rule, View, Word};
 
 pub(crate) static RULE: Rule = Rule {
     name: "labelled-text",
@@ -79,7 +79,7 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
 }
 
 /// "users: >50", where the label is a numeric one too.
-fn counts(scene: &Scene<'_>, at: usize, cursor: usize) -> bool {
+fn counts(scene: &ParseContext<'_>, at: usize, cursor: usize) -> bool {
     const COMPARES: [Class; 5] = [Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::Between];
     let mut amount = cursor;
     while scene.is_any(amount, &[Class::Is, Class::Eq, Class::Ne, Class::Not]) {
@@ -89,7 +89,7 @@ fn counts(scene: &Scene<'_>, at: usize, cursor: usize) -> bool {
 }
 
 /// What stands between a label and its text.
-struct Said {
+struct TextOperator {
     denied: bool,
     /// Whether it is the whole text; none where nothing says so.
     exact: Option<bool>,
@@ -97,23 +97,23 @@ struct Said {
 
 /// What is said between a label and its text, and where the text begins.
 fn operator(
-    scene: &Scene<'_>,
+    scene: &ParseContext<'_>,
     at: usize,
     mut cursor: usize,
     category: usize,
-) -> Option<(Said, usize)> {
-    let mut said = Said { denied: false, exact: None };
+) -> Option<(TextOperator, usize)> {
+    let mut said = TextOperator { denied: false, exact: None };
     while cursor < scene.elements.len() {
         if scene.is_any(cursor, &[Class::AfterAbsent, Class::AfterPresent])
             || scene.speaks_of_bearer(at, cursor)
         {
             return None;
         } else if scene.is(cursor, Class::NotContains) {
-            said = Said { denied: true, exact: Some(false) };
+            said = TextOperator { denied: true, exact: Some(false) };
         } else if scene.is(cursor, Class::Contains) {
             said.exact = Some(false);
         } else if scene.is(cursor, Class::Ne) {
-            said = Said { denied: true, exact: Some(true) };
+            said = TextOperator { denied: true, exact: Some(true) };
         } else if scene.is_any(cursor, &[Class::Eq, Class::Is]) {
             let colon = scene.word(cursor) == ":";
             if said.exact.is_none() || scene.is(cursor, Class::Eq) {

@@ -1,6 +1,6 @@
 //! A number is compared with a numeric category (rule 6).
 
-use super::{Effect, Kind, Operator, Reading, Rule, Scene, View};
+use super::{Effect, Kind, Operator, ParseContext, Reading, Rule, View};
 use crate::decimal::Decimal;
 use crate::quantity::Quantity;
 
@@ -87,7 +87,7 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
 }
 
 /// "between 3 and 4 thousand": the scale of the second number is the first's too.
-fn shared_scale(scene: &Scene<'_>, quantity: &Quantity) -> Option<Decimal> {
+fn shared_scale(scene: &ParseContext<'_>, quantity: &Quantity) -> Option<Decimal> {
     let low = scene.free_number(quantity.at)?;
     let high = scene.free_number(quantity.second?)?;
     let shared = low.scale == 1 && high.scale > 1 && low.unit.is_none();

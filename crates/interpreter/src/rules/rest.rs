@@ -1,6 +1,6 @@
 //! All filters go that were not named.
 
-use super::{Class, Effect, Force, Reading, Rule, View};
+use super::{Class, CueEffect, Effect, Reading, Rule, View};
 
 pub(crate) static RULE: Rule = Rule {
     name: "rest",
@@ -9,7 +9,7 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let removed = view.sense(at).governor.is_some_and(|it| it.force == Force::Remove);
+    let removed = view.sense(at).governor.is_some_and(|it| it.force == CueEffect::Remove);
     let drops = removed && view.scene.is(at, Class::Rest);
     drops.then(|| Reading::new(at..at + 1, [Effect::DropRest]))
 }

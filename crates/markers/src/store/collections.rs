@@ -22,7 +22,7 @@ use shared::dynamodb::idempotency::{Idempotent, Replay};
 use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, range_key, s, time_key};
 use shared::dynamodb::page::one_more_than;
 use shared::dynamodb::request::IntoAction;
-use shared::dynamodb::transaction::{Commit, MAX_ATTEMPTS, Transaction};
+use shared::dynamodb::transaction::{MAX_ATTEMPTS, Transaction, TransactionOutcome};
 use shared::page::{Page, PageRequest};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
@@ -84,9 +84,9 @@ impl MarkerStore<'_> {
         let mut transaction = Transaction::default();
         transaction.add("collection", put)?;
         match self.db.commit(transaction, idempotent, collection.created_at).await? {
-            Commit::Done => Ok(CollectionCreation::Created),
-            Commit::Replay(replay) => Ok(CollectionCreation::Replay(replay)),
-            Commit::Refused(cancellation) => Err(cancellation.into_error()),
+            TransactionOutcome::Done => Ok(CollectionCreation::Created),
+            TransactionOutcome::Replay(replay) => Ok(CollectionCreation::Replay(replay)),
+            TransactionOutcome::Refused(cancellation) => Err(cancellation.into_error()),
         }
     }
 
@@ -152,15 +152,15 @@ impl MarkerStore<'_> {
                 transaction.add("event", self.put_event(collection, event)?)?;
             }
             let cancellation = match self.db.commit(transaction, idempotent, now).await? {
-                Commit::Done if rest.is_empty() => return Ok(EventAddition::Added),
-                Commit::Done => {
+                TransactionOutcome::Done if rest.is_empty() => return Ok(EventAddition::Added),
+                TransactionOutcome::Done => {
                     // The events are stored and counted. Readers and the next writer find events that stay
                     // pending.
                     let _ = self.settle(project, collection, rest).await;
                     return Ok(EventAddition::Added);
                 }
-                Commit::Replay(replay) => return Ok(EventAddition::Replay(replay)),
-                Commit::Refused(cancellation) => cancellation,
+                TransactionOutcome::Replay(replay) => return Ok(EventAddition::Replay(replay)),
+                TransactionOutcome::Refused(cancellation) => cancellation,
             };
             if !cancellation.failed("collection") {
                 return Err(cancellation.into_error());

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use shared::text::escape_html;
 
-use super::letter::{Item, Parts};
+use super::notification_email::{Item, Parts};
 
 const DARK: &str = "\
 :root{color-scheme:light dark;supported-color-schemes:light dark}\

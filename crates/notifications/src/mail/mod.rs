@@ -1,18 +1,20 @@
 //! Mails: what a person reads, as text and as HTML (`docs/notifications.md`, "Mails").
 
 mod html;
-mod letter;
+mod notification_email;
 mod plot;
 mod safe_text;
 mod wording;
 
-pub(super) use letter::subject_of;
-pub use letter::{Letter, Place, Story, address_changed, confirmation};
+pub(super) use notification_email::subject_of;
+pub use notification_email::{
+    NotificationEmail, ProjectLink, ProjectSection, address_changed, confirmation,
+};
 pub use plot::Plot;
 
 /// A mail that is ready to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mail {
+pub struct Email {
     /// One line that says what and where.
     pub subject: String,
     /// For programs that show text alone.

@@ -1,6 +1,6 @@
 //! What mails call what happened.
 
-use crate::happening::HappeningKind;
+use crate::domain_event::DomainEventKind;
 
 /// How a kind is told of.
 pub(super) struct Wording {
@@ -12,16 +12,16 @@ pub(super) struct Wording {
     pub(super) weight: Option<(&'static str, &'static str)>,
 }
 
-pub(super) fn wording(kind: HappeningKind) -> Wording {
+pub(super) fn wording(kind: DomainEventKind) -> Wording {
     let (one, many, weight) = match kind {
-        HappeningKind::ErrorCreated => ("New error", "new errors", Some(EVENTS)),
-        HappeningKind::ErrorReopened => ("Back again", "errors are back", Some(EVENTS)),
-        HappeningKind::ErrorSpiked => ("Spike", "spikes of errors", Some(EVENTS)),
-        HappeningKind::InsightCreated => ("New insight", "new insights", Some(SESSIONS)),
-        HappeningKind::InsightTrending => ("Trending insight", "insights trend", Some(SESSIONS)),
-        HappeningKind::FlagChanged => ("Flag changed", "changes of flags", None),
-        HappeningKind::ApiKeyCreated => ("New API key", "new API keys", None),
-        HappeningKind::WeekEnded => ("The week", "weeks", None),
+        DomainEventKind::ErrorCreated => ("New error", "new errors", Some(EVENTS)),
+        DomainEventKind::ErrorReopened => ("Back again", "errors are back", Some(EVENTS)),
+        DomainEventKind::ErrorSpiked => ("Spike", "spikes of errors", Some(EVENTS)),
+        DomainEventKind::InsightCreated => ("New insight", "new insights", Some(SESSIONS)),
+        DomainEventKind::InsightTrending => ("Trending insight", "insights trend", Some(SESSIONS)),
+        DomainEventKind::FlagChanged => ("Flag changed", "changes of flags", None),
+        DomainEventKind::ApiKeyCreated => ("New API key", "new API keys", None),
+        DomainEventKind::WeekEnded => ("The week", "weeks", None),
     };
     Wording { one, many, weight }
 }

@@ -14,35 +14,35 @@ use shared::dynamodb::request::IntoAction;
 use shared::timestamp::Timestamp;
 
 use super::NotificationStore;
-use super::outbox::{OUTBOX_TABLE, read_happening, write_happening};
-use crate::happening::{Happening, HappeningKind, Scene};
+use super::outbox::{OUTBOX_TABLE, read_domain_event, write_domain_event};
+use crate::domain_event::{DomainEvent, DomainEventKind, Visibility};
 
 /// What partition keys of what was announced begin with.
 pub(crate) const ANNOUNCED: &str = "announced#";
 /// For how long it is remembered: for longer than anything rests.
-const KEPT: Duration = Duration::from_hours(90 * 24);
+const RETENTION: Duration = Duration::from_hours(90 * 24);
 
 impl NotificationStore<'_> {
     /// Announces happenings of one kind in one scene, all of them or none: none if the first of them was
     /// announced at its occasion, or at one less than `rest` before that. Answers whether they were.
     pub async fn announce_once(
         self,
-        happenings: &[Happening],
+        domain_events: &[DomainEvent],
         rest: u64,
     ) -> Result<bool, StoreError> {
-        let Some(first) = happenings.first() else { return Ok(false) };
+        let Some(first) = domain_events.first() else { return Ok(false) };
         let mut item = announced_key(first);
-        item.extend(write_happening(first));
-        item.insert("expiresAt".to_owned(), n(first.at.plus(KEPT).as_seconds()));
-        let before = first.occasion.saturating_sub(rest);
+        item.extend(write_domain_event(first));
+        item.insert("expiresAt".to_owned(), n(first.at.plus(RETENTION).as_seconds()));
+        let before = first.instance.saturating_sub(rest);
         let put = self
             .db
             .put(OUTBOX_TABLE, item)
             .condition_expression("attribute_not_exists(pk) OR occasion <= :before")
             .expression_attribute_values(":before", n(i64::try_from(before).unwrap_or(i64::MAX)));
         let mut actions = vec![put.into_action()?];
-        for happening in happenings {
-            actions.push(self.announce(happening)?);
+        for domain_event in domain_events {
+            actions.push(self.announce(domain_event)?);
         }
         Ok(self.db.commit_all(actions).await?.is_none())
     }
@@ -51,10 +51,10 @@ impl NotificationStore<'_> {
     /// announces at the moment may be missing.
     pub async fn announced_in(
         self,
-        scene: &Scene,
-        kind: HappeningKind,
+        scene: &Visibility,
+        kind: DomainEventKind,
         time: &Range<Timestamp>,
-    ) -> Result<Vec<Happening>, StoreError> {
+    ) -> Result<Vec<DomainEvent>, StoreError> {
         let mut items = self
             .db
             .query(OUTBOX_TABLE)
@@ -67,18 +67,18 @@ impl NotificationStore<'_> {
         let mut found = Vec::new();
         while let Some(item) = items.next().await {
             let item = item?;
-            let happening = self.db.unless_damaged(&item, read_happening(&item))?;
-            found.extend(happening.filter(|happening| time.contains(&happening.at)));
+            let domain_event = self.db.unless_damaged(&item, read_domain_event(&item))?;
+            found.extend(domain_event.filter(|domain_event| time.contains(&domain_event.at)));
         }
         Ok(found)
     }
 }
 
-fn announced_pk(scene: &Scene) -> String {
+fn announced_pk(scene: &Visibility) -> String {
     format!("{ANNOUNCED}{scene}")
 }
 
-fn announced_key(happening: &Happening) -> Item {
-    let Happening { kind, scene, subject, .. } = happening;
+fn announced_key(domain_event: &DomainEvent) -> Item {
+    let DomainEvent { kind, scene, subject, .. } = domain_event;
     key(&announced_pk(scene), &format!("{}#{subject}", kind.as_str()))
 }

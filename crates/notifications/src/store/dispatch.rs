@@ -18,10 +18,10 @@ use shared::timestamp::Timestamp;
 
 use super::feed::write_step;
 use super::{NotificationStore, TABLE};
-use crate::feed::Step;
-use crate::happening::Happening;
+use crate::domain_event::DomainEvent;
+use crate::feed::FeedEntry;
 use crate::store::outbox::{
-    OUTBOX, SHARDS, numbered_shard_pk, outbox_key, read_happening, scene_pk, write_happening,
+    OUTBOX, SHARDS, numbered_shard_pk, outbox_key, read_domain_event, scene_pk, write_domain_event,
 };
 
 /// How many happenings are taken at a time: with a step, a head and eight batches they are 90 actions of
@@ -52,7 +52,7 @@ impl Shard {
 
 /// Where what happened is to be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outlets {
+pub struct Channels {
     /// By mails.
     pub mails: bool,
     /// On EventBridge.
@@ -61,9 +61,9 @@ pub struct Outlets {
 
 /// What is in the outbox of a scene.
 #[derive(Debug, Default)]
-pub struct Waiting {
+pub struct OutboxPage {
     /// At most [`TAKEN_AT_ONCE`].
-    pub happenings: Vec<Happening>,
+    pub domain_events: Vec<DomainEvent>,
     /// Whether there may be more.
     pub has_more: bool,
 }
@@ -83,7 +83,7 @@ pub struct EventBatch {
     /// In which organization they happened.
     pub organization: Organization,
     /// What happened.
-    pub happenings: Vec<Happening>,
+    pub domain_events: Vec<DomainEvent>,
     sk: String,
 }
 
@@ -170,13 +170,13 @@ impl NotificationStore<'_> {
 
     /// Some of what is in the outbox of a scene. Strongly consistent: what was taken is not there. What is
     /// damaged stays there, and is passed over.
-    pub async fn waiting_happenings(
+    pub async fn waiting_domain_events(
         self,
         shard: Shard,
         scene: &str,
-    ) -> Result<Waiting, StoreError> {
+    ) -> Result<OutboxPage, StoreError> {
         let mut start = None;
-        let mut waiting = Waiting::default();
+        let mut waiting = OutboxPage::default();
         loop {
             let answer = self
                 .db
@@ -185,15 +185,17 @@ impl NotificationStore<'_> {
                 .key_condition_expression("pk = :pk AND begins_with(sk, :scene)")
                 .expression_attribute_values(":pk", s(shard.pk()))
                 .expression_attribute_values(":scene", s(format!("{OUTBOX}{scene}#")))
-                .limit(i32::try_from(TAKEN_AT_ONCE - waiting.happenings.len()).unwrap_or(i32::MAX))
+                .limit(
+                    i32::try_from(TAKEN_AT_ONCE - waiting.domain_events.len()).unwrap_or(i32::MAX),
+                )
                 .set_exclusive_start_key(start)
                 .send()
                 .await?;
             let items = answer.items.unwrap_or_default();
-            let read: Vec<Happening> = self.db.undamaged(&items, read_happening)?;
-            waiting.happenings.extend(read);
+            let read: Vec<DomainEvent> = self.db.undamaged(&items, read_domain_event)?;
+            waiting.domain_events.extend(read);
             waiting.has_more = answer.last_evaluated_key.is_some();
-            if !waiting.has_more || waiting.happenings.len() >= TAKEN_AT_ONCE {
+            if !waiting.has_more || waiting.domain_events.len() >= TAKEN_AT_ONCE {
                 return Ok(waiting);
             }
             start = answer.last_evaluated_key;
@@ -205,29 +207,29 @@ impl NotificationStore<'_> {
     /// False if somebody else took some of them, or wrote to the feed at the same time.
     pub async fn take(
         self,
-        told: Option<(&Organization, Outlets)>,
-        happenings: &[Happening],
+        told: Option<(&Organization, Channels)>,
+        domain_events: &[DomainEvent],
         new_id: impl Fn() -> Uuid,
     ) -> Result<bool, StoreError> {
         let mut actions = Vec::with_capacity(TAKEN_AT_ONCE + EVENTS_AT_ONCE);
-        if let Some((organization, Outlets { mails: true, .. })) = told {
+        if let Some((organization, Channels { mails: true, .. })) = told {
             let head = self.find_feed_head(organization).await?;
             let next = head.map_or(0, |head| head.last).saturating_add(1);
-            let Some(step) = Step::of(next, happenings) else { return Ok(true) };
+            let Some(step) = FeedEntry::of(next, domain_events) else { return Ok(true) };
             actions.push(self.lengthen_feed(organization, head, next)?);
             actions.push(self.db.put(TABLE, write_step(organization, &step)).into_action()?);
         }
-        if let Some((organization, Outlets { events: true, .. })) = told {
+        if let Some((organization, Channels { events: true, .. })) = told {
             // They are of one kind.
-            let told = happenings.iter().filter(|it| it.kind.detail_type().is_some());
-            let told: Vec<Happening> = told.cloned().collect();
+            let told = domain_events.iter().filter(|it| it.kind.detail_type().is_some());
+            let told: Vec<DomainEvent> = told.cloned().collect();
             for batch in told.chunks(EVENTS_AT_ONCE) {
                 let item = write_batch(organization, batch, new_id());
                 actions.push(self.db.put(TABLE, item).into_action()?);
             }
         }
-        for happening in happenings {
-            let delete = self.db.delete(TABLE, outbox_key(happening));
+        for domain_event in domain_events {
+            let delete = self.db.delete(TABLE, outbox_key(domain_event));
             actions.push(delete.condition_expression("attribute_exists(pk)").into_action()?);
         }
         Ok(self.db.commit_all(actions).await?.is_none())
@@ -267,8 +269,8 @@ impl NotificationStore<'_> {
             .db
             .update(TABLE, key(&shard.pk(), &batch.sk))
             .condition_expression("attribute_exists(pk)")
-            .update_expression("SET happenings = :left")
-            .expression_attribute_values(":left", write_happenings(&batch.happenings));
+            .update_expression("SET domainEvents = :left")
+            .expression_attribute_values(":left", write_domain_events(&batch.domain_events));
         self.db.write_if(update).await.map(drop)
     }
 
@@ -282,38 +284,40 @@ impl NotificationStore<'_> {
     }
 }
 
-fn write_batch(organization: &Organization, happenings: &[Happening], id: Uuid) -> Item {
-    let scene = happenings.first().map(|it| &it.scene);
+fn write_batch(organization: &Organization, domain_events: &[DomainEvent], id: Uuid) -> Item {
+    let scene = domain_events.first().map(|it| &it.scene);
     let (pk, scene) = scene.map_or_else(Default::default, |it| (scene_pk(it), it.to_string()));
     item_at(
         key(&pk, &format!("{EVENTS}{scene}#{id}")),
-        [("organization", s(organization)), ("happenings", write_happenings(happenings))],
+        [("organization", s(organization)), ("domainEvents", write_domain_events(domain_events))],
     )
 }
 
 /// Happenings as an attribute.
-pub(super) fn write_happenings(happenings: &[Happening]) -> AttributeValue {
-    AttributeValue::L(happenings.iter().map(|it| AttributeValue::M(write_happening(it))).collect())
+pub(super) fn write_domain_events(domain_events: &[DomainEvent]) -> AttributeValue {
+    AttributeValue::L(
+        domain_events.iter().map(|it| AttributeValue::M(write_domain_event(it))).collect(),
+    )
 }
 
 fn read_batch(item: &Item) -> Result<EventBatch, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     Ok(EventBatch {
         organization: reader.parsed("organization", |text| Organization::parse(text).ok())?,
-        happenings: read_happenings(item, "happenings")?,
+        domain_events: read_domain_events(item, "domainEvents")?,
         sk: reader.text("sk")?.to_owned(),
     })
 }
 
 /// A list of happenings that an attribute holds.
-pub(super) fn read_happenings(
+pub(super) fn read_domain_events(
     item: &Item,
     attribute: &'static str,
-) -> Result<Vec<Happening>, StoreError> {
+) -> Result<Vec<DomainEvent>, StoreError> {
     let damaged = || ItemReader { table: TABLE, item }.damaged(attribute);
     let Some(AttributeValue::L(list)) = item.get(attribute) else { return Err(damaged()) };
     let read = list.iter().map(|it| match it {
-        AttributeValue::M(map) => read_happening(map),
+        AttributeValue::M(map) => read_domain_event(map),
         _ => Err(damaged()),
     });
     read.collect()

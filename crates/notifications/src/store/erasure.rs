@@ -60,16 +60,17 @@ impl NotificationStore<'_> {
 
 /// Whether an item, or a happening in it, names the subject.
 fn names(item: &Item, subject: &Subject) -> bool {
-    happenings(item).any(|happening| is_about(happening, subject) || is_by(happening, subject))
+    domain_events(item)
+        .any(|domain_event| is_about(domain_event, subject) || is_by(domain_event, subject))
 }
 
 /// Whether a happening, or all of a batch, is the subject's own.
 fn is_scene(item: &Item, subject: &Subject) -> bool {
-    happenings(item).filter(|it| it.contains_key("kind")).all(|it| is_about(it, subject))
+    domain_events(item).filter(|it| it.contains_key("kind")).all(|it| is_about(it, subject))
 }
 
 /// The item itself, and the happenings in its lists.
-fn happenings(item: &Item) -> impl Iterator<Item = &Item> {
+fn domain_events(item: &Item) -> impl Iterator<Item = &Item> {
     let lists = item.values().filter_map(|value| value.as_l().ok()).flatten();
     let maps = lists.filter_map(|value| match value {
         AttributeValue::M(map) => Some(map),
@@ -78,8 +79,8 @@ fn happenings(item: &Item) -> impl Iterator<Item = &Item> {
     std::iter::once(item).chain(maps)
 }
 
-fn is_about(happening: &Item, subject: &Subject) -> bool {
-    let is = |name: &str, value: AttributeValue| happening.get(name) == Some(&value);
+fn is_about(domain_event: &Item, subject: &Subject) -> bool {
+    let is = |name: &str, value: AttributeValue| domain_event.get(name) == Some(&value);
     match subject {
         Subject::Project(id) => is("project", s(id)),
         Subject::User(organization, user) => {
@@ -88,11 +89,11 @@ fn is_about(happening: &Item, subject: &Subject) -> bool {
     }
 }
 
-fn is_by(happening: &Item, subject: &Subject) -> bool {
+fn is_by(domain_event: &Item, subject: &Subject) -> bool {
     match subject {
         Subject::Project(_) => false,
         // Users of the same name in other organizations only make this wait a little longer.
-        Subject::User(_, user) => happening.get("actor") == Some(&s(user)),
+        Subject::User(_, user) => domain_event.get("actor") == Some(&s(user)),
     }
 }
 
@@ -106,14 +107,15 @@ mod tests {
     fn what_tells_of_others_too_only_mentions_it() {
         let project = ProjectId::new(uuid::Uuid::nil());
         let subject = Subject::Project(project);
-        let happening = |project: &str| item([("kind", s("error_new")), ("project", s(project))]);
+        let domain_event =
+            |project: &str| item([("kind", s("error_new")), ("project", s(project))]);
         let step = |of: &[&str]| {
-            let lines = of.iter().map(|project| AttributeValue::M(happening(project)));
+            let lines = of.iter().map(|project| AttributeValue::M(domain_event(project)));
             item([("lines", AttributeValue::L(lines.collect()))])
         };
         let (own, other) = (project.to_string(), "another".to_owned());
-        assert!(names(&happening(&own), &subject) && is_scene(&happening(&own), &subject));
-        assert!(!names(&happening(&other), &subject));
+        assert!(names(&domain_event(&own), &subject) && is_scene(&domain_event(&own), &subject));
+        assert!(!names(&domain_event(&other), &subject));
         assert!(names(&step(&[&own, &other]), &subject));
         assert!(!is_scene(&step(&[&own, &other]), &subject));
         assert!(is_scene(&step(&[&own, &own]), &subject));

@@ -19,19 +19,19 @@ use shared::projects::project::Organization;
 use shared::timestamp::Timestamp;
 
 use super::addresses::{CONFIRMATIONS, UserName, confirmation_key};
-use super::dispatch::{Shard, read_happenings, write_happenings};
+use super::dispatch::{Shard, read_domain_events, write_domain_events};
 use super::{NotificationStore, TABLE};
 use crate::address::UserAddress;
-use crate::feed::{FeedHead, Step};
-use crate::gathering::{Mailbox, Window};
-use crate::happening::HappeningKind;
+use crate::delivery_state::{BatchWindow, DeliveryState};
+use crate::domain_event::DomainEventKind;
+use crate::feed::{FeedEntry, FeedHead};
 use crate::store::outbox::shard_pk;
 
 const FEEDS: &str = "feed#";
 
 /// How far a run came that had no time for all users.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Looked {
+pub struct FeedCheckpoint {
     /// Of which steps its users were to be told: those up to this one.
     pub last: u64,
     /// The last user, by name, of all who were told of them or are not to be.
@@ -44,11 +44,11 @@ pub struct Feed {
     /// How far it goes.
     pub head: FeedHead,
     /// How far the last run came, if it had no time for all users.
-    pub looked: Option<Looked>,
+    pub looked: Option<FeedCheckpoint>,
     /// What is kept of it, the earliest first.
-    pub steps: Vec<Step>,
+    pub steps: Vec<FeedEntry>,
     /// What was sent, by user.
-    pub mailboxes: BTreeMap<String, Mailbox>,
+    pub mailboxes: BTreeMap<String, DeliveryState>,
     /// The users of whom it cannot be read what was sent, since it is damaged.
     pub unreadable: BTreeSet<String>,
 }
@@ -63,7 +63,7 @@ impl Feed {
             let ended = mailbox.windows.iter().filter(move |(_, window)| window.until <= now);
             ended.flat_map(move |(kind, window)| {
                 let user = user.clone();
-                let is_for_them = move |step: &&Step| {
+                let is_for_them = move |step: &&FeedEntry| {
                     let concerned = user.as_ref().is_some_and(|user| step.concerns(user));
                     step.number > window.covered && step.kind() == Some(*kind) && concerned
                 };
@@ -162,7 +162,7 @@ impl NotificationStore<'_> {
     pub async fn replace_mailbox(
         self,
         name: &UserName,
-        mailbox: &Mailbox,
+        mailbox: &DeliveryState,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let place = mailbox_key(name);
@@ -214,7 +214,7 @@ impl NotificationStore<'_> {
         self,
         organization: &Organization,
         told: u64,
-        looked: Option<&Looked>,
+        looked: Option<&FeedCheckpoint>,
     ) -> Result<(), StoreError> {
         let update = self
             .db
@@ -315,37 +315,37 @@ fn read_head(item: &Item) -> Result<FeedHead, StoreError> {
     Ok(FeedHead { last: reader.count("last")?, told: reader.count("told")? })
 }
 
-fn read_looked(item: &Item) -> Result<Option<Looked>, StoreError> {
+fn read_looked(item: &Item) -> Result<Option<FeedCheckpoint>, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     let user = reader.optional_parsed("lookedUser", |text| UserId::parse(text).ok())?;
     let Some(user) = user else { return Ok(None) };
-    Ok(Some(Looked { last: reader.count("lookedLast")?, user }))
+    Ok(Some(FeedCheckpoint { last: reader.count("lookedLast")?, user }))
 }
 
-pub(super) fn write_step(organization: &Organization, step: &Step) -> Item {
+pub(super) fn write_step(organization: &Organization, step: &FeedEntry) -> Item {
     item_at(
         step_key(organization, step.number),
         [
             ("count", count(step.count)),
             ("since", n(step.since.as_millis())),
-            ("lines", write_happenings(&step.lines)),
+            ("lines", write_domain_events(&step.lines)),
         ],
     )
 }
 
-fn read_step(item: &Item) -> Result<Step, StoreError> {
+fn read_step(item: &Item) -> Result<FeedEntry, StoreError> {
     let reader = ItemReader { table: TABLE, item };
-    Ok(Step {
+    Ok(FeedEntry {
         number: reader.parsed("sk", |sk| sk.rsplit('#').next()?.parse().ok())?,
         count: reader.count("count")?,
         since: reader.millis("since")?,
-        lines: read_happenings(item, "lines")?,
+        lines: read_domain_events(item, "lines")?,
     })
 }
 
 /// Windows are a text of kind, step and end each, and `held` with a time where a mail waits for room since then; as
 /// many as there are kinds at most.
-fn write_mailbox(place: Item, mailbox: &Mailbox) -> Item {
+fn write_mailbox(place: Item, mailbox: &DeliveryState) -> Item {
     let windows: Vec<String> = mailbox
         .windows
         .iter()
@@ -366,7 +366,7 @@ fn write_mailbox(place: Item, mailbox: &Mailbox) -> Item {
     )
 }
 
-fn read_mailbox(item: &Item) -> Result<Mailbox, StoreError> {
+fn read_mailbox(item: &Item) -> Result<DeliveryState, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     let parts = |attribute| {
         let text = reader.text(attribute)?;
@@ -381,14 +381,14 @@ fn read_mailbox(item: &Item) -> Result<Mailbox, StoreError> {
             Some(HELD) => Some(Timestamp::from_millis(parts.next()?.parse().ok()?)),
             _ => None,
         };
-        let window = Window { covered, until, held_since };
+        let window = BatchWindow { covered, until, held_since };
         // A later release may know more kinds, of which this one tells nobody.
-        Some(HappeningKind::parse(kind).map(|kind| (kind, window)))
+        Some(DomainEventKind::parse(kind).map(|kind| (kind, window)))
     };
     let windows = parts("windows")?.map(window).collect::<Option<Vec<_>>>();
     let windows = windows.map(|windows| windows.into_iter().flatten().collect());
     let sent = parts("sent")?.map(|at| at.parse().ok().map(Timestamp::from_millis));
-    Ok(Mailbox {
+    Ok(DeliveryState {
         windows: windows.ok_or_else(|| reader.damaged("windows"))?,
         sent: sent.collect::<Option<_>>().ok_or_else(|| reader.damaged("sent"))?,
         revision: reader.count("revision")?,
@@ -400,19 +400,19 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::happening::{Happening, Scene};
+    use crate::domain_event::{DomainEvent, Visibility};
     use shared::projects::project::ProjectId;
 
-    const KIND: HappeningKind = HappeningKind::ErrorCreated;
+    const KIND: DomainEventKind = DomainEventKind::ErrorCreated;
 
     fn at(minutes: u64) -> Timestamp {
         Timestamp::from_millis(0).plus(Duration::from_mins(minutes))
     }
 
-    fn step(number: u64, minutes: u64) -> Step {
-        let scene = Scene::Project(ProjectId::new(uuid::Uuid::nil()));
-        let happening = Happening::new(KIND, scene, number, "x", at(minutes));
-        Step::of(number, &[happening]).unwrap()
+    fn step(number: u64, minutes: u64) -> FeedEntry {
+        let scene = Visibility::Project(ProjectId::new(uuid::Uuid::nil()));
+        let domain_event = DomainEvent::new(KIND, scene, number, "x", at(minutes));
+        FeedEntry::of(number, &[domain_event]).unwrap()
     }
 
     #[test]
@@ -423,7 +423,7 @@ mod tests {
             ..Feed::default()
         };
         assert_eq!(feed.waiting_since(at(30)), None, "all were told");
-        let mut mailbox = Mailbox::default();
+        let mut mailbox = DeliveryState::default();
         mailbox.note_sent(KIND, 1, at(0));
         feed.mailboxes.insert("mira".to_owned(), mailbox.clone());
         assert_eq!(feed.waiting_since(at(9)), None, "they are gathered");
@@ -440,9 +440,9 @@ mod tests {
 
     #[test]
     fn a_mailbox_is_read_as_it_was_written_without_windows_of_kinds_that_are_unknown() {
-        let mut mailbox = Mailbox { revision: 4, ..Mailbox::default() };
+        let mut mailbox = DeliveryState { revision: 4, ..DeliveryState::default() };
         mailbox.note_sent(KIND, 5, at(1));
-        mailbox.hold(HappeningKind::FlagChanged, 7, at(60), at(2));
+        mailbox.defer(DomainEventKind::FlagChanged, 7, at(60), at(2));
         let mut item = write_mailbox(Item::new(), &mailbox);
         mailbox.revision = 5;
         assert_eq!(read_mailbox(&item).unwrap(), mailbox);

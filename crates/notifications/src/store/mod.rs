@@ -11,10 +11,10 @@ mod preferences;
 
 pub use addresses::{KnownUser, UserName};
 pub use dispatch::{
-    BatchPage, EVENTS_AT_ONCE, EventBatch, LEASE, Outlets, Shard, TAKEN_AT_ONCE, Waiting,
+    BatchPage, Channels, EVENTS_AT_ONCE, EventBatch, LEASE, OutboxPage, Shard, TAKEN_AT_ONCE,
 };
 pub use erasure::NotificationSweep;
-pub use feed::{Feed, Looked};
+pub use feed::{Feed, FeedCheckpoint};
 pub use passes::Pass;
 
 use outbox::OUTBOX_TABLE as TABLE;

@@ -14,7 +14,7 @@ use shared::projects::api_key::{ApiKeyRecord, UserId};
 use shared::projects::project::{Organization, ProjectId};
 
 use super::NotificationStore;
-use crate::happening::{Happening, HappeningKind, Scene};
+use crate::domain_event::{DomainEvent, DomainEventKind, Visibility};
 
 /// The table of all that is on its way.
 pub(crate) const OUTBOX_TABLE: &str = "notifications";
@@ -26,15 +26,15 @@ pub(crate) const SHARDS: u32 = 4;
 impl NotificationStore<'_> {
     /// The action that announces what the other actions of its transaction make happen. It has no
     /// condition: theirs decide.
-    pub fn announce(self, happening: &Happening) -> Result<TransactWriteItem, StoreError> {
-        let mut item = outbox_key(happening);
-        item.extend(write_happening(happening));
+    pub fn announce(self, domain_event: &DomainEvent) -> Result<TransactWriteItem, StoreError> {
+        let mut item = outbox_key(domain_event);
+        item.extend(write_domain_event(domain_event));
         self.db.put(OUTBOX_TABLE, item).into_action()
     }
 
     /// Stores a new key and announces it to its user.
     pub async fn create_api_key(self, record: &ApiKeyRecord) -> Result<(), StoreError> {
-        let announcement = self.announce(&Happening::of_new_key(record))?;
+        let announcement = self.announce(&DomainEvent::of_new_key(record))?;
         self.db.create_api_key(record, announcement).await
     }
 }
@@ -50,26 +50,27 @@ pub(crate) fn numbered_shard_pk(shard: u32) -> String {
 }
 
 /// The partition of a scene's happenings.
-pub(crate) fn scene_pk(scene: &Scene) -> String {
+pub(crate) fn scene_pk(scene: &Visibility) -> String {
     match scene {
-        Scene::Project(project) => shard_pk(&project.to_string()),
-        Scene::User(organization, _) => shard_pk(organization.as_str()),
+        Visibility::Project(project) => shard_pk(&project.to_string()),
+        Visibility::User(organization, _) => shard_pk(organization.as_str()),
     }
 }
 
 /// Where a happening waits.
-pub(crate) fn outbox_key(happening: &Happening) -> Item {
-    key(&scene_pk(&happening.scene), &format!("{OUTBOX}{}", happening.id()))
+pub(crate) fn outbox_key(domain_event: &DomainEvent) -> Item {
+    key(&scene_pk(&domain_event.scene), &format!("{OUTBOX}{}", domain_event.id()))
 }
 
 /// A happening as the attributes of an item, or of a map in one.
-pub(crate) fn write_happening(happening: &Happening) -> Item {
-    let Happening { kind, scene, subject, occasion, at, title, detail, weight, actor } = happening;
+pub(crate) fn write_domain_event(domain_event: &DomainEvent) -> Item {
+    let DomainEvent { kind, scene, subject, instance, at, title, detail, weight, actor } =
+        domain_event;
     let count = |value: u64| n(i64::try_from(value).unwrap_or(i64::MAX));
     let mut written = item([
         ("kind", s(kind.as_str())),
         ("subject", s(subject)),
-        ("occasion", count(*occasion)),
+        ("occasion", count(*instance)),
         ("at", n(at.as_millis())),
         ("title", s(title)),
         ("detail", s(detail)),
@@ -77,8 +78,8 @@ pub(crate) fn write_happening(happening: &Happening) -> Item {
     ]);
     let mut set = |name: &str, value: AttributeValue| written.insert(name.to_owned(), value);
     let (project, concerned) = match scene {
-        Scene::Project(project) => (Some(project), None),
-        Scene::User(organization, user) => (None, Some((organization, user))),
+        Visibility::Project(project) => (Some(project), None),
+        Visibility::User(organization, user) => (None, Some((organization, user))),
     };
     if let Some(project) = project {
         set("project", s(project));
@@ -93,21 +94,21 @@ pub(crate) fn write_happening(happening: &Happening) -> Item {
     written
 }
 
-/// Reads what [`write_happening`] wrote.
-pub(crate) fn read_happening(item: &Item) -> Result<Happening, StoreError> {
+/// Reads what [`write_domain_event`] wrote.
+pub(crate) fn read_domain_event(item: &Item) -> Result<DomainEvent, StoreError> {
     let reader = ItemReader { table: OUTBOX_TABLE, item };
     let user = |text: &str| UserId::parse(text).ok();
     let scene = if let Some(project) = reader.optional_parsed("project", ProjectId::parse)? {
-        Scene::Project(project)
+        Visibility::Project(project)
     } else {
         let organization = reader.parsed("organization", |text| Organization::parse(text).ok())?;
-        Scene::User(organization, reader.parsed("user", user)?)
+        Visibility::User(organization, reader.parsed("user", user)?)
     };
-    Ok(Happening {
-        kind: reader.parsed("kind", HappeningKind::parse)?,
+    Ok(DomainEvent {
+        kind: reader.parsed("kind", DomainEventKind::parse)?,
         scene,
         subject: reader.text("subject")?.to_owned(),
-        occasion: reader.count("occasion")?,
+        instance: reader.count("occasion")?,
         at: reader.millis("at")?,
         title: reader.text("title")?.to_owned(),
         detail: reader.text("detail")?.to_owned(),
@@ -122,19 +123,22 @@ mod tests {
     use shared::timestamp::Timestamp;
 
     #[test]
-    fn a_happening_is_read_as_it_was_written() {
+    fn a_domain_event_is_read_as_it_was_written() {
         let organization = Organization::parse("default").unwrap();
         let user = UserId::parse("mira#1/x").unwrap();
         let scenes = [
-            Scene::Project(ProjectId::new(uuid::Uuid::nil())),
-            Scene::User(organization, user.clone()),
+            Visibility::Project(ProjectId::new(uuid::Uuid::nil())),
+            Visibility::User(organization, user.clone()),
         ];
-        for (scene, kind) in scenes.into_iter().zip(HappeningKind::ALL) {
+        for (scene, kind) in scenes.into_iter().zip(DomainEventKind::ALL) {
             let at = Timestamp::from_millis(1_795_234_560_000);
-            let plain = Happening::new(kind, scene, "subject", "title", at);
-            let full = plain.clone().detailed("d").at_occasion(7).weighing(9).by(&user);
-            for happening in [plain, full] {
-                assert_eq!(read_happening(&write_happening(&happening)).unwrap(), happening);
+            let plain = DomainEvent::new(kind, scene, "subject", "title", at);
+            let full = plain.clone().detailed("d").at_occasion(7).with_event_count(9).by(&user);
+            for domain_event in [plain, full] {
+                assert_eq!(
+                    read_domain_event(&write_domain_event(&domain_event)).unwrap(),
+                    domain_event
+                );
             }
         }
     }

@@ -36,20 +36,20 @@ fn weeks_have_the_numbers_of_iso_8601() {
 #[test]
 fn a_digest_begins_with_counts_and_names_three_of_each() {
     let week = Week::to_sum_up(at("2026-11-23T08:00:00Z")).unwrap();
-    assert_eq!(Digest::default().happenings(project(), &week), []);
+    assert_eq!(Digest::default().domain_events(project(), &week), []);
 
-    let scene = Scene::Project(project());
+    let scene = Visibility::Project(project());
     let trending = |number: u32| {
-        let (kind, now) = (HappeningKind::InsightTrending, week.end);
+        let (kind, now) = (DomainEventKind::InsightTrending, week.end);
         let title = format!("Insight {number}");
-        Happening::new(kind, scene.clone(), number, &title, now).detailed("+250 %")
+        DomainEvent::new(kind, scene.clone(), number, &title, now).detailed("+250 %")
     };
     let digest = Digest {
         errors: ErrorSummary { events: 1_204, new_errors: 0, most_frequent: Vec::new() },
         trending: (1..=5).map(trending).collect(),
         flags: Vec::new(),
     };
-    let told = digest.happenings(project(), &week);
+    let told = digest.domain_events(project(), &week);
     let titles: Vec<&str> = told.iter().map(|line| line.title.as_str()).collect();
     let counts = "1,204 events, 5 insights trend";
     assert_eq!(titles, [counts, "Insight 1", "Insight 2", "Insight 3"]);
@@ -57,6 +57,6 @@ fn a_digest_begins_with_counts_and_names_three_of_each() {
         (told[1].subject.as_str(), told[1].detail.as_str()),
         ("insight/1", "insight, +250 %")
     );
-    assert!(told.iter().all(|line| line.occasion == 202_647 && line.at == week.end));
+    assert!(told.iter().all(|line| line.instance == 202_647 && line.at == week.end));
     assert!(told.is_sorted_by(|one, other| one.weight > other.weight));
 }

@@ -1,14 +1,14 @@
 //! interpret-error-filters against a real engine.
 
+mod fake_model;
 mod frames;
 mod gold;
 mod language;
+mod model_fallback;
 mod properties;
 mod queries;
 mod question;
 mod rules;
-mod second_opinion;
-mod stand_in;
 
 use serde_json::{Value, json};
 

@@ -15,7 +15,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use errors::log::manifest::MergeLimits;
+use errors::log::manifest::CompactionLimits;
 use errors::store::{ErrorStore, PackingLimits};
 use errors::{ErrorId, KnownError};
 use ingest_error_events::delivery::add_log_shards;
@@ -23,7 +23,7 @@ use shared::app::{Deadline, Operation};
 use shared::dynamodb::StoreError;
 use shared::projects::project::{Project, ProjectId};
 use shared::timestamp::Timestamp;
-use tests::app::Waits;
+use tests::app::StoreTimeouts;
 use tests::call::Call;
 use tests::errors::SentEvent;
 use tests::proxy::ItemByItem;
@@ -139,7 +139,7 @@ impl History {
         ];
         if engine == Engine::ItemByItem {
             let proxy = ItemByItem::before(&tracker.test.engine.endpoint(), seed);
-            tracker.test.put_behind_waiting(proxy, Waits::Long).await;
+            tracker.test.put_behind_waiting(proxy, StoreTimeouts::Long).await;
         }
         let random = ChaCha8Rng::seed_from_u64(seed);
         let (events, deleted, statuses) = (Vec::new(), Vec::new(), BTreeMap::new());
@@ -358,10 +358,10 @@ impl History {
     }
 
     fn work(&mut self) -> Work {
-        let merging = MergeLimits {
+        let merging = CompactionLimits {
             events: *[4, 20, 1_000_000].choose(&mut self.random).unwrap(),
             fan_in: self.random.random_range(2..5),
-            ..MergeLimits::default()
+            ..CompactionLimits::default()
         };
         let rows = *[1, 3, 10, EVERYTHING.rows].choose(&mut self.random).unwrap();
         let clock = self.random.random_range(0..20_000);

@@ -48,12 +48,12 @@ fn in_any_case(values: &[String]) -> Vec<String> {
 
 /// What a condition is asked about: the attributes, and the lists that it may name.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'c> {
+pub(crate) struct RecordedRequest<'c> {
     pub(crate) attributes: &'c Value,
     pub(crate) groups: &'c Value,
 }
 
-impl<'c> Asked<'c> {
+impl<'c> RecordedRequest<'c> {
     fn attribute(self, path: &str) -> &'c Value {
         path.split('.').fold(self.attributes, |value, name| &value[name])
     }
@@ -231,7 +231,7 @@ fn is_version(text: &str) -> bool {
 }
 
 fn run_condition(case: &Value) -> Mapped<Result<(), String>> {
-    let asked = Asked { attributes: &case[2], groups: &case[4] };
+    let asked = RecordedRequest { attributes: &case[2], groups: &case[4] };
     let alternatives = asked.alternatives(&case[1], false)?;
     let mut flag = flag("f", &[("on", "on"), ("off", "off")], Some("off"))?;
     flag.rules = rules("r", alternatives, &Serve::Variant(variant_key("on")));
@@ -295,7 +295,8 @@ fn feature_flag(key: &str, context: &Value) -> Mapped<FeatureFlag> {
         if !parents.is_empty() {
             return Err(Exclusion::RulePrerequisite);
         }
-        let asked = Asked { attributes: &context["attributes"], groups: &context["savedGroups"] };
+        let asked =
+            RecordedRequest { attributes: &context["attributes"], groups: &context["savedGroups"] };
         let none = json!({});
         let condition = if rule["condition"].is_null() { &none } else { &rule["condition"] };
         let alternatives = asked.alternatives(condition, false)?;

@@ -8,7 +8,7 @@ use shared::app::{Access, Operation};
 use shared::projects::api_key::Scope;
 use tests::app::{PROJECT, TestApp};
 use tests::call::{Call, Reply};
-use tests::scripted::{KEY, Turn, access, cancelled, reply_under};
+use tests::scripted::{KEY, ScriptedReply, access, cancelled, reply_under};
 
 use super::{CREATE, call, minimal};
 
@@ -33,11 +33,11 @@ async fn a_dynamodb_that_is_down_gives_503_at_once() {
 
 #[tokio::test]
 async fn a_dynamodb_that_says_nothing_gives_503_within_three_seconds() {
-    let (reply, _) = reply_under(|_, _| Turn::Silence, any_call()).await;
+    let (reply, _) = reply_under(|_, _| ScriptedReply::Silence, any_call()).await;
     assert_unavailable(&reply);
     let silent_write = |target: &str, _: usize| match target {
         "BatchGetItem" => access(),
-        _ => Turn::Silence,
+        _ => ScriptedReply::Silence,
     };
     let (reply, _) = reply_under(silent_write, any_call()).await;
     assert_unavailable(&reply);
@@ -46,7 +46,10 @@ async fn a_dynamodb_that_says_nothing_gives_503_within_three_seconds() {
 #[tokio::test]
 async fn a_dynamodb_that_throttles_is_tried_again_and_then_gives_503() {
     let throttle = |_: &str, _: usize| {
-        Turn::Error("ProvisionedThroughputExceededException", json!({"message": "slow down"}))
+        ScriptedReply::Error(
+            "ProvisionedThroughputExceededException",
+            json!({"message": "slow down"}),
+        )
     };
     let (reply, dynamodb) = reply_under(throttle, any_call()).await;
     assert_unavailable(&reply);
@@ -56,13 +59,15 @@ async fn a_dynamodb_that_throttles_is_tried_again_and_then_gives_503() {
 #[tokio::test]
 async fn a_throttled_read_that_passes_goes_unnoticed() {
     let script = |target: &str, before: usize| match (target, before) {
-        ("BatchGetItem", 0) => Turn::Error("ThrottlingException", json!({"message": "slow down"})),
-        ("BatchGetItem", 1) => Turn::Answer(json!({"Responses": {}, "UnprocessedKeys": {
+        ("BatchGetItem", 0) => {
+            ScriptedReply::Error("ThrottlingException", json!({"message": "slow down"}))
+        }
+        ("BatchGetItem", 1) => ScriptedReply::Answer(json!({"Responses": {}, "UnprocessedKeys": {
             "waymark-api-keys": {"Keys": [{"keyId": {"S": "AAAABBBBCCCC0001"}}]},
             "waymark-projects": {"Keys": [{"idOrSlug": {"S": PROJECT}}]},
         }})),
         ("BatchGetItem", _) => access(),
-        _ => Turn::Answer(json!({})),
+        _ => ScriptedReply::Answer(json!({})),
     };
     let (reply, dynamodb) = reply_under(script, any_call()).await;
     assert_eq!(reply.status, 201);
@@ -72,7 +77,7 @@ async fn a_throttled_read_that_passes_goes_unnoticed() {
 #[tokio::test]
 async fn what_dynamodb_refuses_is_500_without_a_cause() {
     let denied = |_: &str, _: usize| {
-        Turn::Error(
+        ScriptedReply::Error(
             "AccessDeniedException",
             json!({"message": "role/secret-role is not authorized"}),
         )
@@ -88,7 +93,7 @@ async fn a_transaction_that_meets_another_is_tried_again() {
         ("BatchGetItem", _) => access(),
         (_, 0..3) => cancelled(&["None", "TransactionConflict"]),
         (_, 3) => cancelled(&["ThrottlingError", "None"]),
-        _ => Turn::Answer(json!({})),
+        _ => ScriptedReply::Answer(json!({})),
     };
     let (reply, dynamodb) = reply_under(script, any_call()).await;
     assert_eq!(reply.status, 201);
@@ -125,8 +130,8 @@ async fn a_twin_that_is_still_running_gives_409() {
 async fn a_retry_of_the_sdk_cannot_write_twice() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", _) => access(),
-        (_, 0) => Turn::Error("InternalServerError", json!({"message": "try again"})),
-        _ => Turn::Answer(json!({})),
+        (_, 0) => ScriptedReply::Error("InternalServerError", json!({"message": "try again"})),
+        _ => ScriptedReply::Answer(json!({})),
     };
     let (reply, dynamodb) = reply_under(script, any_call()).await;
     assert_eq!(reply.status, 201);

@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use tests::app::{PROJECT, TestApp, app_over};
 use tests::call::Call;
-use tests::scripted::{KEY, ScriptedDynamoDb, Turn, access};
+use tests::scripted::{KEY, ScriptedDynamoDb, ScriptedReply, access};
 
 use super::{CREATE, create, minimal, stored_keys};
 
@@ -106,7 +106,7 @@ async fn concurrent_additions_to_one_chain_leave_it_sound() {
 
 /// A DynamoDB in which `middle` has a prerequisite, and in which somebody changes a prerequisite
 /// between the first reading of the chain and the write.
-fn changed_in_between(target: &str, before: usize) -> Turn {
+fn changed_in_between(target: &str, before: usize) -> ScriptedReply {
     let state =
         |number: &str| json!({"liveFlags": {"N": "2"}, "prerequisitesState": {"N": number}});
     let flag = |key: &str, prerequisites: Value| json!({"key": {"S": key}, "variantKeys": {"SS": ["on"]}, "prerequisites": prerequisites});
@@ -118,10 +118,12 @@ fn changed_in_between(target: &str, before: usize) -> Turn {
     };
     let cancelled = |reasons: Vec<Value>| {
         let members = json!({"message": "cancelled", "CancellationReasons": reasons});
-        Turn::Error("TransactionCanceledException", members)
+        ScriptedReply::Error("TransactionCanceledException", members)
     };
     let flags = |flags: Value| {
-        Turn::Answer(json!({"Responses": {"waymark-feature-flags": flags}, "UnprocessedKeys": {}}))
+        ScriptedReply::Answer(
+            json!({"Responses": {"waymark-feature-flags": flags}, "UnprocessedKeys": {}}),
+        )
     };
     let none = || failed("None", Value::Null);
     match (target, before) {
@@ -129,15 +131,15 @@ fn changed_in_between(target: &str, before: usize) -> Turn {
         // Level by level, twice.
         ("BatchGetItem", 1 | 3) => flags(json!([flag("middle", on_leaf)])),
         ("BatchGetItem", _) => flags(json!([leaf])),
-        ("GetItem", 0) => Turn::Answer(json!({"Item": state("6")})),
-        ("GetItem", _) => Turn::Answer(json!({"Item": state("7")})),
+        ("GetItem", 0) => ScriptedReply::Answer(json!({"Item": state("6")})),
+        ("GetItem", _) => ScriptedReply::Answer(json!({"Item": state("7")})),
         ("TransactWriteItems", 0) => {
             cancelled(vec![none(), none(), failed("ConditionalCheckFailed", Value::Null)])
         }
         ("TransactWriteItems", 1) => {
             cancelled(vec![none(), failed("ConditionalCheckFailed", state("7")), none()])
         }
-        _ => Turn::Answer(json!({})),
+        _ => ScriptedReply::Answer(json!({})),
     }
 }
 

@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use tests::app::{START, TestApp, app_over};
 use tests::call::{self, Call};
-use tests::scripted::{KEY, ScriptedDynamoDb, Turn, access, reply_under};
+use tests::scripted::{KEY, ScriptedDynamoDb, ScriptedReply, access, reply_under};
 
 use super::{UPDATE, all_but, call, preferences, update};
 
@@ -17,7 +17,7 @@ fn setting(items: &[(&str, bool)]) -> Call {
 async fn sets_what_is_named_and_nothing_else_and_reads_nothing() {
     let script = |target: &str, _: usize| match target {
         "BatchGetItem" => access(),
-        _ => Turn::Answer(json!({"Attributes": {
+        _ => ScriptedReply::Answer(json!({"Attributes": {
             "userId": {"S": "default/owner"},
             "billing": {"BOOL": false},
             "error_new": {"BOOL": true},
@@ -46,7 +46,7 @@ async fn sets_what_is_named_and_nothing_else_and_reads_nothing() {
 async fn an_empty_array_is_one_strongly_consistent_read() {
     let script = |target: &str, _: usize| match target {
         "BatchGetItem" => access(),
-        _ => Turn::Answer(json!({})),
+        _ => ScriptedReply::Answer(json!({})),
     };
     let (reply, dynamodb) = reply_under(script, setting(&[])).await;
     assert_eq!((reply.status, reply.body), (200, all_but(&[])));
@@ -58,9 +58,9 @@ async fn an_empty_array_is_one_strongly_consistent_read() {
 async fn a_write_that_is_throttled_is_tried_again() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", _) => access(),
-        (_, 0) => Turn::Error("ThrottlingException", json!({"message": "slow down"})),
-        (_, 1) => Turn::Error("InternalServerError", json!({"message": "try again"})),
-        _ => Turn::Answer(json!({"Attributes": {"billing": {"BOOL": false}}})),
+        (_, 0) => ScriptedReply::Error("ThrottlingException", json!({"message": "slow down"})),
+        (_, 1) => ScriptedReply::Error("InternalServerError", json!({"message": "try again"})),
+        _ => ScriptedReply::Answer(json!({"Attributes": {"billing": {"BOOL": false}}})),
     };
     let (reply, dynamodb) = reply_under(script, setting(&[("billing", false)])).await;
     assert_eq!((reply.status, reply.body), (200, all_but(&["billing"])));
@@ -68,12 +68,15 @@ async fn a_write_that_is_throttled_is_tried_again() {
 }
 
 /// An item that a condition failed on, with the ids of its latest writes.
-fn written_by(latest: &[String]) -> Turn {
+fn written_by(latest: &[String]) -> ScriptedReply {
     let mut item = json!({"userId": {"S": "default/owner"}, "billing": {"BOOL": true}});
     for (index, id) in latest.iter().enumerate() {
         item[format!("write{index}")] = json!({ "B": id });
     }
-    Turn::Error("ConditionalCheckFailedException", json!({ "message": "no", "Item": item }))
+    ScriptedReply::Error(
+        "ConditionalCheckFailedException",
+        json!({ "message": "no", "Item": item }),
+    )
 }
 
 /// The id of a write so many milliseconds after the tests begin, in base64.
@@ -97,8 +100,8 @@ async fn an_update_whose_answer_was_lost_finds_itself_under_later_ones() {
     );
     let dynamodb = ScriptedDynamoDb::start(|target, before| match (target, before) {
         ("BatchGetItem", _) => access(),
-        ("UpdateItem", 0) => Turn::Silence,
-        _ => Turn::Answer(json!({})),
+        ("UpdateItem", 0) => ScriptedReply::Silence,
+        _ => ScriptedReply::Answer(json!({})),
     })
     .await;
     let (app, _) = app_over(&dynamodb.endpoint);
@@ -108,7 +111,7 @@ async fn an_update_whose_answer_was_lost_finds_itself_under_later_ones() {
 
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", _) => access(),
-        ("UpdateItem", 0) => Turn::Silence,
+        ("UpdateItem", 0) => ScriptedReply::Silence,
         _ => {
             let own =
                 uuid::Builder::from_unix_timestamp_millis(START, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
@@ -126,7 +129,7 @@ async fn an_update_of_a_clock_that_is_behind_comes_after_what_was_there() {
         ("BatchGetItem", _) => access(),
         ("UpdateItem", 0) => written_by(&[id(60_000), id(1_000)]),
         ("UpdateItem", 1) => written_by(&[id(60_000), id(1_000), id(0)]),
-        _ => Turn::Answer(json!({"Attributes": {"billing": {"BOOL": false}}})),
+        _ => ScriptedReply::Answer(json!({"Attributes": {"billing": {"BOOL": false}}})),
     };
     // All of them are later than the update.
     let (reply, dynamodb) = reply_under(script, setting(&[("billing", false)])).await;
@@ -141,7 +144,7 @@ async fn an_update_of_a_clock_that_is_behind_comes_after_what_was_there() {
 async fn an_update_that_too_many_overtook_says_what_became_of_it_only_if_it_knows() {
     let lost = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", _) => access(),
-        ("UpdateItem", 0) => Turn::Silence,
+        ("UpdateItem", 0) => ScriptedReply::Silence,
         _ => written_by(&[8, 7, 6, 5, 4, 3, 2, 1].map(id)),
     };
     let (reply, dynamodb) = reply_under(lost, setting(&[("billing", false)])).await;
@@ -151,7 +154,7 @@ async fn an_update_that_too_many_overtook_says_what_became_of_it_only_if_it_know
     let behind = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", _) => access(),
         ("UpdateItem", 0) => written_by(&[8, 7, 6, 5, 4, 3, 2, 1].map(id)),
-        _ => Turn::Answer(json!({"Attributes": {"billing": {"BOOL": false}}})),
+        _ => ScriptedReply::Answer(json!({"Attributes": {"billing": {"BOOL": false}}})),
     };
     let (reply, dynamodb) = reply_under(behind, setting(&[("billing", false)])).await;
     assert_eq!(reply.status, 200);
@@ -162,15 +165,17 @@ async fn an_update_that_too_many_overtook_says_what_became_of_it_only_if_it_know
 async fn a_write_that_meets_a_transaction_is_tried_again() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", _) => access(),
-        (_, 0 | 1) => Turn::Error("TransactionConflictException", json!({"message": "ongoing"})),
-        _ => Turn::Answer(json!({"Attributes": {"billing": {"BOOL": false}}})),
+        (_, 0 | 1) => {
+            ScriptedReply::Error("TransactionConflictException", json!({"message": "ongoing"}))
+        }
+        _ => ScriptedReply::Answer(json!({"Attributes": {"billing": {"BOOL": false}}})),
     };
     let (reply, dynamodb) = reply_under(script, setting(&[("billing", false)])).await;
     assert_eq!((reply.status, reply.body), (200, all_but(&["billing"])));
     assert_eq!(dynamodb.requests("UpdateItem").len(), 3);
     let always = |target: &str, _: usize| match target {
         "BatchGetItem" => access(),
-        _ => Turn::Error("TransactionConflictException", json!({"message": "ongoing"})),
+        _ => ScriptedReply::Error("TransactionConflictException", json!({"message": "ongoing"})),
     };
     let (reply, _) = reply_under(always, setting(&[("billing", false)])).await;
     assert_eq!(reply.problem(), (503, "unavailable"));
@@ -180,7 +185,10 @@ async fn a_write_that_meets_a_transaction_is_tried_again() {
 async fn a_dynamodb_that_throttles_or_is_down_gives_503() {
     let throttle = |target: &str, _: usize| match target {
         "BatchGetItem" => access(),
-        _ => Turn::Error("ProvisionedThroughputExceededException", json!({"message": "slow down"})),
+        _ => ScriptedReply::Error(
+            "ProvisionedThroughputExceededException",
+            json!({"message": "slow down"}),
+        ),
     };
     let (reply, _) = reply_under(throttle, setting(&[("billing", false)])).await;
     assert_eq!(reply.problem(), (503, "unavailable"));
@@ -195,7 +203,10 @@ async fn a_dynamodb_that_throttles_or_is_down_gives_503() {
 async fn what_dynamodb_refuses_is_500_without_a_cause() {
     let denied = |target: &str, _: usize| match target {
         "BatchGetItem" => access(),
-        _ => Turn::Error("AccessDeniedException", json!({"message": "role/secret-role may not"})),
+        _ => ScriptedReply::Error(
+            "AccessDeniedException",
+            json!({"message": "role/secret-role may not"}),
+        ),
     };
     let (reply, _) = reply_under(denied, setting(&[("billing", false)])).await;
     assert_eq!(reply.problem(), (500, "internal"));

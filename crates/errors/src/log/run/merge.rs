@@ -5,18 +5,18 @@ use std::collections::BTreeSet;
 
 use super::{
     Attribute, Base, Column, ColumnName, Columns, Damaged, Decoder, Fingerprint, MAX_EVENTS,
-    Minutes, NotPackable, PackedEvent, SORT_ORDER, Users, encode, position,
+    Minutes, PackError, PackedEvent, SORT_ORDER, Users, encode, position,
 };
 
 /// Why runs cannot be merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NotMergeable {
+pub enum CompactionError {
     /// What one of them has does not fit together.
     #[error(transparent)]
     Damaged(#[from] Damaged),
     /// Together they are too much for one.
     #[error(transparent)]
-    TooLarge(#[from] NotPackable),
+    TooLarge(#[from] PackError),
 }
 
 /// A run whose columns are whole.
@@ -48,9 +48,9 @@ impl DecodedRun {
 pub fn merge(
     runs: &[DecodedRun],
     is_hidden: impl Fn(usize, Fingerprint) -> bool,
-) -> Result<Columns, NotMergeable> {
+) -> Result<Columns, CompactionError> {
     if runs.iter().map(|run| run.base.events()).sum::<usize>() > MAX_EVENTS {
-        return Err(NotPackable::TooManyEvents.into());
+        return Err(PackError::TooManyEvents.into());
     }
     let kept = |(number, run)| kept_fingerprints(number, run, &is_hidden);
     let kept: Vec<Vec<Option<Fingerprint>>> = runs.iter().enumerate().map(kept).collect();

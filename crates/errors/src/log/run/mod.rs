@@ -26,7 +26,7 @@ use crate::grouping::Fingerprint;
 pub use base::{Base, ErrorHour};
 pub use column::Column;
 pub use encoding::{Damaged, Decoder};
-pub use merge::{DecodedRun, NotMergeable, merge};
+pub use merge::{CompactionError, DecodedRun, merge};
 pub use minutes::Minutes;
 pub use totals::{Total, Totals};
 pub use users::Users;
@@ -158,7 +158,7 @@ impl FromIterator<(ColumnName, Vec<u8>)> for Columns {
 
 /// Why events cannot be packed into one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NotPackable {
+pub enum PackError {
     /// There are too many.
     #[error("a run holds at most {MAX_EVENTS} events")]
     TooManyEvents,
@@ -171,16 +171,16 @@ pub enum NotPackable {
 }
 
 /// Packs events of one day. The same events give the same bytes, whatever their order.
-pub fn pack(day: Day, rows: &[EventRow]) -> Result<Columns, NotPackable> {
+pub fn pack(day: Day, rows: &[EventRow]) -> Result<Columns, PackError> {
     if rows.len() > MAX_EVENTS {
-        return Err(NotPackable::TooManyEvents);
+        return Err(PackError::TooManyEvents);
     }
     let fingerprints: BTreeSet<Fingerprint> = rows.iter().map(|row| row.fingerprint).collect();
     let fingerprints: Vec<Fingerprint> = fingerprints.into_iter().collect();
     let values = SORT_ORDER.map(|attribute| column::distinct_values(rows, attribute));
     let events: Option<Vec<PackedEvent>> =
         rows.iter().map(|row| PackedEvent::new(day, row, &fingerprints, &values)).collect();
-    encode(&fingerprints, &values, events.ok_or(NotPackable::OtherDay)?)
+    encode(&fingerprints, &values, events.ok_or(PackError::OtherDay)?)
 }
 
 /// The columns of events, whose fingerprints and values are given in ascending order.
@@ -188,9 +188,9 @@ fn encode(
     fingerprints: &[Fingerprint],
     values: &[Vec<Option<&str>>; Attribute::ALL.len()],
     mut events: Vec<PackedEvent>,
-) -> Result<Columns, NotPackable> {
+) -> Result<Columns, PackError> {
     if values.iter().any(|values| column::encoded_length(values) > MAX_VALUES_BYTES) {
-        return Err(NotPackable::ValuesTooLong);
+        return Err(PackError::ValuesTooLong);
     }
     events.sort_unstable();
     let mut encoder = Encoder::new();

@@ -211,7 +211,7 @@ fn refuses_events_of_another_day() {
     for minute in [day().first_minute() - 1, day().next().first_minute()] {
         let mut rows = rows_with_values(2);
         rows[1].occurred_at = start_of_minute(minute);
-        assert_eq!(pack(day(), &rows), Err(NotPackable::OtherDay));
+        assert_eq!(pack(day(), &rows), Err(PackError::OtherDay));
     }
 }
 

@@ -16,7 +16,7 @@ fn shares() -> ValueShares {
 
 #[test]
 fn values_with_as_many_events_have_an_order_and_the_rest_counts_its_errors_once() {
-    let row = |value: Option<&str>, errors, unique_errors, other| Share {
+    let row = |value: Option<&str>, errors, unique_errors, other| BreakdownRow {
         value: value.map(str::to_owned),
         errors,
         unique_errors,

@@ -10,7 +10,7 @@ use super::*;
 use crate::attribute::{Attribute, Attributes};
 use crate::log::day::{MINUTES_PER_DAY, start_of_minute};
 use crate::log::run::{Base, ColumnName, pack};
-use crate::query::day_plan::{Counted, Demand, RunPlan};
+use crate::query::day_plan::{Aggregation, QueryNeeds, RunPlan};
 use crate::query::filter::Filter;
 use crate::query::time_bucket::WrittenTime;
 
@@ -177,11 +177,11 @@ fn brute_force(model: &Model) -> Vec<Count> {
 /// Counts from runs, totals and rows. Of a run it hands over only what the plan names.
 fn count(model: &Model) -> Vec<Count> {
     let filters = EventFilters::new(model.filters.clone());
-    let demand = Demand {
+    let demand = QueryNeeds {
         range: &model.range,
         filters: &filters,
         every_fingerprint_counts: model.errors.is_none(),
-        counted: Counted::Buckets,
+        counted: Aggregation::Buckets,
     };
     let mut counter = Counter::new(&model.range, &filters);
     for (project, rows) in model.projects.iter().enumerate() {
@@ -216,7 +216,7 @@ fn count(model: &Model) -> Vec<Count> {
 
 fn count_runs(
     counter: &mut DayCounter<'_, '_>,
-    demand: &Demand<'_>,
+    demand: &QueryNeeds<'_>,
     day: Day,
     runs: &[Vec<EventRow>],
     rows: Hours,
@@ -368,11 +368,11 @@ fn a_damaged_or_incomplete_run_adds_nothing() {
 /// What is read of runs of the first day that have an event in each of these hours.
 fn plan(range: &QueryRange, runs: &[Hours], rows: Hours) -> Vec<RunPlan> {
     let filters = EventFilters::default();
-    let demand = Demand {
+    let demand = QueryNeeds {
         range,
         filters: &filters,
         every_fingerprint_counts: true,
-        counted: Counted::Buckets,
+        counted: Aggregation::Buckets,
     };
     let totals: Vec<Totals> = runs
         .iter()
@@ -425,8 +425,12 @@ fn filters_and_errors_that_do_not_count_rule_totals_out() {
         (EventFilters::default(), EventFilters::new(vec![Filter::is_set(Attribute::Os)]));
     let totals = totals_of(&pack(first_day(), &[event(0, 1, &[])]).unwrap());
     let read = |filters, every_fingerprint_counts| {
-        let demand =
-            Demand { range: &range, filters, every_fingerprint_counts, counted: Counted::Buckets };
+        let demand = QueryNeeds {
+            range: &range,
+            filters,
+            every_fingerprint_counts,
+            counted: Aggregation::Buckets,
+        };
         let plans = demand.plan(first_day(), &[&totals], Hours::NONE);
         assert_eq!(plans, [by_columns(Hours::between(0, 1))]);
         demand.columns(first_day(), Hours::between(0, 1))

@@ -77,7 +77,7 @@ fn a_series_has_every_bucket_of_the_range_and_only_where_it_was_asked_for() {
     let series = |body: &serde_json::Value| {
         let query = query(body).unwrap();
         let mut counts = ErrorCounts::new(&query);
-        assert_eq!(counts.counted(), Counted::Errors { by_bucket: query.with_series });
+        assert_eq!(counts.counted(), Aggregation::Errors { by_bucket: query.with_series });
         counts.add(0, 5, []);
         for (bucket, events) in [(3, 2), (1, 1), (3, 2)] {
             counts.add_in_bucket(0, bucket, events);

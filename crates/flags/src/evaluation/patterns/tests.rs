@@ -11,7 +11,7 @@ use crate::evaluation::test_flags::{context, flag, now, project, resident, segme
 
 /// Room for so many bytes of a project, and of all.
 fn patterns(of_project: usize, of_all: usize) -> Arc<ProjectPatterns> {
-    Arc::new(ProjectPatterns::within(of_project, Arc::new(Room::new(of_all))))
+    Arc::new(ProjectPatterns::within(of_project, Arc::new(MemoryBudget::new(of_all))))
 }
 
 /// A flag that is on where one of the patterns is found in `a`.

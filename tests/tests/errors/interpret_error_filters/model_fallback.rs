@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use ::interpret_error_filters::second_opinion::{MODEL_VARIABLE, Model};
+use ::interpret_error_filters::model_fallback::{MODEL_VARIABLE, Model};
 use shared::app::{Access, Operation};
 use shared::dynamodb::client::endpoint_config;
 use shared::http::Method;
@@ -16,7 +16,7 @@ use tests::call::Call;
 use tests::function_binary;
 use tests::scripted::{KEY, ScriptedDynamoDb, access};
 
-use super::stand_in::{Reply, StandIn, runtime_api};
+use super::fake_model::{Reply, StandIn, runtime_api};
 
 /// A query of which the interpreter understands the browser and nothing more.
 const HALF_UNDERSTOOD: &str = "firefox kerfuffle";

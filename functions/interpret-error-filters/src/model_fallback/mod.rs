@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use interpreter::{Filter, Interpretation, Request, valid_filters};
 use shared::app::{App, TIME_BUDGET};
 use shared::dynamodb::client::ClientError;
-use shared::http::Incoming;
+use shared::http::ApiRequest;
 use shared::telemetry::log_metric;
 
 pub use bedrock::Model;
@@ -78,7 +78,7 @@ pub enum OpinionError {
 pub async fn review(
     model: &Model,
     app: &App,
-    incoming: &Incoming,
+    incoming: &ApiRequest,
     request: &Request,
     interpretation: &Interpretation,
 ) -> Vec<Filter> {

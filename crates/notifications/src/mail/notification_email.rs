@@ -7,10 +7,10 @@ use super::html::html_of;
 use super::plot::Plot;
 use super::safe_text::{line, title};
 use super::wording::{Wording, wording};
-use super::{Mail, safe_text};
+use super::{Email, safe_text};
 use crate::address::{EmailAddress, ReplacedAddress};
+use crate::domain_event::{DigestSubject, DomainEvent, DomainEventKind};
 use crate::feed::most_important;
-use crate::happening::{DigestSubject, Happening, HappeningKind};
 use crate::notification_type::NotificationType;
 use crate::store::UserName;
 
@@ -19,14 +19,14 @@ const MOST_PROJECTS: usize = 10;
 
 /// A project as mails name it, and where it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ProjectLink {
     /// Its name.
     pub name: String,
     /// Its slug.
     pub slug: String,
 }
 
-impl Place {
+impl ProjectLink {
     /// Its name, if anything of that is to be seen.
     fn shown(&self) -> String {
         let name = line(&self.name);
@@ -36,22 +36,22 @@ impl Place {
 
 /// What happened in a place, or to the user alone where there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Story {
+pub struct ProjectSection {
     /// The project.
-    pub place: Option<Place>,
+    pub place: Option<ProjectLink>,
     /// How often it happened.
     pub count: u64,
     /// The most important times.
-    pub lines: Vec<Happening>,
+    pub lines: Vec<DomainEvent>,
 }
 
 /// A notification of one type to one user.
 #[derive(Debug, Clone, Copy)]
-pub struct Letter<'l> {
+pub struct NotificationEmail<'l> {
     /// What happened.
-    pub kind: HappeningKind,
+    pub kind: DomainEventKind,
     /// Where, and how often. There is at least one.
-    pub stories: &'l [Story],
+    pub stories: &'l [ProjectSection],
     /// The events of the last 24 hours, where it is about errors.
     pub plot: Option<&'l Plot>,
     /// Where the console is, without a slash at its end.
@@ -80,11 +80,11 @@ pub(super) struct Parts<'p> {
     pub(super) unsubscribe_url: Option<&'p str>,
 }
 
-impl Letter<'_> {
+impl NotificationEmail<'_> {
     /// The mail.
-    pub fn mail(&self) -> Mail {
+    pub fn mail(&self) -> Email {
         let parts = self.parts();
-        Mail {
+        Email {
             subject: self.subject(),
             text: text_of(&parts),
             html: html_of(&parts),
@@ -94,7 +94,7 @@ impl Letter<'_> {
 
     /// Whether it sums up a week, project by project, and does not tell of one thing or several.
     fn is_digest(&self) -> bool {
-        self.kind == HappeningKind::WeekEnded
+        self.kind == DomainEventKind::WeekEnded
     }
 
     fn count(&self) -> u64 {
@@ -128,7 +128,7 @@ impl Letter<'_> {
     }
 
     fn parts(&self) -> Parts<'_> {
-        let all: Vec<(&Happening, Option<&Place>)> = self
+        let all: Vec<(&DomainEvent, Option<&ProjectLink>)> = self
             .stories
             .iter()
             .flat_map(|story| story.lines.iter().map(move |line| (line, story.place.as_ref())))
@@ -138,14 +138,16 @@ impl Letter<'_> {
             let stories = self.stories.iter().take(MOST_PROJECTS);
             stories.flat_map(|story| story.lines.clone()).collect()
         } else {
-            most_important(all.iter().map(|(happening, _)| *happening))
+            most_important(all.iter().map(|(domain_event, _)| *domain_event))
         };
-        let place_of = |happening: &Happening| {
-            let found = all.iter().find(|(other, _)| other.scene == happening.scene);
+        let place_of = |domain_event: &DomainEvent| {
+            let found = all.iter().find(|(other, _)| other.scene == domain_event.scene);
             found.and_then(|(_, place)| *place)
         };
-        let items: Vec<Item> =
-            shown.iter().map(|happening| self.item(happening, place_of(happening))).collect();
+        let items: Vec<Item> = shown
+            .iter()
+            .map(|domain_event| self.item(domain_event, place_of(domain_event)))
+            .collect();
         let more = if self.is_digest() {
             let more = self.stories.len().saturating_sub(MOST_PROJECTS);
             let more = u64::try_from(more).unwrap_or(u64::MAX);
@@ -187,33 +189,34 @@ impl Letter<'_> {
         }
     }
 
-    fn item(&self, happening: &Happening, place: Option<&Place>) -> Item {
-        let Wording { weight, .. } = wording(happening.kind);
+    fn item(&self, domain_event: &DomainEvent, place: Option<&ProjectLink>) -> Item {
+        let Wording { weight, .. } = wording(domain_event.kind);
         let mut details = Vec::new();
-        let detail = line(&happening.detail);
+        let detail = line(&domain_event.detail);
         if !detail.is_empty() {
             details.push(detail);
         }
-        let weight = weight.filter(|_| happening.weight > 0);
-        details.extend(weight.map(|words| counted(happening.weight, words)));
+        let weight = weight.filter(|_| domain_event.weight > 0);
+        details.extend(weight.map(|words| counted(domain_event.weight, words)));
         if self.stories.len() > 1 {
-            details.extend(place.map(Place::shown));
+            details.extend(place.map(ProjectLink::shown));
         }
-        details
-            .extend(happening.actor.as_ref().map(|actor| format!("by {}", line(actor.as_str()))));
+        details.extend(
+            domain_event.actor.as_ref().map(|actor| format!("by {}", line(actor.as_str()))),
+        );
         if !self.is_digest() {
-            details.push(minute(happening.at));
+            details.push(minute(domain_event.at));
         }
         Item {
-            title: title(&happening.title),
+            title: title(&domain_event.title),
             detail: details.join(" · "),
-            url: place.and_then(|place| console_url(self.base_url, place, happening)),
+            url: place.and_then(|place| console_url(self.base_url, place, domain_event)),
         }
     }
 }
 
 /// Asks whoever reads it to confirm an address.
-pub fn confirmation(email: &EmailAddress, organization: &str, url: &str) -> Mail {
+pub fn confirmation(email: &EmailAddress, organization: &str, url: &str) -> Email {
     let foot = format!(
         "A user of the organization {} asked to have notifications sent to {}. If that was not you, do \
          nothing: without a confirmation nothing is sent. The link is valid for 24 hours.",
@@ -230,7 +233,7 @@ pub fn confirmation(email: &EmailAddress, organization: &str, url: &str) -> Mail
 }
 
 /// Returns the security email to the owner of a replaced address.
-pub fn address_changed(replaced: &ReplacedAddress, name: &UserName, url: &str) -> Mail {
+pub fn address_changed(replaced: &ReplacedAddress, name: &UserName, url: &str) -> Email {
     let more = format!(
         "Notifications for the user {} of the organization {} no longer go to {}. If you did not change \
          the address, another person has an API key of that user: undo the change, and revoke the key.",
@@ -258,7 +261,7 @@ fn of_address(
     more: Option<String>,
     (label, url): (&'static str, &str),
     foot: String,
-) -> Mail {
+) -> Email {
     let parts = Parts {
         headline: headline.to_owned(),
         items: Vec::new(),
@@ -268,7 +271,7 @@ fn of_address(
         foot,
         unsubscribe_url: None,
     };
-    Mail {
+    Email {
         subject: safe_text::subject(subject),
         text: text_of(&parts),
         html: html_of(&parts),
@@ -294,10 +297,10 @@ pub(crate) fn subject_of(notification_type: NotificationType) -> &'static str {
 }
 
 /// Where the console shows it.
-fn console_url(base_url: &str, place: &Place, happening: &Happening) -> Option<String> {
+fn console_url(base_url: &str, place: &ProjectLink, domain_event: &DomainEvent) -> Option<String> {
     let slug = &place.slug;
     // Ids, slugs and keys of flags need no encoding in a URL.
-    Some(match happening.about()? {
+    Some(match domain_event.about()? {
         DigestSubject::Overview => format!("{base_url}/console/?project={slug}"),
         DigestSubject::Error(id) => format!("{base_url}/console/error?project={slug}&id={id}"),
         DigestSubject::Insight(id) => format!("{base_url}/console/insight?project={slug}&id={id}"),

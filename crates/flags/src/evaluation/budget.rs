@@ -51,27 +51,27 @@ impl fmt::Display for WorkLimit {
 
 /// The work that the conditions of all flags of a request may still do.
 #[derive(Debug)]
-pub(super) struct RequestEffort {
+pub(super) struct RequestBudget {
     left: Cell<u64>,
 }
 
-impl Default for RequestEffort {
+impl Default for RequestBudget {
     fn default() -> Self {
         Self { left: Cell::new(OF_REQUEST) }
     }
 }
 
-impl RequestEffort {
-    pub(super) fn of_flag(&self) -> Effort<'_> {
+impl RequestBudget {
+    pub(super) fn of_flag(&self) -> EvaluationBudget<'_> {
         self.effort(WorkLimit::Flag)
     }
 
-    pub(super) fn of_segment(&self) -> Effort<'_> {
+    pub(super) fn of_segment(&self) -> EvaluationBudget<'_> {
         self.effort(WorkLimit::Segment)
     }
 
-    fn effort(&self, limit: WorkLimit) -> Effort<'_> {
-        Effort { left: Cell::new(Ok(limit.nanoseconds())), limit, of_request: self }
+    fn effort(&self, limit: WorkLimit) -> EvaluationBudget<'_> {
+        EvaluationBudget { left: Cell::new(Ok(limit.nanoseconds())), limit, of_request: self }
     }
 
     /// Whether so much work may be done. What may not be done is not counted: flags that are little work go on
@@ -85,13 +85,13 @@ impl RequestEffort {
 
 /// The work that the conditions of one flag or segment may still do.
 #[derive(Debug)]
-pub(super) struct Effort<'r> {
+pub(super) struct EvaluationBudget<'r> {
     left: Cell<Result<u64, WorkLimit>>,
     limit: WorkLimit,
-    of_request: &'r RequestEffort,
+    of_request: &'r RequestBudget,
 }
 
-impl Effort<'_> {
+impl EvaluationBudget<'_> {
     /// Whether so much work may be done. Where it may not, none may be done any more.
     pub(super) fn spend(&self, work: u64) -> bool {
         let spent = self.left.get().and_then(|left| {
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn flags_and_segments_spend_what_the_request_has() {
-        let request = RequestEffort::default();
+        let request = RequestBudget::default();
         for _ in 0..2 {
             let flag = request.of_flag();
             assert!(flag.spend(OF_FLAG));

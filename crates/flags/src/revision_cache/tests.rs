@@ -2,10 +2,10 @@ use uuid::Uuid;
 
 use super::*;
 
-const BOUNDS: Bounds =
-    Bounds { entries: NonZeroUsize::new(5).unwrap(), bytes: 1_000, bytes_of_project: 300 };
+const BOUNDS: CacheLimits =
+    CacheLimits { entries: NonZeroUsize::new(5).unwrap(), bytes: 1_000, bytes_of_project: 300 };
 
-type Cache = StateCache<u32, ()>;
+type Cache = RevisionCache<u32, ()>;
 
 fn project(number: u128) -> ProjectId {
     ProjectId::new(Uuid::from_u128(number))
@@ -14,10 +14,10 @@ fn project(number: u128) -> ProjectId {
 /// Remembers something of so many bytes, as after a reading.
 fn remember(cache: &Cache, of: u128, what: u32, bytes: usize) {
     let as_of = Timestamp::from_millis(0);
-    let reading = Reading {
+    let reading = CachedRead {
         value: Arc::new(()),
         bytes,
-        state: FlagsState(Some(1)),
+        state: FlagSetRevision(Some(1)),
         is_settled: true,
         is_absent: false,
         as_of,
@@ -63,7 +63,7 @@ fn whoever_asks_for_what_is_gets_it_as_of_the_last_second() {
     let at = Timestamp::from_millis;
     let asked = |now| states.asked(project(1), Freshness::Current, at(now));
     assert!(asked(0).must_be_read, "nothing is known");
-    states.note(project(1), FlagsState(Some(1)), at(0));
+    states.note(project(1), FlagSetRevision(Some(1)), at(0));
     for (now, must_be_read, wanted) in
         [(100, true, 100), (1_099, false, 100), (1_100, true, 1_100), (1_000, true, 1_000)]
     {
@@ -79,11 +79,11 @@ fn a_state_is_known_since_it_was_first_seen() {
     let states = States::default();
     let at = Timestamp::from_millis;
     for (state, now, since) in [(1, 10, 10), (1, 20, 10), (2, 30, 30), (2, 40, 30)] {
-        let known = states.note(project(1), FlagsState(Some(state)), at(now));
+        let known = states.note(project(1), FlagSetRevision(Some(state)), at(now));
         assert_eq!((known.since, known.at), (at(since), at(now)));
     }
     for now in [50, 60] {
-        let unreadable = states.note(project(1), FlagsState(None), at(now));
+        let unreadable = states.note(project(1), FlagSetRevision(None), at(now));
         assert_eq!(unreadable.since, at(now), "no two of them are the same");
     }
 }
@@ -91,10 +91,10 @@ fn a_state_is_known_since_it_was_first_seen() {
 #[test]
 fn that_something_is_not_there_is_asked_each_time_and_serves_nobody_else() {
     let at = Timestamp::from_millis;
-    let reading = |is_absent| Reading {
+    let reading = |is_absent| CachedRead {
         value: Arc::new(()),
         bytes: 0,
-        state: FlagsState(Some(1)),
+        state: FlagSetRevision(Some(1)),
         is_settled: true,
         is_absent,
         as_of: at(10_000),
@@ -115,14 +115,14 @@ fn that_something_is_not_there_is_asked_each_time_and_serves_nobody_else() {
 #[test]
 fn a_reading_of_which_something_came_is_not_begun_anew() {
     let at = Timestamp::from_millis;
-    let begun = |count| UnderWay::<()> {
+    let begun = |count| PendingRead::<()> {
         began: at(1_000),
         count_before: 5,
         count,
         silent_since: at(1_000),
         reading: Box::pin(std::future::pending()),
     };
-    let asked = |now, must_be_read| Asked {
+    let asked = |now, must_be_read| FreshnessRequirement {
         project: project(1),
         wanted: at(now),
         must_be_read,
@@ -155,14 +155,14 @@ async fn a_reading_is_waited_for_while_something_comes_of_it() {
         }
     };
     let waited = wait_while_it_comes(coming(15), &progress, patience).await;
-    assert!(matches!(waited, Waited::Read(Ok(_))), "it took longer than the patience");
+    assert!(matches!(waited, WaitOutcome::Read(Ok(_))), "it took longer than the patience");
     let began = Instant::now();
     let waited =
         wait_while_it_comes(std::future::pending::<Result<Arc<()>, _>>(), &progress, patience)
             .await;
-    assert!(matches!(waited, Waited::InSilence) && began.elapsed() < Duration::from_secs(1));
+    assert!(matches!(waited, WaitOutcome::InSilence) && began.elapsed() < Duration::from_secs(1));
     let waited = wait_while_it_comes(coming(1_000), &progress, patience).await;
-    assert!(matches!(waited, Waited::TooLong));
+    assert!(matches!(waited, WaitOutcome::TooLong));
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
 }
 
@@ -171,5 +171,8 @@ fn a_pause_is_one_of_a_project() {
     let states = States::default();
     let now = Timestamp::from_millis(0);
     states.pause(project(1)).begin(now);
-    assert!(states.pause(project(1)).goes_on(now) && !states.pause(project(2)).goes_on(now));
+    assert!(
+        states.pause(project(1)).is_cooling_down(now)
+            && !states.pause(project(2)).is_cooling_down(now)
+    );
 }

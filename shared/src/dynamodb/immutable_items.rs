@@ -18,41 +18,41 @@ const ITEM_BYTES: usize = 400;
 const ATTRIBUTE_BYTES: usize = 100;
 
 /// What tells the items of a table apart: the values of `pk` and `sk`.
-pub type Place = (String, String);
+pub type ItemKey = (String, String);
 
 /// Which item is meant by a key, or is this.
-pub fn place(item: &Item) -> Place {
+pub fn place(item: &Item) -> ItemKey {
     let text = |name| item.get(name).and_then(|value| value.as_s().ok()).cloned();
     (text("pk").unwrap_or_default(), text("sk").unwrap_or_default())
 }
 
 /// Items of any tables, of which those that were of no use for the longest time make way for others.
 #[derive(Debug)]
-pub(super) struct UnchangingItems {
+pub(super) struct ImmutableItemCache {
     max_bytes: usize,
     remembered: Mutex<Remembered>,
 }
 
 #[derive(Debug)]
 struct Remembered {
-    items: LruCache<(&'static str, Place), Arc<Item>>,
+    items: LruCache<(&'static str, ItemKey), Arc<Item>>,
     bytes: usize,
 }
 
-impl Default for UnchangingItems {
+impl Default for ImmutableItemCache {
     fn default() -> Self {
         Self::within(MAX_BYTES)
     }
 }
 
-impl UnchangingItems {
+impl ImmutableItemCache {
     fn within(max_bytes: usize) -> Self {
         let remembered = Remembered { items: LruCache::unbounded(), bytes: 0 };
         Self { max_bytes, remembered: Mutex::new(remembered) }
     }
 
     /// Those of these keys that are remembered.
-    fn get_all(&self, table: &'static str, keys: &[Item]) -> HashMap<Place, Arc<Item>> {
+    fn get_all(&self, table: &'static str, keys: &[Item]) -> HashMap<ItemKey, Arc<Item>> {
         // A panic while the lock was held cannot have left more than a wrong sum of bytes.
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
         let find = |key: &Item| {
@@ -66,7 +66,7 @@ impl UnchangingItems {
     fn remember<'i>(
         &self,
         table: &'static str,
-        items: impl Iterator<Item = (&'i Place, &'i Arc<Item>)>,
+        items: impl Iterator<Item = (&'i ItemKey, &'i Arc<Item>)>,
     ) {
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
         for (place, item) in items {
@@ -98,7 +98,7 @@ impl Store {
     /// DynamoDB, as that of a function that has just started.
     #[must_use]
     pub fn remembering(mut self, max_bytes: usize) -> Self {
-        self.unchanging = Arc::new(UnchangingItems::within(max_bytes));
+        self.unchanging = Arc::new(ImmutableItemCache::within(max_bytes));
         self
     }
 
@@ -112,7 +112,7 @@ impl Store {
         &self,
         table: &'static str,
         mut keys: Vec<Item>,
-    ) -> Result<HashMap<Place, Arc<Item>>, StoreError> {
+    ) -> Result<HashMap<ItemKey, Arc<Item>>, StoreError> {
         let mut found = self.unchanging.get_all(table, &keys);
         keys.retain(|key| !found.contains_key(&place(key)));
         let mut read = HashMap::new();
@@ -129,7 +129,7 @@ impl Store {
     }
 }
 
-fn by_place(items: Vec<Item>) -> HashMap<Place, Arc<Item>> {
+fn by_place(items: Vec<Item>) -> HashMap<ItemKey, Arc<Item>> {
     items.into_iter().map(|item| (place(&item), Arc::new(item))).collect()
 }
 
@@ -142,25 +142,25 @@ mod tests {
         key("pk", &number.to_string())
     }
 
-    fn item(number: usize, bytes: usize) -> (Place, Arc<Item>) {
+    fn item(number: usize, bytes: usize) -> (ItemKey, Arc<Item>) {
         let mut item = key_of(number);
         item.insert("bytes".to_owned(), b(&vec![0; bytes]));
         (place(&item), Arc::new(item))
     }
 
-    fn remember(items: &UnchangingItems, number: usize, bytes: usize) {
+    fn remember(items: &ImmutableItemCache, number: usize, bytes: usize) {
         let (place, item) = item(number, bytes);
         items.remember("errors", std::iter::once((&place, &item)));
     }
 
-    fn remembered(items: &UnchangingItems) -> Vec<usize> {
+    fn remembered(items: &ImmutableItemCache) -> Vec<usize> {
         let is_there = |number: &usize| !items.get_all("errors", &[key_of(*number)]).is_empty();
         (0..10).filter(is_there).collect()
     }
 
     #[test]
     fn what_was_of_no_use_for_the_longest_time_makes_way() {
-        let items = UnchangingItems::within(10_000);
+        let items = ImmutableItemCache::within(10_000);
         for number in 0..3 {
             remember(&items, number, 2_000);
         }
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_again_takes_its_room_once() {
-        let items = UnchangingItems::within(10_000);
+        let items = ImmutableItemCache::within(10_000);
         for _ in 0..10 {
             remember(&items, 0, 4_000);
         }

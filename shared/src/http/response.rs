@@ -12,13 +12,13 @@ use super::{Problem, VersionTag, cors};
 
 /// An answer before the headers that every answer has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct ApiResponse {
     status: StatusCode,
     headers: HeaderMap,
     body: Option<Body>,
 }
 
-impl Answer {
+impl ApiResponse {
     /// An answer without a body.
     pub fn empty(status: StatusCode) -> Self {
         Self { status, headers: HeaderMap::new(), body: None }
@@ -156,8 +156,9 @@ mod tests {
 
     #[test]
     fn a_stored_answer_is_given_again_as_it_was() {
-        let answer = Answer::created("/v0/x/1", &["é"]).and_then(|a| a.with_version(7)).unwrap();
-        let replayed = Answer::replayed(answer.to_stored()).unwrap();
+        let answer =
+            ApiResponse::created("/v0/x/1", &["é"]).and_then(|a| a.with_version(7)).unwrap();
+        let replayed = ApiResponse::replayed(answer.to_stored()).unwrap();
         let expected = answer.with_header(
             HeaderName::from_static("idempotency-replayed"),
             HeaderValue::from_static("true"),
@@ -168,22 +169,22 @@ mod tests {
 
     #[test]
     fn every_response_names_its_request_and_lets_pages_read_it() {
-        let response = Answer::empty(StatusCode::NO_CONTENT).into_response("r-1");
+        let response = ApiResponse::empty(StatusCode::NO_CONTENT).into_response("r-1");
         assert_eq!(response.headers()["x-request-id"], "r-1");
         assert_eq!(response.headers()["access-control-allow-origin"], "*");
         assert!(!response.headers().contains_key("content-type"));
-        let response = Answer::json(StatusCode::OK, &1).unwrap().into_response("r-2");
+        let response = ApiResponse::json(StatusCode::OK, &1).unwrap().into_response("r-2");
         assert_eq!(response.headers()["content-type"], "application/json");
         assert_eq!(response.into_body(), Body::Text("1".to_owned()));
     }
 
     #[test]
     fn responses_are_not_stored_without_an_entity_tag() {
-        let caching = |answer: Answer| {
+        let caching = |answer: ApiResponse| {
             let response = answer.into_response("r-1");
             response.headers()["cache-control"].to_str().unwrap().to_owned()
         };
-        let empty = || Answer::empty(StatusCode::OK);
+        let empty = || ApiResponse::empty(StatusCode::OK);
         assert_eq!(caching(empty()), "no-store");
         assert_eq!(caching(empty().with_version(7).unwrap()), "private, no-cache");
         let public = empty().with_text("cache-control", "public, max-age=60").unwrap();

@@ -10,16 +10,16 @@ use aws_sdk_dynamodb::error::BoxError;
 /// Whether an attempt at a write ended without an answer, those included that the SDK makes by itself: it was
 /// carried out, or never arrived, or may yet arrive.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Unanswered(Arc<AtomicBool>);
+pub(super) struct UnknownOutcome(Arc<AtomicBool>);
 
-impl Unanswered {
+impl UnknownOutcome {
     /// Whether there was one.
     pub(super) fn any(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-impl Intercept for Unanswered {
+impl Intercept for UnknownOutcome {
     fn name(&self) -> &'static str {
         "Unanswered"
     }

@@ -3,7 +3,7 @@ use shared::projects::project::{Organization, ProjectId};
 
 use super::*;
 use crate::address::Nonce;
-use crate::happening::Scene;
+use crate::domain_event::Visibility;
 
 const STOP: &str = "https://api.example.com/v0/notifications/unsubscribe?token=abc";
 
@@ -27,24 +27,28 @@ const HOSTILE: [&str; 16] = [
     "\u{3164}\u{2800}\u{34f}\u{fe0f} \u{ffa0}",
 ];
 
-fn happening(title: &str) -> Happening {
-    let project = Scene::Project(ProjectId::new(uuid::Uuid::nil()));
+fn domain_event(title: &str) -> DomainEvent {
+    let project = Visibility::Project(ProjectId::new(uuid::Uuid::nil()));
     let at = Timestamp::from_millis(1_795_234_560_000);
-    Happening::new(HappeningKind::ErrorCreated, project, "e-1", title, at)
+    DomainEvent::new(DomainEventKind::ErrorCreated, project, "e-1", title, at)
 }
 
-fn story(name: &str, count: u64, titles: &[&str]) -> Story {
-    let place = Place { name: name.to_owned(), slug: "shop".to_owned() };
-    Story { place: Some(place), count, lines: titles.iter().map(|it| happening(it)).collect() }
+fn story(name: &str, count: u64, titles: &[&str]) -> ProjectSection {
+    let place = ProjectLink { name: name.to_owned(), slug: "shop".to_owned() };
+    ProjectSection {
+        place: Some(place),
+        count,
+        lines: titles.iter().map(|it| domain_event(it)).collect(),
+    }
 }
 
-fn mail(stories: &[Story], plot: Option<&Plot>) -> Mail {
-    let (kind, base_url) = (HappeningKind::ErrorCreated, "https://api.example.com");
-    Letter { kind, stories, plot, base_url, unsubscribe_url: STOP, held_back: 0 }.mail()
+fn mail(stories: &[ProjectSection], plot: Option<&Plot>) -> Email {
+    let (kind, base_url) = (DomainEventKind::ErrorCreated, "https://api.example.com");
+    NotificationEmail { kind, stories, plot, base_url, unsubscribe_url: STOP, held_back: 0 }.mail()
 }
 
 #[test]
-fn one_happening_is_told_in_the_subject() {
+fn one_domain_event_is_told_in_the_subject() {
     let told = mail(&[story("Shop", 1, &["TypeError: cart is undefined"])], None);
     assert_eq!(told.subject, "New error in Shop: TypeError: cart is undefined");
     assert_eq!(
@@ -71,19 +75,27 @@ fn many_are_counted_and_the_rest_is_a_number() {
 #[test]
 fn a_week_is_told_project_by_project() {
     let week = |number: u128, name: &str, slug: &str, lines: &[(&str, &str, &str)]| {
-        let line = |(subject, title, detail): &(&str, &str, &str)| Happening {
-            kind: HappeningKind::WeekEnded,
-            scene: Scene::Project(ProjectId::new(uuid::Uuid::from_u128(number))),
+        let line = |(subject, title, detail): &(&str, &str, &str)| DomainEvent {
+            kind: DomainEventKind::WeekEnded,
+            scene: Visibility::Project(ProjectId::new(uuid::Uuid::from_u128(number))),
             subject: (*subject).to_owned(),
-            ..happening(title).detailed(detail)
+            ..domain_event(title).detailed(detail)
         };
-        let place = Place { name: name.to_owned(), slug: slug.to_owned() };
+        let place = ProjectLink { name: name.to_owned(), slug: slug.to_owned() };
         let count = lines.len().try_into().unwrap();
-        Story { place: Some(place), count, lines: lines.iter().map(line).collect() }
+        ProjectSection { place: Some(place), count, lines: lines.iter().map(line).collect() }
     };
-    let told = |stories: &[Story]| {
-        let (kind, base_url) = (HappeningKind::WeekEnded, "https://api.example.com");
-        Letter { kind, stories, plot: None, base_url, unsubscribe_url: STOP, held_back: 0 }.mail()
+    let told = |stories: &[ProjectSection]| {
+        let (kind, base_url) = (DomainEventKind::WeekEnded, "https://api.example.com");
+        NotificationEmail {
+            kind,
+            stories,
+            plot: None,
+            base_url,
+            unsubscribe_url: STOP,
+            held_back: 0,
+        }
+        .mail()
     };
     let overview = ("overview", "1,204 events, 1 new error", "");
     let error = ("error/e-1", "TypeError", "new error, 1,000 events");
@@ -100,12 +112,19 @@ fn a_week_is_told_project_by_project() {
         one.text
     );
     assert!(one.text.contains("/console/flag?project=shop&key=beta\n\n-- \n"), "{}", one.text);
-    let (kind, base_url) = (HappeningKind::WeekEnded, "https://api.example.com");
+    let (kind, base_url) = (DomainEventKind::WeekEnded, "https://api.example.com");
     let stories = std::slice::from_ref(&shop);
-    let held = Letter { kind, stories, plot: None, base_url, unsubscribe_url: STOP, held_back: 3 };
+    let held = NotificationEmail {
+        kind,
+        stories,
+        plot: None,
+        base_url,
+        unsubscribe_url: STOP,
+        held_back: 3,
+    };
     assert!(held.mail().text.contains("Since the last such mail, 3 mails had to wait until"));
     let project = |number| week(number, &format!("P{number}"), "p", &[overview, error]);
-    let many: Vec<Story> = (0..12).map(project).collect();
+    let many: Vec<ProjectSection> = (0..12).map(project).collect();
     let all = told(&many);
     assert_eq!(all.subject, "The week in 12 projects");
     assert_eq!(all.text.matches("/console/").count(), 20);

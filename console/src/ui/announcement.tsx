@@ -7,7 +7,7 @@ let say: (text: string) => void = () => {};
 const PAUSE_MS = 500;
 
 /** Says a text whenever that of a list changes because it was filtered; `null` while it is loading. */
-export function useSaid(filter: string, text: string | null): void {
+export function useAnnouncement(filter: string, text: string | null): void {
   const last = useRef(filter);
   useEffect(() => {
     if (text === null || last.current === filter) return;
@@ -20,7 +20,7 @@ export function useSaid(filter: string, text: string | null): void {
 }
 
 /** The one place for it, which is there before anything is said. */
-export function Said() {
+export function LiveRegion() {
   const [text, set] = useState("");
   useEffect(() => {
     say = set;

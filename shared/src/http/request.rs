@@ -11,7 +11,7 @@ use lambda_http::{Request, RequestExt};
 use percent_encoding::percent_decode_str;
 
 use crate::idempotency::{IdempotencyKey, IdempotentRequest, RequestFingerprint};
-use crate::json::{Fault, Json, MAX_BODY_DEPTH, Violations};
+use crate::json::{FieldError, Json, MAX_BODY_DEPTH, Violations};
 
 use super::{IfMatch, Problem, ProblemCode};
 
@@ -23,7 +23,7 @@ pub const JSON: &str = "application/json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 
 /// A request, and what the log should tell of it.
-pub struct Incoming {
+pub struct ApiRequest {
     operation: &'static str,
     received: Instant,
     request: Request,
@@ -32,7 +32,7 @@ pub struct Incoming {
     project_id: OnceLock<String>,
 }
 
-impl Incoming {
+impl ApiRequest {
     /// Takes a request for an operation, which begins now. Its id is that of the Lambda invocation,
     /// under which AWS's own log lines and traces stand.
     pub fn new(operation: &'static str, request: Request) -> Self {
@@ -139,7 +139,7 @@ impl Incoming {
         &self,
         name: &str,
         violations: &mut Violations,
-        parse: impl FnOnce(&str) -> Result<T, Fault>,
+        parse: impl FnOnce(&str) -> Result<T, FieldError>,
     ) -> Option<Option<T>> {
         let parameters = self.request.query_string_parameters_ref();
         let Some(text) = parameters.and_then(|parameters| parameters.first(name)) else {
@@ -234,15 +234,15 @@ mod tests {
     use lambda_http::Body;
     use lambda_http::http;
 
-    fn incoming(content_type: Option<&str>, body: impl Into<Body>) -> Incoming {
+    fn incoming(content_type: Option<&str>, body: impl Into<Body>) -> ApiRequest {
         let mut request = http::Request::builder().method("POST").uri("/");
         if let Some(content_type) = content_type {
             request = request.header("content-type", content_type);
         }
-        Incoming::new("an-operation", request.body(body.into()).unwrap())
+        ApiRequest::new("an-operation", request.body(body.into()).unwrap())
     }
 
-    fn code(incoming: &Incoming) -> Option<ProblemCode> {
+    fn code(incoming: &ApiRequest) -> Option<ProblemCode> {
         incoming.json().err().map(|problem| problem.code())
     }
 
@@ -321,7 +321,8 @@ mod tests {
         for (sent, read) in [("a-b", "a-b"), ("a%2Db", "a-b"), ("%C3%A9", "é"), ("é", "é")] {
             let request = http::Request::new(Body::Empty);
             let parameters = HashMap::from([("idOrSlug".to_owned(), vec![sent.to_owned()])]);
-            let incoming = Incoming::new("an-operation", request.with_path_parameters(parameters));
+            let incoming =
+                ApiRequest::new("an-operation", request.with_path_parameters(parameters));
             assert_eq!(incoming.path_parameter("idOrSlug").as_deref(), Some(read));
             assert_eq!(incoming.path_parameter("other"), None);
         }

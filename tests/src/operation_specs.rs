@@ -11,7 +11,7 @@ use crate::contract::{OPENAPI, resolve};
 use crate::operations::OPERATIONS;
 
 /// An operation of `openapi.yaml`.
-pub struct Described {
+pub struct OperationSpec {
     /// Its operationId.
     pub id: &'static str,
     /// What answers it.
@@ -26,7 +26,7 @@ pub struct Described {
     pub contents: Vec<(&'static str, &'static Value)>,
 }
 
-impl Described {
+impl OperationSpec {
     /// A call of it.
     pub fn call(&self) -> Call {
         Call::of(self.operation).method(self.method.clone()).path(self.path)
@@ -34,7 +34,7 @@ impl Described {
 }
 
 /// Every operation of `openapi.yaml`.
-pub static DESCRIBED: LazyLock<Vec<Described>> = LazyLock::new(|| {
+pub static OPERATION_SPECS: LazyLock<Vec<OperationSpec>> = LazyLock::new(|| {
     let mut described = Vec::new();
     for (path, item) in OPENAPI["paths"].as_object().expect("there are paths") {
         for method in ["get", "post", "put", "patch", "delete"] {
@@ -46,7 +46,7 @@ pub static DESCRIBED: LazyLock<Vec<Described>> = LazyLock::new(|| {
             let own = operation["parameters"].as_array().into_iter().flatten();
             let contents = resolve(&operation["requestBody"])["content"].as_object();
             let contents = contents.into_iter().flatten();
-            described.push(Described {
+            described.push(OperationSpec {
                 id,
                 operation: found.unwrap_or_else(|| panic!("nothing answers {id}")),
                 method: method.to_uppercase().parse().expect("it is a method"),
@@ -60,6 +60,6 @@ pub static DESCRIBED: LazyLock<Vec<Described>> = LazyLock::new(|| {
 });
 
 /// The operation of an operationId.
-pub fn operation_of(id: &str) -> &'static Described {
-    DESCRIBED.iter().find(|it| it.id == id).unwrap_or_else(|| panic!("there is no {id}"))
+pub fn operation_of(id: &str) -> &'static OperationSpec {
+    OPERATION_SPECS.iter().find(|it| it.id == id).unwrap_or_else(|| panic!("there is no {id}"))
 }

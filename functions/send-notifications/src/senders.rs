@@ -13,7 +13,7 @@ use aws_sdk_sesv2::operation::send_email::SendEmailError;
 use aws_sdk_sesv2::types::{Body, Content, Destination, EmailContent, Message, MessageHeader};
 
 use notifications::address::EmailAddress;
-use notifications::mail::Mail;
+use notifications::mail::Email;
 use shared::dynamodb::client::{ClientError, SdkConfig, function_config};
 
 /// Where mails are from: an address of which SES has a verified identity. Set by `template.yaml`, as all
@@ -46,14 +46,14 @@ const CALL: Duration = Duration::from_secs(8);
 
 /// What a run sends with.
 #[derive(Debug, Clone, Default)]
-pub struct Outside {
+pub struct Senders {
     /// Sends mails, if there is an address that they are from.
     pub mailer: Option<Mailer>,
     /// Tells others, if there is a bus.
     pub publisher: Option<Publisher>,
 }
 
-impl Outside {
+impl Senders {
     /// What the environment names.
     pub fn from_environment() -> Result<Self, ClientError> {
         let text = |name| env::var(name).ok().filter(|text| !text.is_empty());
@@ -91,7 +91,7 @@ fn with_limits(config: &SdkConfig) -> SdkConfig {
 
 /// Why a mail was not sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotSent {
+pub enum SendError {
     /// It never will be.
     #[error("the mail was refused: {0}")]
     Refused(String),
@@ -125,8 +125,8 @@ impl Mailer {
     }
 
     /// Sends a mail.
-    pub(crate) async fn send(&self, to: &EmailAddress, mail: &Mail) -> Result<(), NotSent> {
-        let incomplete = |_| NotSent::Refused("the mail is incomplete".to_owned());
+    pub(crate) async fn send(&self, to: &EmailAddress, mail: &Email) -> Result<(), SendError> {
+        let incomplete = |_| SendError::Refused("the mail is incomplete".to_owned());
         let content = |text: &str| Content::builder().data(text).charset("UTF-8").build();
         let body = Body::builder()
             .text(content(&mail.text).map_err(incomplete)?)
@@ -149,8 +149,8 @@ impl Mailer {
         Box::pin(sending.send()).await.map(drop).map_err(|error| {
             let not_sent = not_sent(&error, &self.from);
             match &not_sent {
-                NotSent::Refused(_) => tracing::warn!("{not_sent}"),
-                NotSent::Failed(_) => tracing::error!("{not_sent}"),
+                SendError::Refused(_) => tracing::warn!("{not_sent}"),
+                SendError::Failed(_) => tracing::error!("{not_sent}"),
             }
             not_sent
         })
@@ -159,7 +159,7 @@ impl Mailer {
 
 /// By which mail programs offer to unsubscribe with one click (RFC 8058), and do not answer for people who
 /// are away (RFC 3834).
-fn headers(mail: &Mail) -> Vec<(&'static str, String)> {
+fn headers(mail: &Email) -> Vec<(&'static str, String)> {
     let mut headers = vec![("Auto-Submitted", "auto-generated".to_owned())];
     if let Some(url) = &mail.unsubscribe_url {
         headers.push(("List-Unsubscribe", format!("<{url}>")));
@@ -174,7 +174,7 @@ pub(crate) const NO_ANSWER: &str = "no answer";
 const NOT_VERIFIED: &str = "not verified";
 
 /// Classifies SES's rejection of an email from `sender`. Drops its message, which can contain an address.
-fn not_sent(error: &SdkError<SendEmailError>, sender: &str) -> NotSent {
+fn not_sent(error: &SdkError<SendEmailError>, sender: &str) -> SendError {
     let code = error.code().unwrap_or(NO_ANSWER);
     match (error.as_service_error(), error.message().unwrap_or_default()) {
         (Some(SendEmailError::MessageRejected(_)), message) if message.contains(NOT_VERIFIED) => {
@@ -183,12 +183,12 @@ fn not_sent(error: &SdkError<SendEmailError>, sender: &str) -> NotSent {
             } else {
                 "the recipient is not verified, which SES requires in its sandbox"
             };
-            NotSent::Failed(format!("{code}: {identity}"))
+            SendError::Failed(format!("{code}: {identity}"))
         }
         (Some(SendEmailError::MessageRejected(_) | SendEmailError::BadRequestException(_)), _) => {
-            NotSent::Refused(code.to_owned())
+            SendError::Refused(code.to_owned())
         }
-        _ => NotSent::Failed(code.to_owned()),
+        _ => SendError::Failed(code.to_owned()),
     }
 }
 
@@ -201,7 +201,7 @@ pub struct Publisher {
 
 /// What EventBridge was not told.
 #[derive(Debug)]
-pub(crate) struct NotTaken {
+pub(crate) struct PublishError {
     pub(crate) cause: String,
     /// The indices of the events that it did not take.
     pub(crate) left: Vec<usize>,
@@ -224,7 +224,7 @@ impl Publisher {
 
     /// Tells of up to ten events. What EventBridge does not take of them is sent again, after a pause each time.
     /// Fails with what was not taken then.
-    pub(crate) async fn publish(&self, events: &[Event]) -> Result<(), NotTaken> {
+    pub(crate) async fn publish(&self, events: &[Event]) -> Result<(), PublishError> {
         let mut left: Vec<usize> = (0..events.len()).collect();
         for attempt in 0..ATTEMPTS {
             if attempt > 0 {
@@ -234,7 +234,7 @@ impl Publisher {
             let request = self.client.put_events().set_entries(Some(entries.collect()));
             let answer = match Box::pin(request.send()).await {
                 Ok(answer) => answer,
-                Err(error) => return Err(NotTaken { cause: kind_of(&error), left }),
+                Err(error) => return Err(PublishError { cause: kind_of(&error), left }),
             };
             let results = left.into_iter().zip(answer.entries());
             let refused = results.filter(|(_, result)| result.error_code().is_some());
@@ -243,7 +243,7 @@ impl Publisher {
                 return Ok(());
             }
         }
-        Err(NotTaken { cause: "entries were not taken".to_owned(), left })
+        Err(PublishError { cause: "entries were not taken".to_owned(), left })
     }
 
     fn entry(&self, event: &Event) -> PutEventsRequestEntry {

@@ -13,21 +13,21 @@ use std::time::Duration;
 use lru::LruCache;
 use tokio::time::{Instant, timeout};
 
-use shared::cache::{MAX_STALE, PATIENCE, Pause, Progress};
+use shared::cache::{Cooldown, MAX_STALE, Progress, STALL_TIMEOUT};
 use shared::dynamodb::{Cause, Store, StoreError};
 use shared::projects::project::ProjectId;
 use shared::telemetry::log_stale_flags;
 use shared::timestamp::Timestamp;
 use shared::usage::note_cache_lookup;
 
-use crate::store::{FlagStore, FlagsState};
+use crate::store::{FlagSetRevision, FlagStore};
 
 /// How long flags are served without a look at whether they still are the project's: the longest that a
 /// flag may go on being served after it was switched off.
 const MAX_AGE: Duration = Duration::from_secs(5);
 /// How long nothing may come before whoever could be served flags older than [`LONG_STALE`], or asks for them as
 /// they are, is served older ones.
-const LONG_PATIENCE: Duration = Duration::from_secs(1);
+const LONG_STALL_TIMEOUT: Duration = Duration::from_secs(1);
 const LONG_STALE: Duration = Duration::from_mins(1);
 /// How long whoever could be served older flags waits in all, while something comes: as long as a request has,
 /// but for what comes before and after.
@@ -38,7 +38,7 @@ const MAX_SILENCE: Duration = Duration::from_secs(30);
 /// How often those who ask for flags as they are now have them read, of a project.
 const CURRENT_PERIOD: Duration = Duration::from_secs(1);
 /// How long a transaction may be halfway: what is read that much later in the same state is all of it.
-const SETTLING: Duration = Duration::from_secs(1);
+const COMMIT_GRACE: Duration = Duration::from_secs(1);
 /// Of how many projects the state is known.
 const MAX_PROJECTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(999);
 
@@ -53,10 +53,10 @@ pub enum Freshness {
 
 /// What was made of a project's flags.
 #[derive(Debug)]
-pub(crate) struct Made<V> {
+pub(crate) struct LoadedValue<V> {
     pub(crate) value: V,
     /// The state that was read with the flags.
-    pub(crate) state: FlagsState,
+    pub(crate) state: FlagSetRevision,
     /// About how many bytes it has.
     pub(crate) bytes: usize,
     /// Whether what was asked for is not there: then the state is looked at each time.
@@ -64,18 +64,18 @@ pub(crate) struct Made<V> {
 }
 
 /// What was made of projects' flags lately: for each project one or several, told apart by `K`.
-pub(crate) struct StateCache<K: Eq + Hash, V> {
+pub(crate) struct RevisionCache<K: Eq + Hash, V> {
     slots: Mutex<Slots<K, V>>,
     states: Arc<States>,
-    bounds: Bounds,
+    bounds: CacheLimits,
 }
 
 /// The places of what is remembered, by project and what of it.
-type Slots<K, V> = LruCache<(ProjectId, K), Arc<Slot<V>>>;
+type Slots<K, V> = LruCache<(ProjectId, K), Arc<CacheEntry<V>>>;
 
 /// How much is remembered.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bounds {
+pub(crate) struct CacheLimits {
     /// How many of all projects.
     pub(crate) entries: NonZeroUsize,
     /// How many bytes of all projects.
@@ -85,28 +85,28 @@ pub(crate) struct Bounds {
 }
 
 /// The place of one thing that is remembered.
-struct Slot<V> {
-    last: Mutex<Option<Reading<V>>>,
+struct CacheEntry<V> {
+    last: Mutex<Option<CachedRead<V>>>,
     progress: Progress,
     /// The reading that is under way. Whoever holds the lock drives it, so that others who want the same
     /// wait for it; whoever waited too long leaves it to the next.
-    under_way: tokio::sync::Mutex<Option<UnderWay<V>>>,
+    under_way: tokio::sync::Mutex<Option<PendingRead<V>>>,
 }
 
-struct UnderWay<V> {
+struct PendingRead<V> {
     began: Timestamp,
     /// How much had come of readings when it began.
     count_before: u64,
     /// How much had come when it was last looked at, and since when that is so.
     count: u64,
     silent_since: Timestamp,
-    reading: Pin<Box<dyn Future<Output = Result<Reading<V>, StoreError>> + Send>>,
+    reading: Pin<Box<dyn Future<Output = Result<CachedRead<V>, StoreError>> + Send>>,
 }
 
-struct Reading<V> {
+struct CachedRead<V> {
     value: Arc<V>,
     bytes: usize,
-    state: FlagsState,
+    state: FlagSetRevision,
     /// Whether no write can have been halfway when the flags were read: then they are all of the state.
     is_settled: bool,
     is_absent: bool,
@@ -120,12 +120,12 @@ struct States {
     /// The states that their flags are known to be in.
     known: Mutex<LruCache<ProjectId, KnownState>>,
     /// While nothing newer could be read of any of their flags.
-    pauses: Mutex<LruCache<ProjectId, Arc<Pause>>>,
+    pauses: Mutex<LruCache<ProjectId, Arc<Cooldown>>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct KnownState {
-    state: FlagsState,
+    state: FlagSetRevision,
     /// When it was first seen here.
     since: Timestamp,
     /// When it was last read.
@@ -139,13 +139,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<V> Clone for Reading<V> {
+impl<V> Clone for CachedRead<V> {
     fn clone(&self) -> Self {
         Self { value: Arc::clone(&self.value), ..*self }
     }
 }
 
-impl<V> Default for Slot<V> {
+impl<V> Default for CacheEntry<V> {
     fn default() -> Self {
         Self {
             last: Mutex::default(),
@@ -155,12 +155,12 @@ impl<V> Default for Slot<V> {
     }
 }
 
-impl<K, V> StateCache<K, V>
+impl<K, V> RevisionCache<K, V>
 where
     K: Clone + Eq + Hash + Send + 'static,
     V: Send + Sync + 'static,
 {
-    pub(crate) fn new(bounds: Bounds) -> Self {
+    pub(crate) fn new(bounds: CacheLimits) -> Self {
         let states = Arc::new(States::default());
         Self { slots: Mutex::new(LruCache::new(bounds.entries)), states, bounds }
     }
@@ -182,7 +182,7 @@ where
     ) -> Result<Arc<V>, StoreError>
     where
         R: Fn(Store, Option<Arc<V>>, Progress) -> F + Clone + Send + 'static,
-        F: Future<Output = Result<Made<V>, StoreError>> + Send + 'static,
+        F: Future<Output = Result<LoadedValue<V>, StoreError>> + Send + 'static,
     {
         let slot = self.slot(project, &selection);
         let last = slot.last();
@@ -200,30 +200,30 @@ where
             return Ok(read);
         };
         let pause = self.states.pause(project);
-        if pause.goes_on(now) {
+        if pause.is_cooling_down(now) {
             return Ok(good.value);
         }
         let is_current = freshness == Freshness::Current;
         let is_patient = is_current || now >= good.as_of.plus(LONG_STALE);
-        let patience = if is_patient { LONG_PATIENCE } else { PATIENCE };
+        let patience = if is_patient { LONG_STALL_TIMEOUT } else { STALL_TIMEOUT };
         let cause = match wait_while_it_comes(newer, &slot.progress, patience).await {
-            Waited::Read(Ok(read)) => {
+            WaitOutcome::Read(Ok(read)) => {
                 self.forget_beyond_bounds(project, &selection);
                 return Ok(read);
             }
-            Waited::Read(Err(error)) => {
+            WaitOutcome::Read(Err(error)) => {
                 pause.begin(now);
                 error.to_string()
             }
-            Waited::InSilence => {
+            WaitOutcome::InSilence => {
                 pause.begin(now);
                 "the tables did not answer in time".to_owned()
             }
-            Waited::TooLong if is_current => {
+            WaitOutcome::TooLong if is_current => {
                 let cause = Cause::of_step("reading flags as they are", TOO_LARGE);
                 return Err(StoreError::Unavailable(cause));
             }
-            Waited::TooLong => TOO_LARGE.to_owned(),
+            WaitOutcome::TooLong => TOO_LARGE.to_owned(),
         };
         // A reading that others left has perhaps come to its end, though not to be new enough.
         let good = slot.last().filter(|it| it.serves_at(now)).unwrap_or(good);
@@ -231,7 +231,7 @@ where
         Ok(good.value)
     }
 
-    fn slot(&self, project: ProjectId, selection: &K) -> Arc<Slot<V>> {
+    fn slot(&self, project: ProjectId, selection: &K) -> Arc<CacheEntry<V>> {
         let mut slots = lock(&self.slots);
         Arc::clone(slots.get_or_insert((project, selection.clone()), Arc::default))
     }
@@ -265,7 +265,7 @@ where
 const TOO_LARGE: &str = "they take longer to read than a request may";
 
 /// What became of waiting for a reading.
-enum Waited<V> {
+enum WaitOutcome<V> {
     Read(Result<Arc<V>, StoreError>),
     /// Nothing came of it.
     InSilence,
@@ -278,16 +278,16 @@ async fn wait_while_it_comes<V>(
     reading: impl Future<Output = Result<Arc<V>, StoreError>>,
     progress: &Progress,
     patience: Duration,
-) -> Waited<V> {
+) -> WaitOutcome<V> {
     let mut reading = pin!(reading);
     let began = Instant::now();
     loop {
         let before = progress.count();
         match timeout(patience, reading.as_mut()).await {
-            Ok(read) => return Waited::Read(read),
-            Err(_) if progress.count() == before => return Waited::InSilence,
+            Ok(read) => return WaitOutcome::Read(read),
+            Err(_) if progress.count() == before => return WaitOutcome::InSilence,
             // There is no time for as much once more.
-            Err(_) if began.elapsed() + patience / 2 > MAX_WAIT => return Waited::TooLong,
+            Err(_) if began.elapsed() + patience / 2 > MAX_WAIT => return WaitOutcome::TooLong,
             Err(_) => {}
         }
     }
@@ -295,7 +295,7 @@ async fn wait_while_it_comes<V>(
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct FreshnessRequirement {
     project: ProjectId,
     /// As of when it must be, at the earliest.
     wanted: Timestamp,
@@ -304,13 +304,13 @@ struct Asked {
     now: Timestamp,
 }
 
-impl Asked {
-    fn is_met_by<V>(self, reading: &Reading<V>) -> bool {
+impl FreshnessRequirement {
+    fn is_met_by<V>(self, reading: &CachedRead<V>) -> bool {
         !self.must_be_read && self.is_covered(reading.as_of)
     }
 
     /// The same, where what is asked for is not there as far as is remembered: it may have been made since.
-    fn beside<V>(self, last: Option<&Reading<V>>) -> Self {
+    fn beside<V>(self, last: Option<&CachedRead<V>>) -> Self {
         let is_absent = last.is_some_and(|last| last.is_absent);
         Self { must_be_read: self.must_be_read || is_absent, ..self }
     }
@@ -322,8 +322,8 @@ impl Asked {
     }
 }
 
-impl<V: Send + Sync + 'static> Slot<V> {
-    fn last(&self) -> Option<Reading<V>> {
+impl<V: Send + Sync + 'static> CacheEntry<V> {
+    fn last(&self) -> Option<CachedRead<V>> {
         lock(&self.last).clone()
     }
 
@@ -336,12 +336,12 @@ impl<V: Send + Sync + 'static> Slot<V> {
         &self,
         store: &Store,
         states: &Arc<States>,
-        mut asked: Asked,
+        mut asked: FreshnessRequirement,
         read: R,
     ) -> Result<Arc<V>, StoreError>
     where
         R: Fn(Store, Option<Arc<V>>, Progress) -> F + Clone + Send + 'static,
-        F: Future<Output = Result<Made<V>, StoreError>> + Send + 'static,
+        F: Future<Output = Result<LoadedValue<V>, StoreError>> + Send + 'static,
     {
         let mut under_way = self.under_way.lock().await;
         let now = asked.now;
@@ -362,7 +362,7 @@ impl<V: Send + Sync + 'static> Slot<V> {
                 let progress = self.progress.clone();
                 let count = progress.count();
                 let reading = Box::pin(newer(store, states, asked, last, read, progress));
-                UnderWay { began: now, count_before: count, count, silent_since: now, reading }
+                PendingRead { began: now, count_before: count, count, silent_since: now, reading }
             });
             let began = reading.began;
             let outcome = reading.reading.as_mut().await;
@@ -378,7 +378,7 @@ impl<V: Send + Sync + 'static> Slot<V> {
     }
 }
 
-impl<V> UnderWay<V> {
+impl<V> PendingRead<V> {
     /// Notes how much has come by now.
     fn look(&mut self, count: u64, now: Timestamp) {
         if count != self.count {
@@ -387,7 +387,7 @@ impl<V> UnderWay<V> {
     }
 
     /// Whether it is better begun anew. Of which something came it goes on: it would have to come again.
-    fn is_of_no_use(&self, asked: Asked) -> bool {
+    fn is_of_no_use(&self, asked: FreshnessRequirement) -> bool {
         let has_begun = self.count != self.count_before;
         let now = asked.now;
         self.began > now
@@ -396,7 +396,7 @@ impl<V> UnderWay<V> {
     }
 }
 
-impl<V> Reading<V> {
+impl<V> CachedRead<V> {
     /// Whether it serves while nothing newer can be read.
     fn serves_at(&self, now: Timestamp) -> bool {
         !self.is_absent && self.as_of <= now && now < self.as_of.plus(MAX_STALE)
@@ -407,16 +407,16 @@ impl<V> Reading<V> {
 async fn newer<V, R, F>(
     store: Store,
     states: Arc<States>,
-    asked: Asked,
-    last: Option<Reading<V>>,
+    asked: FreshnessRequirement,
+    last: Option<CachedRead<V>>,
     read: R,
     progress: Progress,
-) -> Result<Reading<V>, StoreError>
+) -> Result<CachedRead<V>, StoreError>
 where
     R: Fn(Store, Option<Arc<V>>, Progress) -> F,
-    F: Future<Output = Result<Made<V>, StoreError>>,
+    F: Future<Output = Result<LoadedValue<V>, StoreError>>,
 {
-    let Asked { project, now, .. } = asked;
+    let FreshnessRequirement { project, now, .. } = asked;
     // What is not settled is read once more in any case.
     if let Some(last) = last.as_ref().filter(|last| last.is_settled) {
         let is_enough = |it: &KnownState| !asked.must_be_read && asked.is_covered(it.at);
@@ -425,17 +425,17 @@ where
             None => states.note(project, FlagStore::new(&store).flags_state(project).await?, now),
         };
         if known.state == last.state {
-            return Ok(Reading { as_of: known.at, ..last.clone() });
+            return Ok(CachedRead { as_of: known.at, ..last.clone() });
         }
         progress.note();
     }
     let made = read(store, last.map(|last| last.value), progress).await?;
     let known = states.note(project, made.state, now);
-    Ok(Reading {
+    Ok(CachedRead {
         value: Arc::new(made.value),
         bytes: made.bytes,
         state: made.state,
-        is_settled: now >= known.since.plus(SETTLING),
+        is_settled: now >= known.since.plus(COMMIT_GRACE),
         is_absent: made.is_absent,
         as_of: now,
     })
@@ -455,30 +455,35 @@ impl States {
         lock(&self.known).get(&project).copied()
     }
 
-    fn pause(&self, project: ProjectId) -> Arc<Pause> {
+    fn pause(&self, project: ProjectId) -> Arc<Cooldown> {
         Arc::clone(lock(&self.pauses).get_or_insert(project, Arc::default))
     }
 
     /// What is asked for by somebody who asks at `now`.
-    fn asked(&self, project: ProjectId, freshness: Freshness, now: Timestamp) -> Asked {
+    fn asked(
+        &self,
+        project: ProjectId,
+        freshness: Freshness,
+        now: Timestamp,
+    ) -> FreshnessRequirement {
         if freshness == Freshness::Cached {
             let wanted = now.minus(MAX_AGE).plus(Duration::from_millis(1));
-            return Asked { project, wanted, must_be_read: false, now };
+            return FreshnessRequirement { project, wanted, must_be_read: false, now };
         }
         let mut states = lock(&self.known);
         let Some(known) = states.get_mut(&project) else {
-            return Asked { project, wanted: now, must_be_read: true, now };
+            return FreshnessRequirement { project, wanted: now, must_be_read: true, now };
         };
         let of_others = known.current_at.filter(|at| *at <= now && now < at.plus(CURRENT_PERIOD));
         if let Some(wanted) = of_others {
-            return Asked { project, wanted, must_be_read: false, now };
+            return FreshnessRequirement { project, wanted, must_be_read: false, now };
         }
         known.current_at = Some(now);
-        Asked { project, wanted: now, must_be_read: true, now }
+        FreshnessRequirement { project, wanted: now, must_be_read: true, now }
     }
 
     /// Notes the state that was read at `now`.
-    fn note(&self, project: ProjectId, state: FlagsState, now: Timestamp) -> KnownState {
+    fn note(&self, project: ProjectId, state: FlagSetRevision, now: Timestamp) -> KnownState {
         let mut states = lock(&self.known);
         let before = states.get(&project).copied();
         let known = KnownState {

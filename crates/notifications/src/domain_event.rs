@@ -16,7 +16,7 @@ const MAX_TEXT: usize = 250;
 
 /// What can happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum HappeningKind {
+pub enum DomainEventKind {
     /// An error occurred for the first time.
     ErrorCreated,
     /// A resolved error occurred again.
@@ -35,7 +35,7 @@ pub enum HappeningKind {
     WeekEnded,
 }
 
-impl HappeningKind {
+impl DomainEventKind {
     /// Every kind, the most urgent first.
     pub const ALL: [Self; 8] = [
         Self::ErrorSpiked,
@@ -106,7 +106,7 @@ impl HappeningKind {
 
 /// Where something happens: who may see that may be told.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Scene {
+pub enum Visibility {
     /// In a project.
     Project(ProjectId),
     /// In an organization, and it concerns one of its users alone.
@@ -114,7 +114,7 @@ pub enum Scene {
 }
 
 /// The scene in keys of items, without `#`: an id, or what no id can be.
-impl fmt::Display for Scene {
+impl fmt::Display for Visibility {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Project(id) => id.fmt(formatter),
@@ -124,7 +124,7 @@ impl fmt::Display for Scene {
     }
 }
 
-/// The detail of a deleted flag's [`HappeningKind::FlagChanged`].
+/// The detail of a deleted flag's [`DomainEventKind::FlagChanged`].
 pub const DELETED: &str = "deleted";
 
 /// What a line about a week that is over is about: a happening's subject.
@@ -165,16 +165,16 @@ impl fmt::Display for DigestSubject {
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Happening {
+pub struct DomainEvent {
     /// What happened.
-    pub kind: HappeningKind,
+    pub kind: DomainEventKind,
     /// Where.
-    pub scene: Scene,
+    pub scene: Visibility,
     /// What it happened to: an id or a key within the scene.
     pub subject: String,
     /// Which time it happened to that, if it can more than once: a version, an hour. With kind, scene and
     /// subject it tells the happening from all others.
-    pub occasion: u64,
+    pub instance: u64,
     /// When.
     pub at: Timestamp,
     /// What people call the subject. It may be anybody's text.
@@ -187,25 +187,25 @@ pub struct Happening {
     pub actor: Option<UserId>,
 }
 
-impl Happening {
+impl DomainEvent {
     /// Something that happened to a subject once and cannot happen again; the other members say more.
     pub fn new(
-        kind: HappeningKind,
-        scene: Scene,
+        kind: DomainEventKind,
+        scene: Visibility,
         subject: impl fmt::Display,
         title: &str,
         at: Timestamp,
     ) -> Self {
         let (subject, title) = (subject.to_string(), cut(title));
-        let (occasion, detail, weight, actor) = (0, String::new(), 0, None);
-        Self { kind, scene, subject, occasion, at, title, detail, weight, actor }
+        let (instance, detail, weight, actor) = (0, String::new(), 0, None);
+        Self { kind, scene, subject, instance, at, title, detail, weight, actor }
     }
 
     /// That a key was made, as its user is told.
     pub fn of_new_key(key: &ApiKeyRecord) -> Self {
-        let scene = Scene::User(key.organization.clone(), key.user.clone());
+        let scene = Visibility::User(key.organization.clone(), key.user.clone());
         let name = key.key_id.as_str();
-        Self::new(HappeningKind::ApiKeyCreated, scene, name, name, key.created_at)
+        Self::new(DomainEventKind::ApiKeyCreated, scene, name, name, key.created_at)
     }
 
     /// The happening with what else there is to say.
@@ -216,13 +216,13 @@ impl Happening {
 
     /// The happening as one of several.
     #[must_use]
-    pub fn at_occasion(self, occasion: u64) -> Self {
-        Self { occasion, ..self }
+    pub fn at_occasion(self, instance: u64) -> Self {
+        Self { instance, ..self }
     }
 
     /// The happening with how much of it there is.
     #[must_use]
-    pub fn weighing(self, weight: u64) -> Self {
+    pub fn with_event_count(self, weight: u64) -> Self {
         Self { weight, ..self }
     }
 
@@ -236,22 +236,22 @@ impl Happening {
     pub fn about(&self) -> Option<DigestSubject> {
         let subject = self.subject.clone();
         Some(match self.kind {
-            HappeningKind::ErrorCreated
-            | HappeningKind::ErrorReopened
-            | HappeningKind::ErrorSpiked => DigestSubject::Error(subject),
-            HappeningKind::InsightCreated | HappeningKind::InsightTrending => {
+            DomainEventKind::ErrorCreated
+            | DomainEventKind::ErrorReopened
+            | DomainEventKind::ErrorSpiked => DigestSubject::Error(subject),
+            DomainEventKind::InsightCreated | DomainEventKind::InsightTrending => {
                 DigestSubject::Insight(subject)
             }
-            HappeningKind::FlagChanged => DigestSubject::Flag(subject),
-            HappeningKind::WeekEnded => DigestSubject::parse(&subject),
-            HappeningKind::ApiKeyCreated => return None,
+            DomainEventKind::FlagChanged => DigestSubject::Flag(subject),
+            DomainEventKind::WeekEnded => DigestSubject::parse(&subject),
+            DomainEventKind::ApiKeyCreated => return None,
         })
     }
 
     /// What tells it from all others: the same however often it is announced.
     pub fn id(&self) -> String {
-        let Self { kind, scene, subject, occasion, .. } = self;
-        format!("{scene}#{}#{subject}#{occasion}", kind.as_str())
+        let Self { kind, scene, subject, instance, .. } = self;
+        format!("{scene}#{}#{subject}#{instance}", kind.as_str())
     }
 }
 
@@ -265,10 +265,10 @@ mod tests {
 
     #[test]
     fn kinds_have_names_both_ways() {
-        for kind in HappeningKind::ALL {
-            assert_eq!(HappeningKind::parse(kind.as_str()), Some(kind));
+        for kind in DomainEventKind::ALL {
+            assert_eq!(DomainEventKind::parse(kind.as_str()), Some(kind));
         }
-        assert_eq!(HappeningKind::parse("billing"), None);
+        assert_eq!(DomainEventKind::parse("billing"), None);
     }
 
     #[test]
@@ -285,13 +285,14 @@ mod tests {
     }
 
     #[test]
-    fn a_happening_is_told_from_others_by_what_happened_to_what() {
-        let project = Scene::Project(ProjectId::new(uuid::Uuid::nil()));
+    fn a_domain_event_is_told_from_others_by_what_happened_to_what() {
+        let project = Visibility::Project(ProjectId::new(uuid::Uuid::nil()));
         let at = Timestamp::from_millis(0);
-        let new = Happening::new(HappeningKind::ErrorCreated, project, "e-1", &"é".repeat(300), at);
+        let new =
+            DomainEvent::new(DomainEventKind::ErrorCreated, project, "e-1", &"é".repeat(300), at);
         assert_eq!(new.id(), "00000000-0000-0000-0000-000000000000#error_new#e-1#0");
         assert_eq!(new.title.chars().count(), 250);
         assert_ne!(new.clone().at_occasion(1).id(), new.id());
-        assert_eq!(new.clone().detailed("x").weighing(3).id(), new.id());
+        assert_eq!(new.clone().detailed("x").with_event_count(3).id(), new.id());
     }
 }
