@@ -15,10 +15,6 @@ use crate::EventId;
 use crate::grouping::Fingerprint;
 use crate::log::day::COUNT_RETENTION;
 
-/// How far the time at which an error was last seen may lag behind its events: an error that happens
-/// a thousand times a second need not be written as often.
-const LAST_SEEN_LAG: Duration = Duration::from_mins(1);
-
 uuid_type! {
     /// The identifier of an error, displayed in lower case.
     ErrorId, parse_uuid
@@ -146,8 +142,9 @@ pub struct NewError {
     pub events_since: Option<Timestamp>,
 }
 
-/// How often that is written down anew.
-const RENEWED_AFTER: Duration = Duration::from_hours(24);
+/// How much longer than its events' counts an error is kept, so that its expiry moves once a week. Longer than
+/// a row waits for packing.
+const EXPIRY_STEP: Duration = Duration::from_hours(7 * 24);
 
 /// An error.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -164,7 +161,7 @@ pub struct ErrorRecord {
     pub version: u64,
     /// When the first of its events occurred.
     pub first_seen: Timestamp,
-    /// When the last of its events occurred, to the minute.
+    /// When the last of its packed events occurred. Unpacked events can be later.
     pub last_seen: Timestamp,
     /// Events that were received before belong to an earlier error of the same kind, which was deleted.
     pub events_since: Option<Timestamp>,
@@ -187,7 +184,7 @@ impl ErrorRecord {
             last_seen: at,
             events_since: new.events_since,
             event_shards: new.known.event_shards,
-            expires_at: now.plus(COUNT_RETENTION),
+            expires_at: Self::expiry(now),
         }
     }
 
@@ -196,17 +193,26 @@ impl ErrorRecord {
         KnownError { id: self.id, event_shards: self.event_shards }
     }
 
-    /// Whether an event that occurred at `at` and was received at `received_at` changes nothing about it.
-    pub fn has_seen(&self, at: Timestamp, received_at: Timestamp) -> bool {
-        !self.is_regression(at)
-            && at >= self.first_seen
-            && at < self.last_seen.plus(LAST_SEEN_LAG)
-            && !self.is_renewed_by(received_at)
+    /// Returns until when an error is kept whose last event was received at `received_at`.
+    fn expiry(received_at: Timestamp) -> Timestamp {
+        received_at.plus(COUNT_RETENTION).plus(EXPIRY_STEP)
     }
 
-    /// Whether an event that was received at `received_at` has the error kept for longer.
+    /// `true` if an event that occurred at `at` reopens the error or precedes its first event. Ingestion
+    /// stores such changes; all others follow when the event is packed.
+    pub fn is_changed_by(&self, at: Timestamp) -> bool {
+        self.is_regression(at) || at < self.first_seen
+    }
+
+    /// `true` if an event that occurred at `at` and was received at `received_at` changes nothing of the
+    /// stored error.
+    pub fn has_seen(&self, at: Timestamp, received_at: Timestamp) -> bool {
+        !self.is_changed_by(at) && at <= self.last_seen && !self.is_renewed_by(received_at)
+    }
+
+    /// `true` if the error must be kept longer for an event that was received at `received_at`.
     fn is_renewed_by(&self, received_at: Timestamp) -> bool {
-        received_at.plus(COUNT_RETENTION) >= self.expires_at.plus(RENEWED_AFTER)
+        received_at.plus(COUNT_RETENTION) > self.expires_at
     }
 
     /// The error after an event that occurred at `at` and was received at `received_at`.
@@ -215,7 +221,7 @@ impl ErrorRecord {
         self.first_seen = self.first_seen.min(at);
         self.last_seen = self.last_seen.max(at);
         if self.is_renewed_by(received_at) {
-            self.expires_at = received_at.plus(COUNT_RETENTION);
+            self.expires_at = Self::expiry(received_at);
         }
         if self.is_regression(at) {
             self.set_status(ErrorStatus::Open, at);
@@ -249,8 +255,9 @@ impl ErrorRecord {
         domain_event.detailed(culprit).at_occasion(self.version)
     }
 
-    /// What is answered of it, if it has `count` events, of which the last occurred at `last_seen`.
-    pub fn shown(&self, count: u64, last_seen: Option<Timestamp>) -> ShownError<'_> {
+    /// Returns the error as responses show it, with `count` events. `last_unpacked` is when the last of its
+    /// unpacked events occurred.
+    pub fn shown(&self, count: u64, last_unpacked: Option<Timestamp>) -> ShownError<'_> {
         ShownError {
             error_id: self.id,
             title: &self.description.title,
@@ -259,7 +266,7 @@ impl ErrorRecord {
             culprit: &self.description.culprit,
             status: self.status.as_str(),
             first_seen: self.first_seen,
-            last_seen: last_seen.map_or(self.last_seen, |last_seen| last_seen.max(self.last_seen)),
+            last_seen: self.last_seen.max(last_unpacked.unwrap_or(self.last_seen)),
             count,
         }
     }
@@ -344,15 +351,16 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_kept_for_400_days_after_its_last_event() {
+    fn errors_expire_at_least_400_days_after_their_last_event() {
         let known = KnownError { id: ErrorId::new(uuid::Uuid::nil()), event_shards: 1 };
         let new = NewError { known, description: description("x"), events_since: None };
         let error = ErrorRecord::new(&new, at(0), at(0));
-        assert_eq!(error.expires_at, at(400 * 24));
-        assert!(error.has_seen(at(0), at(23)) && !error.has_seen(at(0), at(24)));
-        assert_eq!(error.clone().seen_at(at(0), at(23)).expires_at, at(400 * 24));
-        let renewed = error.seen_at(at(0), at(24));
-        assert_eq!(renewed.expires_at, at(401 * 24));
-        assert!(renewed.has_seen(at(0), at(47)));
+        let week = 7 * 24;
+        assert_eq!(error.expires_at, at(400 * 24 + week));
+        assert!(error.has_seen(at(0), at(week)) && !error.has_seen(at(0), at(week + 1)));
+        assert_eq!(error.clone().seen_at(at(0), at(week)).expires_at, error.expires_at);
+        let renewed = error.seen_at(at(0), at(week + 1));
+        assert_eq!(renewed.expires_at, at(400 * 24 + 2 * week + 1));
+        assert!(renewed.has_seen(at(0), at(2 * week + 1)));
     }
 }

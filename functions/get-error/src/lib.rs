@@ -28,9 +28,12 @@ async fn handle(
     let id = http::error_id(incoming)?;
 
     let now = app.clock.now();
-    let error = ErrorStore::new(&app.store).find_error(project_id, id, now).await?;
+    let store = ErrorStore::new(&app.store);
+    // The packer stores when an error was last seen before it hides the rows that say so.
+    let counts = store.count_events_by_error(project_id, now).await?;
+    let error = store.find_error(project_id, id, now).await?;
     let error = error.ok_or_else(http::error_not_found)?;
-    let activity = ErrorStore::new(&app.store).find_activity(project_id, &error, now).await?;
-    let activity = activity.ok_or_else(http::error_not_found)?;
-    ApiResponse::ok(&error.shown(activity.events, activity.latest))?.with_version(error.version)
+    let fingerprint = error.description.fingerprint;
+    let shown = error.shown(counts.of(fingerprint), counts.last_unpacked(fingerprint));
+    ApiResponse::ok(&shown)?.with_version(error.version)
 }

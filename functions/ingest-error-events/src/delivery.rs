@@ -312,7 +312,7 @@ async fn see_error(
     let fingerprint = description.fingerprint;
     let known = cache.errors.get(&(project, fingerprint), now);
     let new = ErrorId::new(app.ids.new_uuid(now));
-    let seen = SeenEvent { occurred_at, received_at, now };
+    let seen = SeenEvent { occurred_at, received_at, is_packed: false, now };
     let seen =
         ErrorStore::new(&app.store).see_error(project, known, description, &seen, new).await?;
     if let Some(known) = seen {

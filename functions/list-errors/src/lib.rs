@@ -34,17 +34,12 @@ async fn handle(
 
     // Storage and answer.
     let now = app.clock.now();
-    let (mut page, counts) = tokio::try_join!(
-        ErrorStore::new(&app.store).list_errors(project_id, status, &page_request, now),
-        ErrorStore::new(&app.store).count_events_by_error(project_id, now)
-    )?;
-    // The list comes from an index, which lags behind a deletion.
-    page.items.retain(|error| !counts.is_deleted(error.id));
-    let events = page.items.iter().map(Into::into);
-    let latest = ErrorStore::new(&app.store).latest_events(project_id, events, now).await?;
+    let store = ErrorStore::new(&app.store);
+    let counts = store.count_events_by_error(project_id, now).await?;
+    let page = store.list_errors(project_id, status, &page_request, &counts, now).await?;
     let shown = page.map(|error| {
         let fingerprint = error.description.fingerprint;
-        error.shown(counts.of(fingerprint), latest.get(&fingerprint).copied())
+        error.shown(counts.of(fingerprint), counts.last_unpacked(fingerprint))
     });
     page_answer(app.cursor_key()?, incoming, &shown)
 }

@@ -43,7 +43,7 @@ async fn handle(
 
     // Answer.
     let found = ErrorStore::new(&app.store).find_ranked_errors(project_id, ranked, now).await?;
-    let shown = found.iter().map(|(ranked, error, latest)| ranked.shown(error, *latest));
+    let shown = found.iter().map(|(ranked, error)| ranked.shown(error));
     let answer = page_answer(cursor_key, incoming, &Page { items: shown.collect(), end })?;
     Ok(if query.with_series { http::with_buckets_of(answer, &events.range) } else { answer })
 }

@@ -31,11 +31,14 @@ async fn handle(
     let status = read_status_patch(&incoming.merge_patch()?)?;
     let id = http::error_id(incoming)?;
 
+    // All that can fail is read before anything is written.
     let now = app.clock.now();
+    let store = ErrorStore::new(&app.store);
+    let counts = store.count_events_by_error(project_id, now).await?;
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
         // Storage: the error as it is.
-        let stored = ErrorStore::new(&app.store).find_error(project_id, id, now).await?;
+        let stored = store.find_error(project_id, id, now).await?;
         let stored = stored.ok_or_else(http::error_not_found)?;
 
         // Rules.
@@ -45,14 +48,11 @@ async fn handle(
             error.set_status(status, now);
         }
 
-        // Storage and answer: all that may fail is read before anything is written.
-        let activity = ErrorStore::new(&app.store).find_activity(project_id, &error, now).await?;
-        let activity = activity.ok_or_else(http::error_not_found)?;
+        // Storage and response.
         let is_same = error == stored;
-        if is_same
-            || ErrorStore::new(&app.store).replace_error(project_id, &stored, &error, None).await?
-        {
-            let shown = error.shown(activity.events, activity.latest);
+        if is_same || store.replace_error(project_id, &stored, &error, None).await? {
+            let fingerprint = error.description.fingerprint;
+            let shown = error.shown(counts.of(fingerprint), counts.last_unpacked(fingerprint));
             return ApiResponse::ok(&shown)?.with_version(error.version);
         }
     }

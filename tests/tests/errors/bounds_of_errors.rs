@@ -98,12 +98,13 @@ async fn first_events_of_a_kind_that_come_at_once_make_one_error() {
 }
 
 #[tokio::test]
-async fn an_error_expires_400_days_after_its_last_event() {
+async fn errors_expire_407_days_after_their_last_event() {
     let tracker = Tracker::start().await;
     tracker.deliver(&event(&tracker, 1, "A")).await;
     tracker.deliver(&event(&tracker, 2, "B")).await;
-    tracker.test.pass(399 * DAY);
+    tracker.test.pass(406 * DAY);
     tracker.deliver(&event(&tracker, 3, "B")).await;
+    tracker.pack().await;
     tracker.test.pass(2 * DAY);
     let errors = tracker.errors().await;
     assert_eq!(errors.len(), 1, "{errors:?}");

@@ -11,7 +11,8 @@ use tests::call::Call;
 use tests::errors::SentEvent;
 
 use super::{
-    DAY, GET, HOUR, LIST, LIST_EVENTS, MINUTE, TABLE, Tracker, column, etag, number, text,
+    DAY, GET, HOUR, LIST, LIST_EVENTS, MINUTE, QUERY_ERRORS, TABLE, Tracker, column, etag, number,
+    text,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -132,6 +133,52 @@ async fn errors_come_page_by_page_the_one_last_seen_latest_first() {
     let again = SentEvent::new(100, tracker.now().plus(SECOND), &oldest, "x");
     tracker.deliver(&again).await;
     assert_eq!(tracker.errors().await[0]["type"], oldest);
+}
+
+#[tokio::test]
+async fn unpacked_events_move_errors_up_in_lists() {
+    let tracker = Tracker::start().await;
+    let text_of = |error: &Value| error["type"].as_str().unwrap().to_owned();
+    let error_type =
+        |index: u64| format!("Error{}", char::from(b'A' + u8::try_from(index).unwrap()));
+    let event = |id: u64, index: u64, minutes: u64| {
+        let at = tracker.ago(Duration::from_mins(minutes));
+        SentEvent::new(id, at, &error_type(index), "x")
+    };
+    let first: Vec<SentEvent> = (0..9).map(|index| event(index, index, 100 + 10 * index)).collect();
+    tracker.deliver_all(&first).await;
+    tracker.pack().await;
+    for error in tracker.errors().await.iter().filter(|error| *text_of(error) > *"ErrorE") {
+        tracker.set_status(error, "ignored").await;
+    }
+    tracker.test.pass(2 * MINUTE);
+    let stored = tracker.items_of(&format!("errors#{}", tracker.project.id)).await;
+
+    // Two minutes later: D comes to stand between B and C, E stays where it is.
+    let again = [event(20, 8, 10), event(21, 3, 115), event(22, 4, 142), event(23, 6, 20)];
+    tracker.deliver_all(&again).await;
+    let expected = ["I", "G", "A", "B", "D", "C", "E", "F", "H"].map(|it| format!("Error{it}"));
+    let unmoved = tracker.items_of(&format!("errors#{}", tracker.project.id)).await;
+    assert_eq!(unmoved, stored, "the events of known errors write no error");
+    for is_packed in [false, true] {
+        for limit in [1, 2, 4, 9, 100] {
+            let pages = tracker.pages(&tracker.call(LIST), limit).await;
+            assert_eq!(column(&pages.concat(), "type"), expected, "{is_packed} {limit}");
+            let ignored = tracker.call(LIST).query("status", "ignored");
+            let pages = tracker.pages(&ignored, limit).await;
+            let types = ["I", "G", "F", "H"].map(|it| format!("Error{it}"));
+            assert_eq!(column(&pages.concat(), "type"), types, "{is_packed} {limit}");
+        }
+        let reply = tracker.call(QUERY_ERRORS).json(&json!({})).send(&tracker.test.app).await;
+        assert_eq!(column(reply.body["items"].as_array().unwrap(), "type"), expected);
+        for error in tracker.errors().await {
+            assert_eq!(tracker.get(&error).await.body["lastSeen"], error["lastSeen"]);
+        }
+        tracker.pack().await;
+    }
+    let moved = tracker.items_of(&format!("errors#{}", tracker.project.id)).await;
+    let changed = stored.iter().filter(|item| !moved.contains(item)).count();
+    assert_eq!(changed, 3, "packing stores when errors were last seen");
 }
 
 #[tokio::test]

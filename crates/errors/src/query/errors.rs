@@ -2,6 +2,7 @@
 //! (`docs/semantics/error-tracking.md`, "Errors that filters lead to").
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use serde::Serialize;
 
@@ -33,7 +34,7 @@ const MAX_USERS: usize = 10_000_000;
 /// What errors are ordered by, the largest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ErrorSort {
-    /// When they were last seen, to within a minute.
+    /// When they were last seen.
     #[default]
     LastSeen,
     /// When they were first seen.
@@ -156,17 +157,20 @@ impl ErrorsQuery {
     }
 
     fn first_page(&self, errors: &[ErrorOutline], counts: ErrorCounts) -> Page<RankedError> {
-        let counted = errors.iter().zip(counts.errors).filter(|(_, count)| count.events > 0);
+        let ErrorCounts { errors: counts, unpacked, .. } = counts;
+        let counted = errors.iter().zip(counts).filter(|(_, count)| count.events > 0);
         let ranked = counted.map(|(error, mut count)| {
             let ranked = RankedError {
                 id: error.id,
-                fingerprint: error.fingerprint,
+                last_seen: unpacked
+                    .get(&error.fingerprint)
+                    .map_or(error.last_seen, |at| error.last_seen.max(*at)),
                 count: count.events,
                 users: count.users.count(),
                 series: self.with_series.then_some(count.series),
             };
             let value = match self.sort {
-                ErrorSort::LastSeen => error.last_seen.as_millis(),
+                ErrorSort::LastSeen => ranked.last_seen.as_millis(),
                 ErrorSort::FirstSeen => error.first_seen.as_millis(),
                 ErrorSort::Count => i64::try_from(ranked.count).unwrap_or(i64::MAX),
                 ErrorSort::Users => i64::try_from(ranked.users).unwrap_or(i64::MAX),
@@ -216,7 +220,7 @@ pub struct ErrorOutline {
     pub status: ErrorStatus,
     /// When the first of its events occurred.
     pub first_seen: Timestamp,
-    /// When the last of its events occurred, to the minute.
+    /// When the last of its packed events occurred.
     pub last_seen: Timestamp,
 }
 
@@ -233,8 +237,8 @@ impl From<&ErrorRecord> for ErrorOutline {
 pub struct RankedError {
     /// Its identifier.
     pub id: ErrorId,
-    /// What its events have in common.
-    pub fingerprint: Fingerprint,
+    /// When the last of all its events occurred.
+    pub last_seen: Timestamp,
     /// Its events.
     pub count: u64,
     /// Their distinct users.
@@ -244,13 +248,9 @@ pub struct RankedError {
 }
 
 impl RankedError {
-    /// What is answered of it, if the last of all its events occurred at `last_seen`.
-    pub fn shown<'e>(
-        &'e self,
-        error: &'e ErrorRecord,
-        last_seen: Option<Timestamp>,
-    ) -> MatchingError<'e> {
-        let error = error.shown(self.count, last_seen);
+    /// Returns the error as responses show it.
+    pub fn shown<'e>(&'e self, error: &'e ErrorRecord) -> MatchingError<'e> {
+        let error = error.shown(self.count, Some(self.last_seen));
         MatchingError { error, users: self.users, series: self.series.as_deref() }
     }
 }
@@ -272,6 +272,8 @@ pub struct MatchingError<'e> {
 #[derive(Debug, Clone, Default)]
 pub struct ErrorCounts {
     errors: Vec<ErrorCount>,
+    /// When the last unpacked event of an error occurred, whether it is counted or not.
+    unpacked: HashMap<Fingerprint, Timestamp>,
     /// How many users are kept of all errors.
     users: usize,
     by_bucket: bool,
@@ -335,6 +337,8 @@ impl ErrorCounts {
 
 impl RowTally for ErrorCounts {
     fn add(&mut self, row: &EventRow, demand: &QueryNeeds<'_>, errors: &mut CountedErrors) {
+        let last = self.unpacked.entry(row.fingerprint).or_insert(row.occurred_at);
+        *last = row.occurred_at.max(*last);
         if let Some(error) = counted_error(row, demand, errors) {
             self.add(error, 1, row.attributes.user());
             if demand.counted == (Aggregation::Errors { by_bucket: true })
@@ -371,6 +375,7 @@ impl RangeCounts for ErrorCounts {
     }
 
     fn end_project(&mut self, _errors: &mut CountedErrors, rows: Self) {
+        self.unpacked = rows.unpacked;
         for (error, count) in (0..).zip(rows.errors) {
             if count.events > 0 {
                 self.add(error, count.events, count.users);

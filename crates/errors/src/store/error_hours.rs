@@ -16,9 +16,7 @@ use shared::timestamp::Timestamp;
 use super::ErrorStore;
 use super::events::EVENT_RETENTION;
 use super::head::{LogHead, LogPosition};
-use super::reading::{
-    EARLIEST_RECEIPT, EventCounts, LoadedRun, PlannedRun, readable_rows, windows,
-};
+use super::reading::{EARLIEST_RECEIPT, LoadedRun, PlannedRun, readable_rows, windows};
 use crate::grouping::Fingerprint;
 use crate::log::day::{Day, Hours};
 use crate::log::manifest::Manifest;
@@ -38,6 +36,32 @@ struct ErrorHours {
     received_from: Option<Timestamp>,
 }
 
+/// The events of a project that can still be listed, by error.
+#[derive(Debug)]
+pub struct EventCounts {
+    counts: HashMap<Fingerprint, u64>,
+    /// When the last unpacked event of an error occurred.
+    pub(super) unpacked: HashMap<Fingerprint, Timestamp>,
+    tombstones: Tombstones,
+}
+
+impl EventCounts {
+    /// Returns how many events an error has.
+    pub fn of(&self, fingerprint: Fingerprint) -> u64 {
+        self.counts.get(&fingerprint).copied().unwrap_or_default()
+    }
+
+    /// Returns when the last unpacked event of an error occurred, if it has one.
+    pub fn last_unpacked(&self, fingerprint: Fingerprint) -> Option<Timestamp> {
+        self.unpacked.get(&fingerprint).copied()
+    }
+
+    /// `true` if an error is deleted. A list that was read before can still have it.
+    pub fn is_deleted(&self, error: ErrorId) -> bool {
+        self.tombstones.have(error)
+    }
+}
+
 /// What occurred in a project in some time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ErrorSummary {
@@ -50,7 +74,7 @@ pub struct ErrorSummary {
 }
 
 impl ErrorStore<'_> {
-    /// How many events each error of a project has that can still be listed.
+    /// Counts the events of each error of a project that can still be listed.
     pub async fn count_events_by_error(
         self,
         project: ProjectId,
@@ -59,11 +83,19 @@ impl ErrorStore<'_> {
         let first = Hour::of_day(Day::of(now.minus(EVENT_RETENTION)), 0);
         let last = Hour::of_day(Day::of(now).next(), 23);
         let wanted = ErrorHours { range: first..=last, received_from: None };
-        let add = |counts: &mut HashMap<Fingerprint, u64>, fingerprint, _, events| {
+        let add = |(counts, unpacked): &mut (HashMap<_, u64>, HashMap<_, Timestamp>),
+                   fingerprint,
+                   of: Occurrence,
+                   events| {
             *counts.entry(fingerprint).or_default() += events;
+            if let Occurrence::Row(at) = of {
+                let last = unpacked.entry(fingerprint).or_insert(at);
+                *last = at.max(*last);
+            }
         };
-        let (counts, tombstones) = self.count_error_hours(project, &wanted, add, now).await?;
-        Ok(EventCounts { counts, tombstones })
+        let (counted, tombstones) = self.count_error_hours(project, &wanted, add, now).await?;
+        let (counts, unpacked) = counted;
+        Ok(EventCounts { counts, unpacked, tombstones })
     }
 
     /// The spikes that begin in an hour, of errors that are open and were known before. Most projects have so few events in an
@@ -86,10 +118,13 @@ impl ErrorStore<'_> {
             return Ok(Vec::new());
         }
         let wanted = ErrorHours { range: SpikeWindow::range(hour), received_from: None };
-        let add = |around: &mut HashMap<Fingerprint, SpikeWindow>, fingerprint, of, events| {
+        let add = |around: &mut HashMap<Fingerprint, SpikeWindow>,
+                   fingerprint,
+                   of: Occurrence,
+                   events| {
             if frequent.contains_key(&fingerprint) {
                 let error = around.entry(fingerprint).or_insert_with(|| SpikeWindow::new(hour));
-                error.add(of, events);
+                error.add(of.hour(), events);
             }
         };
         let (mut around, _) = self.count_error_hours(project, &wanted, add, now).await?;
@@ -165,8 +200,8 @@ impl ErrorStore<'_> {
         wanted: &ErrorHours,
         now: Timestamp,
     ) -> Result<HashMap<Fingerprint, u64>, StoreError> {
-        let add = |counts: &mut HashMap<Fingerprint, u64>, fingerprint, of, events| {
-            if wanted.range.contains(&of) {
+        let add = |counts: &mut HashMap<Fingerprint, u64>, fingerprint, of: Occurrence, events| {
+            if wanted.range.contains(&of.hour()) {
                 *counts.entry(fingerprint).or_default() += events;
             }
         };
@@ -202,13 +237,13 @@ impl ErrorStore<'_> {
         Ok(rows + packed.sum::<u64>())
     }
 
-    /// Counts events by what `add` makes of an error's fingerprint, an hour, and how many there are: all of
-    /// the hours that are wanted, and of rows some others besides. Answers also which errors were deleted.
+    /// Passes the events of the wanted hours to `add`, by fingerprint and time. Rows of other hours are passed
+    /// as well. Returns which errors were deleted, too.
     async fn count_error_hours<C: Default>(
         self,
         project: ProjectId,
         wanted: &ErrorHours,
-        add: impl Fn(&mut C, Fingerprint, Hour, u64),
+        add: impl Fn(&mut C, Fingerprint, Occurrence, u64),
         now: Timestamp,
     ) -> Result<(C, Tombstones), StoreError> {
         let (first, last) = (wanted.range.start().day(), wanted.range.end().day());
@@ -223,7 +258,7 @@ impl ErrorStore<'_> {
                     let received_at = row.received_at().unwrap_or(now);
                     let fingerprint = row.row.fingerprint;
                     if !head.tombstones.hide_event(fingerprint, received_at) {
-                        add(&mut counts, fingerprint, Hour::of(row.row.occurred_at), 1);
+                        add(&mut counts, fingerprint, Occurrence::Row(row.row.occurred_at), 1);
                     }
                 }
             }
@@ -245,12 +280,31 @@ impl ErrorStore<'_> {
                 };
                 for (fingerprint, hour, events) in base.events_by_hour(planned.plan.columns) {
                     if !head.tombstones.hide_in_run(fingerprint, &planned.run) {
-                        add(&mut counts, fingerprint, Hour::of_day(planned.day, hour), events);
+                        let hour = Hour::of_day(planned.day, hour);
+                        add(&mut counts, fingerprint, Occurrence::Packed(hour), events);
                     }
                 }
             }
         }
         Ok((counts, head.tombstones.clone()))
+    }
+}
+
+/// When events occurred.
+#[derive(Debug, Clone, Copy)]
+enum Occurrence {
+    /// The time of one that is not packed.
+    Row(Timestamp),
+    /// The hour of some that are packed.
+    Packed(Hour),
+}
+
+impl Occurrence {
+    fn hour(self) -> Hour {
+        match self {
+            Self::Row(at) => Hour::of(at),
+            Self::Packed(hour) => hour,
+        }
     }
 }
 

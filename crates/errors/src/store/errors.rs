@@ -5,6 +5,7 @@
 //! | --- | --- | --- |
 //! | `errors#PROJECT` | `ID` | an error |
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -21,6 +22,7 @@ use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use super::ErrorStore;
+use super::error_hours::EventCounts;
 use super::events::MAX_EVENT_SHARDS;
 use super::fingerprints::{FingerprintEntry, fingerprint_key, is_kept, read_fingerprint};
 use crate::grouping::Fingerprint;
@@ -31,10 +33,11 @@ use crate::{ErrorDescription, ErrorId, ErrorRecord, ErrorStatus, KnownError, New
 pub(super) const TABLE: &str = "errors";
 
 impl ErrorStore<'_> {
-    /// Makes sure that the error of a counted event exists, was seen when the event occurred, and is
-    /// open if it was resolved before that. May be repeated. `new_id` is what the error becomes if there
-    /// is none any more. Answers what leads to it; `None` if the event was deleted with its error.
-    /// Strongly consistent: an error that was resolved a moment ago must open.
+    /// Creates the error of a counted event if it does not exist, reopens it if it was resolved before the
+    /// event occurred, and stores when it was first seen. For a packed event, it also stores when the error
+    /// was last seen: ingestion leaves that to packing. Idempotent. `new_id` is the identifier of a new
+    /// error. Returns `None` if the event was deleted with its error. Strongly consistent: an error that was
+    /// resolved a moment ago must reopen.
     pub async fn see_error(
         self,
         project: ProjectId,
@@ -43,7 +46,7 @@ impl ErrorStore<'_> {
         seen: &SeenEvent,
         new_id: ErrorId,
     ) -> Result<Option<KnownError>, StoreError> {
-        let &SeenEvent { occurred_at: at, received_at, now } = seen;
+        let &SeenEvent { occurred_at: at, received_at, is_packed, now } = seen;
         let mut known = known;
         let mut retry = ConflictRetry::default();
         while retry.next_attempt().await {
@@ -74,7 +77,9 @@ impl ErrorStore<'_> {
             if error.events_since.is_some_and(|since| received_at < since) {
                 return Ok(None);
             }
-            if error.has_seen(at, received_at) {
+            let is_stored =
+                if is_packed { error.has_seen(at, received_at) } else { !error.is_changed_by(at) };
+            if is_stored {
                 return Ok(Some(error.known()));
             }
             let seen = error.clone().seen_at(at, received_at);
@@ -236,13 +241,14 @@ impl ErrorStore<'_> {
         Ok(error.map(|error| error.known()))
     }
 
-    /// Errors of a project, the one last seen latest first. Eventually consistent, as an index is:
-    /// an error of a moment ago may be missing.
+    /// Lists errors of a project, the last seen first. `counts` must have been read before: its unpacked
+    /// events move errors up. Eventually consistent, like an index: an error of a moment ago can be missing.
     pub async fn list_errors(
         self,
         project: ProjectId,
         status: Option<ErrorStatus>,
         page_request: &PageRequest,
+        counts: &EventCounts,
         now: Timestamp,
     ) -> Result<Page<ErrorRecord>, StoreError> {
         let list = LastSeenList {
@@ -252,10 +258,67 @@ impl ErrorStore<'_> {
             is_local: false,
         };
         let key_at = |position: &str| Some(error_key(project, read_position(position)?));
-        let page = self.db.page_by_last_seen(&list, page_request, key_at, read_error).await?;
-        let Page { items, end } = page;
-        let kept = items.into_iter().filter(|error| now < error.expires_at);
-        Ok(Page { items: kept.collect(), end })
+        let is_moved = |error: &ErrorRecord| {
+            counts
+                .last_unpacked(error.description.fingerprint)
+                .is_some_and(|at| at > error.last_seen)
+        };
+        let limit = usize::try_from(page_request.limit).unwrap_or(usize::MAX);
+        let mut request = page_request.clone();
+        let (mut listed, mut ids) = (Vec::new(), HashSet::new());
+        loop {
+            let page = self.db.page_by_last_seen(&list, &request, key_at, read_error).await?;
+            let Page { mut items, mut end } = page;
+            items.retain(|error| now < error.expires_at && !is_moved(error));
+            let range = MovedRange { status, page_request: &request, end: end.as_deref() };
+            items.extend(self.find_moved_errors(project, counts, &range, now).await?);
+            // The index lags behind a deletion.
+            items.retain(|error| !counts.is_deleted(error.id));
+            items.sort_unstable_by_key(|error| Reverse((error.last_seen, error.id)));
+            items.retain(|error| ids.insert(error.id));
+            listed.append(&mut items);
+            if listed.len() > limit {
+                listed.truncate(limit);
+                end = listed.last().map(position);
+            }
+            if end.is_none() || listed.len() == limit {
+                return Ok(Page { items: listed, end });
+            }
+            request.after = end;
+        }
+    }
+
+    /// Returns the errors that unpacked events place on a page: one more than fits, or all. The index can have
+    /// them there as well. Strongly consistent: the packer can move an error after `counts` were read.
+    async fn find_moved_errors(
+        self,
+        project: ProjectId,
+        counts: &EventCounts,
+        range: &MovedRange<'_>,
+        now: Timestamp,
+    ) -> Result<Vec<ErrorRecord>, StoreError> {
+        let limit = usize::try_from(range.page_request.limit).unwrap_or(usize::MAX);
+        let mut candidates: Vec<(Timestamp, Fingerprint)> = counts
+            .unpacked
+            .iter()
+            .filter(|(_, at)| range.can_have(**at))
+            .map(|(fingerprint, at)| (*at, *fingerprint))
+            .collect();
+        candidates.sort_unstable_by(|one, other| other.cmp(one));
+        let mut moved: Vec<ErrorRecord> = Vec::new();
+        for some in candidates.chunks(MOVED_AT_ONCE) {
+            let fingerprints = some.iter().map(|(_, fingerprint)| *fingerprint);
+            let mut found = self.find_errors_of(project, fingerprints, now).await?;
+            moved.extend(some.iter().filter_map(|(at, fingerprint)| {
+                let error = found.remove(fingerprint)?;
+                let error = ErrorRecord { last_seen: error.last_seen.max(*at), ..error };
+                range.has(&error).then_some(error)
+            }));
+            if moved.len() > limit {
+                break;
+            }
+        }
+        Ok(moved)
     }
 
     /// The errors of a project that are `wanted`, which is asked with their texts if `with_texts`: else
@@ -296,6 +359,35 @@ impl ErrorStore<'_> {
     }
 }
 
+/// How many moved errors are read at once.
+const MOVED_AT_ONCE: usize = 100;
+
+/// The part of a list that a page has.
+struct MovedRange<'r> {
+    status: Option<ErrorStatus>,
+    page_request: &'r PageRequest,
+    /// The position of the last error of the index on the page, if more follow.
+    end: Option<&'r str>,
+}
+
+impl MovedRange<'_> {
+    /// `true` if an error that was last seen at `at` can be on the page, by its time alone.
+    fn can_have(&self, at: Timestamp) -> bool {
+        let at = time_key(at);
+        let is_after = |bound: &str| bound.split_once('#').is_some_and(|(time, _)| *at <= *time);
+        let is_before_end = |end: &str| end.split_once('#').is_some_and(|(time, _)| *at >= *time);
+        self.page_request.after.as_deref().is_none_or(is_after)
+            && self.end.is_none_or(is_before_end)
+    }
+
+    fn has(&self, error: &ErrorRecord) -> bool {
+        let position = position(error);
+        self.status.is_none_or(|status| status == error.status)
+            && self.page_request.after.as_ref().is_none_or(|after| position < *after)
+            && self.end.is_none_or(|end| *position > *end)
+    }
+}
+
 /// The attributes of an outline, and what tells the item.
 const OUTLINE: [&str; 6] = ["pk", "sk", "fingerprint", "status", "firstSeen", "lastSeen"];
 /// The attributes that a search looks at.
@@ -308,6 +400,8 @@ pub struct SeenEvent {
     pub occurred_at: Timestamp,
     /// When it was received, by its row.
     pub received_at: Timestamp,
+    /// `true` if the event is being packed: no reader will find its row any more.
+    pub is_packed: bool,
     /// Now.
     pub now: Timestamp,
 }

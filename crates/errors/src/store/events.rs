@@ -50,8 +50,6 @@ const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 
 /// The most partitions of the keys of one error's events: 8,000 events a second.
 pub(super) const MAX_EVENT_SHARDS: u8 = 16;
-/// How many events at most are looked through at once for one that was not deleted.
-const EVENTS_AT_ONCE: i32 = 100;
 
 /// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -272,31 +270,6 @@ impl ErrorStore<'_> {
         self.db.undamaged(&items, read_payload)
     }
 
-    /// When the latest event of each of some errors occurred, of those that have one. Strongly
-    /// consistent, as the list of their events.
-    pub async fn latest_events(
-        self,
-        project: ProjectId,
-        errors: impl Iterator<Item = EventsOfError>,
-        now: Timestamp,
-    ) -> Result<HashMap<Fingerprint, Timestamp>, StoreError> {
-        let reads: Vec<_> = errors
-            .flat_map(|error| (0..error.shards).map(move |shard| (error, shard)))
-            .map(|(error, shard)| async move {
-                let latest = self.latest_event(project, &error, shard, now).await?;
-                Ok::<_, StoreError>(latest.map(|latest| (error.fingerprint, latest)))
-            })
-            .collect();
-        let mut latest = HashMap::new();
-        let mut found = stream::iter(reads).buffer_unordered(PARALLEL);
-        while let Some(of_shard) = found.try_next().await? {
-            let Some((fingerprint, at)) = of_shard else { continue };
-            let of_error = latest.entry(fingerprint).or_insert(at);
-            *of_error = at.max(*of_error);
-        }
-        Ok(latest)
-    }
-
     /// How many events of an error occurred in each of some hours up to `now`. Of each of their partitions the
     /// latest `limit` are read; where there are more, each hour is counted by itself, up to `limit` again. So no
     /// hour that has some looks like one that has none, however many there are in others. Eventually
@@ -398,26 +371,6 @@ impl ErrorStore<'_> {
             .expression_attribute_values(":from", s(from))
             .expression_attribute_values(":to", s(to))
             .expression_attribute_values(":received", n(received))
-    }
-
-    async fn latest_event(
-        self,
-        project: ProjectId,
-        error: &EventsOfError,
-        shard: u8,
-        now: Timestamp,
-    ) -> Result<Option<Timestamp>, StoreError> {
-        // The latest is the first, but for what expired or was deleted and not yet removed, or is damaged.
-        let (mut before, mut limit) = (None, 1);
-        loop {
-            let read =
-                self.read_event_keys(project, error, shard, before.as_deref(), limit, now).await?;
-            if let Some(key) = read.keys.first() {
-                return Ok(Some(key.occurred_at));
-            }
-            let Some(next) = read.next else { return Ok(None) };
-            (before, limit) = (Some(next), EVENTS_AT_ONCE);
-        }
     }
 }
 

@@ -18,12 +18,12 @@ mod rows;
 
 pub use deletion::{Deletion, MAX_TOMBSTONES};
 pub use error_hours::ErrorSummary;
+pub use error_hours::EventCounts;
 pub use errors::SeenEvent;
 pub use events::{CountOutcome, EVENT_RETENTION, ErrorOfEvent, EventsByHour, EventsOfError};
 pub use fingerprints::FingerprintEntry;
 pub use packing::{NewErrorId, PackOutcome, PackingLimits};
 pub use queue::{QueueBacklog, QueueEntry};
-pub use reading::{ErrorActivity, EventCounts};
 
 use shared::dynamodb::Store;
 

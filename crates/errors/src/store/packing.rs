@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use shared::dynamodb::server_clock::clock_difference;
 use shared::dynamodb::transaction::Transaction;
@@ -33,6 +34,8 @@ use crate::{ErrorDescription, ErrorId, ErrorRecord};
 
 /// How far a packer's clock may be from DynamoDB's: [`GRACE`] allows for it, and not for more.
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(10);
+/// How many errors are updated at once.
+const ERRORS_AT_ONCE: usize = 8;
 /// The most days of a step: one transaction names all of their manifests.
 const MAX_DAYS: usize = 60;
 
@@ -294,9 +297,8 @@ impl ErrorStore<'_> {
         Ok(Batch { rows, end: end.unwrap_or(to), has_more })
     }
 
-    /// Makes up for ingestion that was cut off after an event was counted: its error exists after
-    /// this, was seen when its events occurred, and is open if one of them came after its
-    /// resolution.
+    /// Stores when the errors of rows were last seen. Also finishes ingestion that was cut off after it counted
+    /// an event: the error exists after this, and is open if one of the events came after its resolution.
     async fn upsert_errors(
         self,
         project: ProjectId,
@@ -317,20 +319,17 @@ impl ErrorStore<'_> {
             seen.received_at = seen.received_at.max(received_at);
         }
         let known = self.find_errors_of(project, seen.keys().copied(), now).await?;
-        for (fingerprint, rows) in seen {
+        let updates = seen.into_iter().map(|(fingerprint, rows)| {
             let error = known.get(&fingerprint);
-            let SeenRows { first, last, received_at } = rows;
-            let has_seen = |it: &ErrorRecord| {
-                it.has_seen(first, received_at) && it.has_seen(last, received_at)
-            };
-            if error.is_some_and(has_seen) {
-                continue;
+            async move {
+                let seen =
+                    self.see_rows(project, fingerprint, error, rows, new_error_id, now).await;
+                // One that is damaged must not hold up the others.
+                self.db.unless_damaged(&fingerprint_key(project, fingerprint), seen).map(drop)
             }
-            let seen = self.see_rows(project, fingerprint, error, rows, new_error_id, now).await;
-            // One that is damaged must not hold up the others.
-            self.db.unless_damaged(&fingerprint_key(project, fingerprint), seen)?;
-        }
-        Ok(())
+        });
+        let updates: Vec<_> = updates.collect();
+        stream::iter(updates).buffer_unordered(ERRORS_AT_ONCE).try_collect().await
     }
 
     async fn see_rows(
@@ -342,15 +341,20 @@ impl ErrorStore<'_> {
         new_error_id: NewErrorId<'_>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
+        let SeenRows { first, last, received_at } = rows;
+        let is_stored =
+            |error: &ErrorRecord| !error.is_changed_by(first) && error.has_seen(last, received_at);
+        if error.is_some_and(is_stored) {
+            return Ok(());
+        }
+        let mut known = error.map(ErrorRecord::known);
         let description = match error {
             Some(error) => Some(error.description.clone()),
             None => self.describe_error(project, fingerprint, now).await?,
         };
         let Some(description) = description else { return Ok(()) };
-        let mut known = error.map(ErrorRecord::known);
-        let SeenRows { first, last, received_at } = rows;
-        for occurred_at in [first, last] {
-            let seen = SeenEvent { occurred_at, received_at, now };
+        for (occurred_at, is_packed) in [(first, false), (last, true)] {
+            let seen = SeenEvent { occurred_at, received_at, is_packed, now };
             known = self.see_error(project, known, &description, &seen, new_error_id()).await?;
         }
         Ok(())

@@ -1,7 +1,6 @@
 //! Reading what a query counts, in table `errors`: as little of it as tells the answer, and no more at
 //! once than fits into memory.
 
-use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,8 +15,8 @@ use super::ErrorStore;
 use super::columns::{WantedColumns, most_bytes_of};
 use super::head::{LogHead, LogPosition};
 use super::rows::{PAGE_ROWS, RowCategories, RowRange};
+use crate::ErrorRecord;
 use crate::attribute::Category;
-use crate::grouping::Fingerprint;
 use crate::log::day::Day;
 use crate::log::manifest::{Manifest, Run};
 use crate::log::run::{ColumnName, Columns};
@@ -28,7 +27,6 @@ use crate::query::errors::{ErrorOutline, RankedError};
 use crate::query::event_query::EventQuery;
 use crate::query::search::SearchedError;
 use crate::query::tally::{DayRun, RowTally, Tally};
-use crate::{ErrorId, ErrorRecord};
 
 /// How many projects are read at the same time: bounds the memory of a query.
 const PROJECTS_AT_ONCE: usize = 5;
@@ -45,34 +43,6 @@ const MAX_ROUNDS: usize = 8;
 const HEAD_AGE: Duration = Duration::from_secs(1);
 /// How long before it occurs an event is received at most, as far as clocks differ.
 pub(super) const EARLIEST_RECEIPT: Duration = Duration::from_mins(5);
-
-/// What is known of the events of an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ErrorActivity {
-    /// How many can still be listed.
-    pub events: u64,
-    /// When the latest of these occurred.
-    pub latest: Option<Timestamp>,
-}
-
-/// How many events each error of a project has.
-#[derive(Debug)]
-pub struct EventCounts {
-    pub(super) counts: HashMap<Fingerprint, u64>,
-    pub(super) tombstones: Tombstones,
-}
-
-impl EventCounts {
-    /// Those of an error.
-    pub fn of(&self, fingerprint: Fingerprint) -> u64 {
-        self.counts.get(&fingerprint).copied().unwrap_or_default()
-    }
-
-    /// Whether an error is deleted, which a list that was read before may have.
-    pub fn is_deleted(&self, error: ErrorId) -> bool {
-        self.tombstones.have(error)
-    }
-}
 
 /// What was read of a project to answer a query, and what is still to be read.
 struct ProjectEvents<'s, R> {
@@ -353,42 +323,21 @@ impl<'s> ErrorStore<'s> {
             .collect())
     }
 
-    /// What query-errors answers of the errors of a page: those that were not deleted meanwhile.
+    /// Returns the stored errors of a page of query-errors, without those that were deleted meanwhile.
     /// Strongly consistent.
     pub async fn find_ranked_errors(
         self,
         project: ProjectId,
         ranked: Vec<RankedError>,
         now: Timestamp,
-    ) -> Result<Vec<(RankedError, ErrorRecord, Option<Timestamp>)>, StoreError> {
+    ) -> Result<Vec<(RankedError, ErrorRecord)>, StoreError> {
         let ids = ranked.iter().map(|error| error.id);
         let mut records = self.find_errors(project, ids, now).await?;
-        let events = records.values().map(Into::into);
-        let latest = self.latest_events(project, events, now).await?;
         let found = ranked.into_iter().filter_map(|error| {
             let record = records.remove(&error.id)?;
-            let latest = latest.get(&error.fingerprint).copied();
-            Some((error, record, latest))
+            Some((error, record))
         });
         Ok(found.collect())
-    }
-
-    /// What is known of the events of an error; `None` if it was deleted meanwhile.
-    pub async fn find_activity(
-        self,
-        project: ProjectId,
-        error: &ErrorRecord,
-        now: Timestamp,
-    ) -> Result<Option<ErrorActivity>, StoreError> {
-        let fingerprint = error.description.fingerprint;
-        let (counts, latest) = tokio::try_join!(
-            self.count_events_by_error(project, now),
-            self.latest_events(project, std::iter::once(error.into()), now)
-        )?;
-        Ok((!counts.is_deleted(error.id)).then(|| ErrorActivity {
-            events: counts.of(fingerprint),
-            latest: latest.get(&fingerprint).copied(),
-        }))
     }
 }
 
@@ -465,6 +414,7 @@ mod tests {
 
     use super::*;
     use crate::attribute::{Attribute, Attributes};
+    use crate::grouping::Fingerprint;
     use crate::log::day::Hours;
     use crate::log::manifest::{RunId, RunLayout};
     use crate::log::row::EventRow;

@@ -14,8 +14,11 @@ fn query(body: &serde_json::Value) -> Result<ErrorsQuery, Violations> {
     ErrorsQuery::read(&json, |cursor| Ok(cursor.to_owned()), now)
 }
 
-/// The errors of all pages.
-fn listed(sort: &str, limit: usize) -> Vec<u8> {
+/// The errors of all pages, of which some have unpacked events.
+fn listed(sort: &str, limit: usize, unpacked: &[(u8, i64)]) -> Vec<u8> {
+    let last_unpacked =
+        |(number, at): &(u8, i64)| (Fingerprint([*number; 16]), Timestamp::from_millis(*at));
+    let unpacked: HashMap<_, _> = unpacked.iter().map(last_unpacked).collect();
     // First seen, last seen, events.
     let errors = [(5, 9, 1), (4, 9, 3), (3, 7, 3), (9, 9, 0), (3, 8, 2)];
     let outline = |(number, (first, last, _)): (u8, (i64, i64, u64))| ErrorOutline {
@@ -31,10 +34,11 @@ fn listed(sort: &str, limit: usize) -> Vec<u8> {
     loop {
         let count = |(_, _, events)| ErrorCount { events, ..ErrorCount::default() };
         let errors = errors.into_iter().map(count).collect();
-        let counts = ErrorCounts { errors, ..ErrorCounts::default() };
+        let counts = ErrorCounts { errors, unpacked: unpacked.clone(), ..ErrorCounts::default() };
         let page = query(&body).unwrap().page(&outlines, counts).unwrap();
         assert!(page.items.len() <= limit);
-        found.extend(page.items.iter().map(|error| error.fingerprint.0[0]));
+        let number = |error: &RankedError| (0..5).find(|number| id(*number) == error.id);
+        found.extend(page.items.iter().filter_map(number));
         let Some(end) = page.end else { return found };
         body["cursor"] = json!(end);
     }
@@ -43,10 +47,12 @@ fn listed(sort: &str, limit: usize) -> Vec<u8> {
 #[test]
 fn pages_have_all_errors_that_count_in_their_order() {
     for limit in 1..6 {
-        assert_eq!(listed("lastSeen", limit), [1, 0, 4, 2]);
-        assert_eq!(listed("firstSeen", limit), [0, 1, 4, 2]);
-        assert_eq!(listed("count", limit), [2, 1, 4, 0]);
-        assert_eq!(listed("users", limit), [4, 2, 1, 0]);
+        assert_eq!(listed("lastSeen", limit, &[]), [1, 0, 4, 2]);
+        assert_eq!(listed("firstSeen", limit, &[]), [0, 1, 4, 2]);
+        assert_eq!(listed("count", limit, &[]), [2, 1, 4, 0]);
+        assert_eq!(listed("users", limit, &[]), [4, 2, 1, 0]);
+        // An error stands where its last event puts it, be that packed or not.
+        assert_eq!(listed("lastSeen", limit, &[(2, 10), (0, 8), (3, 20)]), [2, 1, 0, 4]);
     }
 }
 
